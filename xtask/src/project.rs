@@ -1,0 +1,71 @@
+//! The workspace as Cargo sees it: where it lies, which packages it has, what each depends on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::Result;
+
+/// The folder of the workspace's `Cargo.toml`.
+pub(crate) fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+/// A member of the workspace.
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One line of a `[dependencies]` table.
+#[derive(Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    pub(crate) kind: Option<String>,
+    pub(crate) optional: bool,
+}
+
+/// A library, binary or test of a package.
+#[derive(Deserialize)]
+pub(crate) struct Target {
+    pub(crate) kind: Vec<String>,
+    pub(crate) src_path: PathBuf,
+}
+
+impl Package {
+    pub(crate) fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(Path::new("."))
+    }
+}
+
+impl Target {
+    /// Whether it ships: a library, a macro or a binary, not a test or an example.
+    pub(crate) fn ships(&self) -> bool {
+        self.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "proc-macro" | "bin"))
+    }
+}
+
+/// The members of the workspace, by name.
+pub(crate) fn packages() -> Result<Vec<Package>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cannot run cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let mut packages = serde_json::from_slice::<Metadata>(&output.stdout)?.packages;
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(packages)
+}

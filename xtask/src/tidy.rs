@@ -1,0 +1,47 @@
+//! `cargo xtask tidy`: the rules of ARCHITECTURE.md that a program can check.
+
+mod edges;
+mod sources;
+
+use crate::{Result, project};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+/// What the checks found.
+#[derive(Default)]
+struct Report {
+    /// Breaks a rule: the task fails.
+    errors: Vec<String>,
+    /// Worth a look: shown, no more.
+    remarks: Vec<String>,
+}
+
+pub(crate) fn run(Args {}: Args) -> Result {
+    let packages = project::packages()?;
+    let mut report = Report::default();
+    edges::check(&packages, &mut report);
+    for package in &packages {
+        sources::check(package, &mut report)?;
+    }
+    for remark in &report.remarks {
+        println!("remark: {remark}");
+    }
+    for error in &report.errors {
+        println!("error: {error}");
+    }
+    match report.errors.len() {
+        0 => {
+            println!("tidy: {} packages, no error, {} remarks", packages.len(), report.remarks.len());
+            Ok(())
+        }
+        count => Err(format!("tidy found {}", plural(count, "error")).into()),
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests;

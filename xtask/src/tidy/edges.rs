@@ -1,0 +1,110 @@
+//! Which crate may use which: the table of ARCHITECTURE.md, held against the manifests.
+
+use super::Report;
+use crate::project::Package;
+
+/// What one crate may depend on among ours, by normal dependencies.
+struct Rule {
+    name: &'static str,
+    /// Always.
+    uses: &'static [&'static str],
+    /// Only as an optional dependency, behind a feature.
+    may_enable: &'static [&'static str],
+    /// Crates of others that it must do without, because its design says so.
+    never: &'static [&'static str],
+}
+
+const CLIENT: &[&str] = &["kube", "kube-client", "kube-runtime"];
+const CLUSTER: &[&str] = &[
+    "http",
+    "hyper",
+    "k8s-openapi",
+    "kube",
+    "kube-client",
+    "kube-core",
+    "kube-runtime",
+    "rustls",
+    "tokio-rustls",
+];
+
+const RULES: &[Rule] = &[
+    Rule { name: "windlass-workqueue", uses: &[], may_enable: &[], never: CLUSTER },
+    Rule { name: "windlass-cache", uses: &[], may_enable: &[], never: CLUSTER },
+    Rule { name: "windlass-schema", uses: &[], may_enable: &[], never: CLIENT },
+    Rule { name: "windlass-derive", uses: &[], may_enable: &[], never: CLUSTER },
+    Rule {
+        name: "windlass-runtime",
+        uses: &["windlass-cache", "windlass-workqueue"],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+    Rule { name: "windlass-webhook", uses: &[], may_enable: &[], never: CLIENT },
+    Rule { name: "windlass-apiserver", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
+    Rule {
+        name: "windlass-controllers",
+        uses: &["windlass-runtime"],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+    Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
+    Rule {
+        name: "windlass-test",
+        uses: &["windlass-apiserver", "windlass-controllers"],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+    Rule {
+        name: "windlass",
+        uses: &["windlass-derive", "windlass-runtime", "windlass-webhook"],
+        may_enable: &["windlass-apiserver", "windlass-codegen", "windlass-controllers"],
+        never: &["kube-runtime"],
+    },
+    Rule {
+        name: "windlass-cli",
+        uses: &[
+            "custom-pod",
+            "windlass-apiserver",
+            "windlass-codegen",
+            "windlass-controllers",
+            "windlass-runtime",
+        ],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+];
+
+/// Every example is an operator that somebody could have written outside of this repository.
+const EXAMPLE: Rule =
+    Rule { name: "examples/*", uses: &["windlass"], may_enable: &[], never: &["kube-runtime"] };
+
+/// Lives in the repository only; publishing a crate that needs it would fail.
+const PATH_ONLY: &str = "windlass-test";
+
+pub(super) fn check(packages: &[Package], report: &mut Report) {
+    let is_ours = |name: &str| packages.iter().any(|package| package.name == name);
+    for package in packages {
+        let Some(rule) = rule_of(package) else { continue };
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.is_none()) {
+            let (from, to) = (&package.name, dependency.name.as_str());
+            if to == PATH_ONLY {
+                report.errors.push(format!("{from} → {to}: allowed as a dev-dependency only"));
+            } else if rule.never.contains(&to) {
+                report.errors.push(format!("{from} → {to}: {} must do without it", rule.name));
+            } else if rule.may_enable.contains(&to) && !dependency.optional {
+                report.errors.push(format!("{from} → {to}: must be optional, behind a feature"));
+            } else if is_ours(to) && !rule.uses.contains(&to) && !rule.may_enable.contains(&to) {
+                report.errors.push(format!("{from} → {to}: not an edge of ARCHITECTURE.md"));
+            }
+        }
+    }
+}
+
+/// The rule for a package; none for the tasks and the benchmarks, which may use anything.
+fn rule_of(package: &Package) -> Option<&'static Rule> {
+    if matches!(package.name.as_str(), "xtask" | "benches" | "windlass-benches") {
+        return None;
+    }
+    let by_name = RULES.iter().find(|rule| rule.name == package.name);
+    // A crate that nobody entered above is held to the strictest rule that makes sense for a newcomer.
+    by_name.or(Some(&EXAMPLE))
+}

@@ -1,0 +1,90 @@
+//! Rules for source files: their length, their first line, and where `unsafe` may be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Report;
+use crate::Result;
+use crate::project::{self, Package};
+
+/// Lines after which a file is worth a look.
+const LONG: usize = 600;
+
+/// The one crate with `unsafe`, in its scanner; it denies it everywhere else.
+const MAY_ALLOW_UNSAFE: &str = "windlass-cache";
+
+pub(super) fn check(package: &Package, report: &mut Report) -> Result {
+    for target in package.targets.iter().filter(|target| target.ships()) {
+        check_root(package, &target.src_path, report)?;
+    }
+    for path in rust_files(&package.folder().join("src"))? {
+        check_file(&path, report)?;
+    }
+    Ok(())
+}
+
+/// The root of a crate says what it thinks of `unsafe`.
+fn check_root(package: &Package, path: &Path, report: &mut Report) -> Result {
+    let wanted =
+        if package.name == MAY_ALLOW_UNSAFE { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" };
+    if !read(path)?.lines().any(|line| line.trim() == wanted) {
+        report.errors.push(format!("{}: {wanted} is missing", shown(path)));
+    }
+    Ok(())
+}
+
+fn check_file(path: &Path, report: &mut Report) -> Result {
+    let text = read(path)?;
+    if is_generated(&text) || is_test(path) {
+        return Ok(());
+    }
+    if !text.starts_with("//!") {
+        report
+            .errors
+            .push(format!("{}: the first line does not say what the module is (`//! …`)", shown(path)));
+    }
+    let lines = text.lines().count();
+    if lines > LONG {
+        report.remarks.push(format!("{}: {lines} lines", shown(path)));
+    }
+    Ok(())
+}
+
+fn is_generated(text: &str) -> bool {
+    text.lines().take(3).any(|line| line.contains("@generated"))
+}
+
+/// `tests.rs` beside the code it tests, or anything in a folder `tests`.
+fn is_test(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "tests.rs")
+        || path.components().any(|component| component.as_os_str() == "tests")
+}
+
+/// All Rust files below a folder, in order of their paths.
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", shown(&folder)))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", shown(path)).into())
+}
+
+/// A path as a person would type it at the root of the workspace.
+fn shown(path: &Path) -> String {
+    let root = project::root().canonicalize().unwrap_or_default();
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,57 @@
+use std::path::PathBuf;
+
+use super::{Report, edges};
+use crate::project::{Dependency, Package};
+
+fn package(name: &str, dependencies: &[(&str, Option<&str>, bool)]) -> Package {
+    let dependencies = dependencies
+        .iter()
+        .map(|&(name, kind, optional)| Dependency { name: name.into(), kind: kind.map(Into::into), optional })
+        .collect();
+    Package { name: name.into(), manifest_path: PathBuf::new(), dependencies, targets: vec![] }
+}
+
+fn errors(packages: &[Package]) -> Vec<String> {
+    let mut report = Report::default();
+    edges::check(packages, &mut report);
+    report.errors
+}
+
+#[test]
+fn edges_of_the_table_pass() {
+    let packages = [
+        package("windlass-cache", &[("memchr", None, false)]),
+        package(
+            "windlass-runtime",
+            &[("windlass-cache", None, false), ("windlass-test", Some("dev"), false)],
+        ),
+        package("windlass-apiserver", &[]),
+        package("windlass", &[("windlass-runtime", None, false), ("windlass-apiserver", None, true)]),
+        package("custom-pod", &[("windlass", None, false)]),
+        package("xtask", &[("windlass-cache", None, false), ("kube-client", None, false)]),
+    ];
+    assert_eq!(errors(&packages), Vec::<String>::new());
+}
+
+#[test]
+fn other_edges_are_named() {
+    let packages = [
+        package("windlass-cache", &[("k8s-openapi", None, false)]),
+        package("windlass-runtime", &[("windlass-test", None, false)]),
+        package("windlass-apiserver", &[("windlass-cache", None, false), ("kube-client", None, false)]),
+        package("windlass", &[("windlass-apiserver", None, false)]),
+        package("custom-pod", &[("windlass-runtime", None, false)]),
+        package("windlass-test", &[]),
+    ];
+    assert_eq!(
+        errors(&packages),
+        [
+            "windlass-cache → k8s-openapi: windlass-cache must do without it",
+            "windlass-runtime → windlass-test: allowed as a dev-dependency only",
+            "windlass-apiserver → windlass-cache: not an edge of ARCHITECTURE.md",
+            "windlass-apiserver → kube-client: windlass-apiserver must do without it",
+            "windlass → windlass-apiserver: must be optional, behind a feature",
+            "custom-pod → windlass-runtime: not an edge of ARCHITECTURE.md",
+        ]
+    );
+}

@@ -1,0 +1,498 @@
+//! `metav1.Status`: how every failure, and some successes, are told to a client.
+
+use std::fmt;
+
+use serde::Serialize;
+use windlass_schema::{FieldError, go_quote};
+
+use super::GroupResource;
+
+/// The `Status` object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMeta,
+    /// `Success` or `Failure`.
+    pub status: &'static str,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// For programs.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: &'static str,
+    /// Which object, and what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+    /// The HTTP status code; 0 (absent) on some successes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub code: u16,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct ListMeta {
+    #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
+    continue_token: String,
+}
+
+/// The `details` of a [`Status`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// Name of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// API group of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// The resource (`pods`), or for validation errors the kind (`Pod`).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Uid of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Each single mistake.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// When a client may try again.
+    #[serde(skip_serializing_if = "is_zero_u32")]
+    pub retry_after_seconds: u32,
+}
+
+/// One entry of [`Details::causes`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cause {
+    /// For programs: `FieldValueInvalid`, `ResourceVersionTooLarge`, …
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The field's path.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(value: &u16) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero_u32(value: &u32) -> bool {
+    *value == 0
+}
+
+impl Status {
+    fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            kind: "Status",
+            api_version: "v1",
+            status: "Failure",
+            message: message.into(),
+            reason,
+            code,
+            ..Self::default()
+        }
+    }
+
+    /// The `Status` of a delete that is done: `{status: Success, details}` without message and code.
+    pub fn success(details: Details) -> Self {
+        Self {
+            kind: "Status",
+            api_version: "v1",
+            status: "Success",
+            details: Some(details),
+            ..Self::default()
+        }
+    }
+
+    /// The token to go on listing with, where an expired one makes that possible.
+    pub fn continue_token(&self) -> &str {
+        &self.metadata.continue_token
+    }
+
+    /// The object's bytes on the wire.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// A request that failed, as the client will hear of it.
+#[derive(Clone, PartialEq)]
+pub struct ApiError(Box<Status>);
+
+impl ApiError {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Status::failure(code, reason, message)))
+    }
+
+    fn about(mut self, resource: &GroupResource, name: &str) -> Self {
+        self.0.details = Some(Details {
+            name: name.to_owned(),
+            group: resource.group.clone(),
+            kind: resource.resource.clone(),
+            ..Details::default()
+        });
+        self
+    }
+
+    fn causes(mut self, causes: Vec<Cause>) -> Self {
+        self.0.details.get_or_insert_default().causes.extend(causes);
+        self
+    }
+
+    fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.details.get_or_insert_default().retry_after_seconds = seconds;
+        self
+    }
+
+    /// The status object.
+    pub fn status(&self) -> &Status {
+        &self.0
+    }
+
+    /// The status object.
+    pub fn into_status(self) -> Status {
+        *self.0
+    }
+
+    /// The HTTP status code.
+    pub fn code(&self) -> u16 {
+        self.0.code
+    }
+
+    /// The machine-readable reason.
+    pub fn reason(&self) -> &'static str {
+        self.0.reason
+    }
+
+    /// 404: no object of that name.
+    pub fn not_found(resource: &GroupResource, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{resource} {} not found", go_quote(name))).about(resource, name)
+    }
+
+    /// 404: the path has the form of a resource, but there is no such resource.
+    pub fn no_such_resource() -> Self {
+        let mut error = Self::new(404, "NotFound", "the server could not find the requested resource");
+        error.0.details = Some(Details::default());
+        error
+    }
+
+    /// 409: an object of that name is already there.
+    pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{resource} {} already exists", go_quote(name)))
+            .about(resource, name)
+    }
+
+    /// 409: no free name was found for a `generateName`.
+    pub fn generate_name_conflict(resource: &GroupResource, name: &str) -> Self {
+        let message = format!(
+            "{resource} {} already exists, the server was not able to generate a unique name for the object",
+            go_quote(name)
+        );
+        Self::new(409, "AlreadyExists", message).about(resource, name).retry_after(1)
+    }
+
+    /// 409 with the caller's reason.
+    pub fn conflict(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {}: {why}", go_quote(name));
+        Self::new(409, "Conflict", message).about(resource, name)
+    }
+
+    /// 409: the object was changed since the client read it.
+    pub fn modified(resource: &GroupResource, name: &str) -> Self {
+        Self::conflict(
+            resource,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// 409: `preconditions.uid` is another object's.
+    pub fn uid_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        Self::conflict(resource, name, why)
+    }
+
+    /// 409: `preconditions.resourceVersion` is not the current one.
+    pub fn version_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
+        let why = format!(
+            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
+        );
+        Self::conflict(resource, name, why)
+    }
+
+    /// 409: server-side apply found fields that others own.
+    pub fn apply_conflict(causes: Vec<Cause>, message: impl Into<String>) -> Self {
+        Self::new(409, "Conflict", message).causes(causes)
+    }
+
+    /// 422: the object breaks rules; `kind` is its kind, not its resource.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let head = format!("{qualified} {} is invalid", go_quote(name));
+        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        for error in errors {
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let message = match texts.as_slice() {
+            [] => head,
+            [only] => format!("{head}: {only}"),
+            many => format!("{head}: [{}]", many.join(", ")),
+        };
+        let mut error = Self::new(422, "Invalid", message);
+        error.0.details = Some(Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..Details::default()
+        });
+        error.causes(
+            errors
+                .iter()
+                .map(|error| Cause {
+                    reason: error.kind.reason().to_owned(),
+                    message: error.body(),
+                    field: error.field.clone(),
+                })
+                .collect(),
+        )
+    }
+
+    /// 422 for options of a request (`ListOptions`, `DeleteOptions`, …) that break rules.
+    pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
+        Self::invalid("meta.k8s.io", kind, "", errors)
+    }
+
+    /// 422 for a request as a whole, such as a JSON patch that does not fit.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        let mut error =
+            Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
+        error.0.message = message.into();
+        error
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 401.
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// 403 about a resource or one object.
+    pub fn forbidden(resource: &GroupResource, name: &str, why: impl fmt::Display) -> Self {
+        let message = if resource.is_empty() {
+            format!("forbidden: {why}")
+        } else if name.is_empty() {
+            format!("{resource} is forbidden: {why}")
+        } else {
+            format!("{resource} {} is forbidden: {why}", go_quote(name))
+        };
+        Self::new(403, "Forbidden", message).about(resource, name)
+    }
+
+    /// 403 because the user may not.
+    pub fn denied(denied: &Denied<'_>) -> Self {
+        Self::forbidden(&denied.resource, denied.name, denied)
+    }
+
+    /// 403: nothing new may be made in a namespace that is on its way out.
+    pub fn namespace_terminating(resource: &GroupResource, name: &str, namespace: &str) -> Self {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        Self::forbidden(resource, name, why).causes(vec![Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        }])
+    }
+
+    /// 405: the resource has no such verb.
+    pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
+        let message =
+            format!("{action} is not supported on resources of kind {}", go_quote(&resource.to_string()));
+        Self::new(405, "MethodNotAllowed", message).about(resource, "")
+    }
+
+    /// 405 for a path that knows other methods only.
+    pub fn method_not_allowed() -> Self {
+        let mut error = Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        );
+        error.0.details = Some(Details::default());
+        error
+    }
+
+    /// 406.
+    pub fn not_acceptable(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// 406: the representation asked for with `as=` does not come in the media types asked for.
+    pub fn not_acceptable_as(target: &str, accepted: &[&str]) -> Self {
+        let message = format!(
+            "only the following media types are accepted when converting to {target}: {}",
+            accepted.join(", ")
+        );
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// 415.
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// 410: what a resource version or a continue token speaks of is forgotten.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 410: a watch, or a list at an exact version, from before the history's start.
+    pub fn too_old_resource_version(wanted: u64, oldest: u64) -> Self {
+        Self::expired(format!("too old resource version: {wanted} ({oldest})"))
+    }
+
+    /// 410 that lets the client go on with `continue_token`, at the cost of an inconsistent list.
+    pub fn continue_expired(continue_token: String) -> Self {
+        let mut error = Self::expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start a \
+             new list without the continue parameter, or use the continue token in this response to retrieve \
+             the remainder of the results. Continuing with the provided token results in an inconsistent list \
+             - objects that were created, modified, or deleted between the time the first chunk was returned \
+             and now may show up in the list.",
+        );
+        error.0.metadata.continue_token = continue_token;
+        error
+    }
+
+    /// 504 with the cause that tells a client it is ahead of the server.
+    pub fn resource_version_too_large(wanted: u64, current: u64) -> Self {
+        Self::timeout(format!("Too large resource version: {wanted}, current: {current}"), 1).causes(vec![
+            Cause {
+                reason: "ResourceVersionTooLarge".to_owned(),
+                message: "Too large resource version".to_owned(),
+                field: String::new(),
+            },
+        ])
+    }
+
+    /// 504.
+    pub fn timeout(message: impl fmt::Display, retry_after_seconds: u32) -> Self {
+        Self::new(504, "Timeout", format!("Timeout: {message}")).retry_after(retry_after_seconds)
+    }
+
+    /// 413.
+    pub fn too_large(message: impl fmt::Display) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {message}"))
+    }
+
+    /// 413: the body is longer than `limit` bytes.
+    pub fn body_too_large(limit: usize) -> Self {
+        Self::too_large(format!("limit is {limit}"))
+    }
+
+    /// 429.
+    pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        Self::new(429, "TooManyRequests", message).retry_after(retry_after_seconds)
+    }
+
+    /// 429: a disruption budget does not allow the eviction of a pod.
+    pub fn disruption_budget(budget: &str, message: impl Into<String>) -> Self {
+        let message: String = message.into();
+        Self::new(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+            .causes(vec![Cause {
+                reason: "DisruptionBudget".to_owned(),
+                message: format!("The disruption budget {budget} {message}"),
+                field: String::new(),
+            }])
+    }
+
+    /// 500.
+    pub fn internal(why: impl fmt::Display) -> Self {
+        let why = why.to_string();
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
+            .causes(vec![Cause { message: why, ..Cause::default() }])
+    }
+
+    /// 503.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(503, "ServiceUnavailable", message)
+    }
+}
+
+/// The request that a user may not make; `Display` is the sentence in the error.
+#[derive(Clone, Debug)]
+pub struct Denied<'a> {
+    /// Name of the user.
+    pub user: &'a str,
+    /// Verb of the request.
+    pub verb: &'a str,
+    /// Group and resource; empty for a path that is no resource.
+    pub resource: GroupResource,
+    /// Subresource, or empty.
+    pub subresource: &'a str,
+    /// Namespace, or empty.
+    pub namespace: &'a str,
+    /// Name of the object, or empty.
+    pub name: &'a str,
+    /// Path of the request, said where it is no resource.
+    pub path: &'a str,
+}
+
+impl fmt::Display for Denied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quote = |text: &str| go_quote(&sanitize(text));
+        write!(f, "User {} cannot {} ", quote(self.user), sanitize(self.verb))?;
+        if self.resource.is_empty() {
+            return write!(f, "path {}", quote(self.path));
+        }
+        let resource = if self.subresource.is_empty() {
+            self.resource.resource.clone()
+        } else {
+            format!("{}/{}", self.resource.resource, self.subresource)
+        };
+        write!(f, "resource {} in API group {}", quote(&resource), quote(&self.resource.group))?;
+        if self.namespace.is_empty() {
+            write!(f, " at the cluster scope")
+        } else {
+            write!(f, " in the namespace {}", quote(self.namespace))
+        }
+    }
+}
+
+/// Nothing in an error may look like HTML to a browser.
+fn sanitize(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.0.code, self.0.reason, self.0.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! One key's place in the queue, and the atomic word that says where it stands.
+
+mod word;
+
+use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
+use crate::tick::Tick;
+use word::Phase;
+pub(crate) use word::{Ticket, Word};
+
+/// A key's place in a queue, for callers that add the same key often: adding by slot costs no hash and no lock.
+///
+/// While a `Slot` is held the queue keeps the key's place; afterwards the place is reclaimed when it is idle.
+pub struct Slot<K>(pub(crate) Arc<Place<K>>);
+
+impl<K> Slot<K> {
+    /// The key this slot belongs to.
+    pub fn key(&self) -> &K {
+        &self.0.key
+    }
+}
+
+impl<K> Clone for Slot<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K: std::fmt::Debug> std::fmt::Debug for Slot<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Slot").field(self.key()).finish()
+    }
+}
+
+/// What an immediate add asks of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// The key was idle: put it into the lane of `priority`.
+    Ready { priority: i32, ticket: Ticket },
+    /// The key was queued at `from`: put it into the lane of `priority` too, the old entry is void.
+    Raised { from: i32, priority: i32, ticket: Ticket },
+    /// The key is being worked on and will come back when that is done.
+    AfterDone,
+    /// It was queued already.
+    Merged,
+    /// The key has a timer: ask again under the timers' lock.
+    Waiting,
+}
+
+/// What the end of the work asks of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// Nothing more to do.
+    Idle,
+    /// The key was added while it was worked on: put it into the lane of `priority`.
+    Again { priority: i32, ticket: Ticket },
+}
+
+/// The shared part of a slot.
+pub(crate) struct Place<K> {
+    pub(crate) key: K,
+    pub(crate) hash: u64,
+    word: AtomicU64,
+    /// When the key was added, while it is queued; for the latency metric.
+    queued_at: AtomicU64,
+    /// When the key was handed out, while it is worked on.
+    started_at: AtomicU64,
+    /// The timer's key while the waiting bit is set. Read and written only under the timers' lock.
+    deadline: AtomicU64,
+    sequence: AtomicU64,
+    /// Rate-limited adds since the last `forget`.
+    failures: AtomicU32,
+}
+
+impl<K> Place<K> {
+    pub(crate) fn new(key: K, hash: u64) -> Self {
+        Self {
+            key,
+            hash,
+            word: AtomicU64::new(Word::IDLE.bits()),
+            queued_at: AtomicU64::new(0),
+            started_at: AtomicU64::new(0),
+            deadline: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            failures: AtomicU32::new(0),
+        }
+    }
+
+    fn load(&self) -> Word {
+        Word::from_bits(self.word.load(Ordering::Acquire))
+    }
+
+    /// Replaces `old` by `new`, or says what is there instead.
+    fn replace(&self, old: Word, new: Word) -> Result<(), Word> {
+        self.word
+            .compare_exchange(old.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+            .map_err(Word::from_bits)
+    }
+
+    /// An add without a delay, for a caller that does not hold the timers' lock.
+    pub(crate) fn add(&self, priority: i32, now: Tick) -> Added {
+        let mut word = self.load();
+        loop {
+            if word.waiting() {
+                return Added::Waiting;
+            }
+            match self.try_add(word, priority, now) {
+                Ok(added) => return added,
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// An add without a delay by the holder of the timers' lock, who removes the timer if there was one (`true`).
+    pub(crate) fn add_and_disarm(&self, priority: i32, now: Tick) -> (Added, bool) {
+        let mut word = self.load();
+        loop {
+            let armed = word.waiting();
+            match self.try_add(word, priority, now) {
+                Ok(added) => return (added, armed),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    fn try_add(&self, word: Word, priority: i32, now: Tick) -> Result<Added, Word> {
+        // A key that waits is due now, at the higher of the two priorities.
+        let wanted = if word.waiting() { priority.max(word.priority()) } else { priority };
+        match word.phase() {
+            Phase::Idle => {
+                let next = word.step(Phase::Queued, wanted);
+                // Whoever wins the exchange below publishes this store; a loser's is at most a moment off.
+                self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
+                self.replace(word, next)?;
+                Ok(Added::Ready { priority: wanted, ticket: next.ticket() })
+            }
+            Phase::Queued if priority > word.priority() => {
+                let next = word.step(Phase::Queued, priority);
+                self.replace(word, next)?;
+                Ok(Added::Raised { from: word.priority(), priority, ticket: next.ticket() })
+            }
+            Phase::Running => {
+                self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
+                self.replace(word, word.step(Phase::RunningDirty, wanted))?;
+                Ok(Added::AfterDone)
+            }
+            Phase::RunningDirty if priority > word.priority() => {
+                self.replace(word, word.step(Phase::RunningDirty, priority))?;
+                Ok(Added::Merged)
+            }
+            Phase::Queued | Phase::RunningDirty => Ok(Added::Merged),
+        }
+    }
+
+    /// Notes that the key waits for a timer, at the higher of the two priorities. The caller holds the timers' lock.
+    /// `None`: it is queued already, a ready key never goes back to waiting. Otherwise: whether it waited before.
+    pub(crate) fn arm(&self, priority: i32) -> Option<bool> {
+        let mut word = self.load();
+        loop {
+            let armed = word.waiting();
+            let next = match word.phase() {
+                Phase::Queued | Phase::RunningDirty => return None,
+                Phase::Idle | Phase::Running if armed && priority <= word.priority() => return Some(true),
+                Phase::Idle | Phase::Running => word.wait(priority),
+            };
+            match self.replace(word, next) {
+                Ok(()) => return Some(armed),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Forgets the timer without queueing the key (the queue shuts down). The caller holds the timers' lock.
+    pub(crate) fn disarm(&self) {
+        let mut word = self.load();
+        while word.waiting() {
+            match self.replace(word, word.step(word.phase(), 0)) {
+                Ok(()) => return,
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// The priority at which the key waits for its timer.
+    pub(crate) fn waiting_priority(&self) -> Option<i32> {
+        let word = self.load();
+        word.waiting().then(|| word.priority())
+    }
+
+    /// Takes the key out of its lane to be worked on: its priority, or `None` if this entry is void.
+    pub(crate) fn claim(&self, ticket: Ticket) -> Option<i32> {
+        let mut word = self.load();
+        while word.phase() == Phase::Queued && word.ticket() == ticket {
+            match self.replace(word, word.step(Phase::Running, 0)) {
+                Ok(()) => return Some(word.priority()),
+                Err(seen) => word = seen,
+            }
+        }
+        None
+    }
+
+    /// The work is done.
+    pub(crate) fn finish(&self) -> Finished {
+        let mut word = self.load();
+        loop {
+            let (next, finished) = match word.phase() {
+                Phase::RunningDirty => {
+                    let next = word.step(Phase::Queued, word.priority());
+                    (next, Finished::Again { priority: word.priority(), ticket: next.ticket() })
+                }
+                // A timer set while it ran goes on.
+                Phase::Running => (word.rest(), Finished::Idle),
+                Phase::Idle | Phase::Queued => return Finished::Idle,
+            };
+            match self.replace(word, next) {
+                Ok(()) => return finished,
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Nobody works on the key, and it is neither queued nor waiting.
+    pub(crate) fn is_idle(&self) -> bool {
+        let word = self.load();
+        word.phase() == Phase::Idle && !word.waiting()
+    }
+
+    /// Queued, or worked on.
+    pub(crate) fn is_active(&self) -> bool {
+        self.load().phase() != Phase::Idle
+    }
+
+    /// When the work on the key began, if it goes on.
+    pub(crate) fn running_since(&self) -> Option<Tick> {
+        matches!(self.load().phase(), Phase::Running | Phase::RunningDirty)
+            .then(|| Tick::from_nanos(self.started_at.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn queued_at(&self) -> Tick {
+        Tick::from_nanos(self.queued_at.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn started_at(&self) -> Tick {
+        Tick::from_nanos(self.started_at.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn start(&self, now: Tick) {
+        self.started_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn timer(&self) -> (Tick, u64) {
+        let deadline = Tick::from_nanos(self.deadline.load(Ordering::Relaxed));
+        (deadline, self.sequence.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_timer(&self, deadline: Tick, sequence: u64) {
+        self.deadline.store(deadline.as_nanos(), Ordering::Relaxed);
+        self.sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    /// One more failure: how many there were before.
+    pub(crate) fn fail(&self) -> u32 {
+        self.failures
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_add(1)))
+            .unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn forget(&self) {
+        // The common case, a success after a success, writes nothing.
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+    }
+}

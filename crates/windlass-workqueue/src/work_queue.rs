@@ -1,0 +1,284 @@
+//! The shell around [`Queue`]: tokio's clock, and workers that sleep.
+
+use crate::gate::Gate;
+use crate::queue::{AddOptions, Config, Lease, Queue, Signal};
+use crate::{Builder, Item, Key, Slot, Snapshot, Tick};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A work queue for any number of adders and workers. Clones are handles to the same queue.
+///
+/// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled, and
+/// follows its clock, paused or not. A worker does well to have a clone of its own: then workers share nothing but
+/// the queue's lanes.
+pub struct WorkQueue<K: Key> {
+    handle: Arc<Handle<K>>,
+}
+
+/// One clone's reference to the queue. Items count on it, so that workers with clones of their own do not fight
+/// over one reference count.
+pub(crate) struct Handle<K: Key> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K: Key> {
+    name: String,
+    queue: Queue<K>,
+    began: Instant,
+    gate: Gate,
+    /// Rung for one worker when a key is ready, for all when the queue shuts down.
+    bell: Notify,
+    /// Rung when the next deadline has moved forward.
+    alarm: Notify,
+    /// One of the sleeping workers sits here and watches the clock.
+    watched: AtomicBool,
+    /// Rung after each piece of work once the queue has shut down.
+    drained: Notify,
+}
+
+impl<K: Key> WorkQueue<K> {
+    /// Sets up a queue. The name is what its metrics are labelled with, usually the controller's.
+    pub fn builder(name: impl Into<String>) -> Builder<K> {
+        Builder::new(name.into())
+    }
+
+    pub(crate) fn new(name: String, config: &Config) -> Self {
+        let shared = Shared {
+            name,
+            queue: Queue::new(config),
+            began: Instant::now(),
+            gate: Gate::new(),
+            bell: Notify::new(),
+            alarm: Notify::new(),
+            watched: AtomicBool::new(false),
+            drained: Notify::new(),
+        };
+        Self { handle: Arc::new(Handle { shared: Arc::new(shared) }) }
+    }
+
+    fn shared(&self) -> &Shared<K> {
+        &self.handle.shared
+    }
+
+    /// The queue's name.
+    pub fn name(&self) -> &str {
+        &self.shared().name
+    }
+
+    /// Adds `key` at priority 0, to be handed out as soon as it is its turn. Nothing happens if it is queued already
+    /// or the queue is shut down.
+    pub fn add(&self, key: K) {
+        self.add_with(key, AddOptions::default());
+    }
+
+    /// Adds `key` at priority 0, not before `delay` has passed.
+    pub fn add_after(&self, key: K, delay: Duration) {
+        self.add_with(key, AddOptions { after: Some(delay), ..AddOptions::default() });
+    }
+
+    /// Adds `key` at priority 0 as a failure: not before the rate limiter's delay has passed.
+    pub fn add_rate_limited(&self, key: K) {
+        self.add_with(key, AddOptions { rate_limited: true, ..AddOptions::default() });
+    }
+
+    /// Adds `key`.
+    pub fn add_with(&self, key: K, options: AddOptions) {
+        let shared = self.shared();
+        shared.signal(shared.queue.add(key, options, shared.now()));
+    }
+
+    /// The slot of `key`, for adding the same key often without looking it up.
+    pub fn intern(&self, key: K) -> Slot<K> {
+        self.shared().queue.intern(key)
+    }
+
+    /// Adds the key of `slot`, which must be one of this queue's.
+    pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions) {
+        let shared = self.shared();
+        shared.signal(shared.queue.add_slot(slot, options, shared.now()));
+    }
+
+    /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
+    ///
+    /// May be dropped at any time; no key is lost by that.
+    pub async fn get(&self) -> Option<Item<K>> {
+        let shared = self.shared();
+        loop {
+            if let Some(item) = self.try_get() {
+                return Some(item);
+            }
+            let mut rung = pin!(shared.bell.notified());
+            let sleeping = shared.gate.enter();
+            if rung.as_mut().enable() {
+                shared.gate.heard();
+                continue;
+            }
+            // Asked before the last look: what was added before the end is handed out.
+            let shut_down = shared.queue.is_shut_down();
+            if let Some(item) = self.try_get() {
+                return Some(item);
+            }
+            if shut_down {
+                return None;
+            }
+            match shared.take_watch() {
+                None => {
+                    rung.await;
+                    shared.gate.heard();
+                }
+                Some(_watch) => {
+                    tokio::select! {
+                        biased;
+                        () = rung => shared.gate.heard(),
+                        () = shared.alarm.notified() => {}
+                        () = shared.deadline() => {}
+                    }
+                }
+            }
+            drop(sleeping);
+        }
+    }
+
+    /// The next key, if one is ready.
+    pub fn try_get(&self) -> Option<Item<K>> {
+        let shared = self.shared();
+        let lease = shared.queue.get(shared.now())?;
+        // Whoever was woken wakes the next if there is more; so one bell does for many keys.
+        if shared.gate.has_sleepers() && !shared.queue.is_empty() {
+            shared.signal(Signal::Ready);
+        }
+        Some(Item::new(Arc::clone(&self.handle), lease))
+    }
+
+    /// Ends the row of failures of `key`: its next rate-limited add waits for the shortest delay again.
+    pub fn forget(&self, key: &K) {
+        self.shared().queue.forget(key);
+    }
+
+    /// Failures of `key` in a row: rate-limited adds since the last [`forget`](Self::forget).
+    pub fn num_requeues(&self, key: &K) -> u32 {
+        self.shared().queue.num_requeues(key)
+    }
+
+    /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.
+    pub fn len(&self) -> usize {
+        self.shared().queue.len()
+    }
+
+    /// No key is ready.
+    pub fn is_empty(&self) -> bool {
+        self.shared().queue.is_empty()
+    }
+
+    /// No more adds from now on. Keys that are ready, and keys that were added again while they were worked on, are
+    /// still handed out; delayed ones are dropped.
+    pub fn shut_down(&self) {
+        let shared = self.shared();
+        shared.queue.shut_down();
+        shared.bell.notify_waiters();
+        shared.drained.notify_waiters();
+    }
+
+    /// Shuts down, and waits until every key that was ready has been worked on. That needs workers; without any it
+    /// waits for ever.
+    pub async fn shut_down_with_drain(&self) {
+        self.shut_down();
+        loop {
+            let mut worked = pin!(self.shared().drained.notified());
+            worked.as_mut().enable();
+            if self.shared().queue.is_drained() {
+                return;
+            }
+            worked.await;
+        }
+    }
+
+    /// [`shut_down`](Self::shut_down) has been called.
+    pub fn is_shut_down(&self) -> bool {
+        self.shared().queue.is_shut_down()
+    }
+
+    /// The metrics, to be exported under client-go's names. Takes time in proportion to the keys known.
+    pub fn metrics(&self) -> Snapshot {
+        let shared = self.shared();
+        shared.queue.snapshot(shared.now())
+    }
+}
+
+impl<K: Key> Handle<K> {
+    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions) {
+        let shared = &self.shared;
+        shared.signal(shared.queue.add_leased(lease, options, shared.now()));
+    }
+
+    pub(crate) fn done(&self, lease: Lease<K>) {
+        let shared = &self.shared;
+        shared.signal(shared.queue.done(lease, shared.now()));
+        if shared.queue.is_shut_down() {
+            shared.drained.notify_waiters();
+        }
+    }
+}
+
+impl<K: Key> Shared<K> {
+    fn now(&self) -> Tick {
+        Tick::from(self.began.elapsed())
+    }
+
+    fn signal(&self, signal: Signal) {
+        match signal {
+            Signal::Nothing => {}
+            Signal::Ready => {
+                if self.gate.opened() {
+                    self.bell.notify_one();
+                }
+            }
+            Signal::Earlier => self.alarm.notify_one(),
+        }
+    }
+
+    /// Sleeps until the next timer is due.
+    async fn deadline(&self) {
+        match self.queue.next_deadline() {
+            Some(deadline) => tokio::time::sleep_until(self.began + Duration::from(deadline)).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The seat of the one who watches the clock, if it is free.
+    fn take_watch(&self) -> Option<Watch<'_, K>> {
+        (!self.watched.swap(true, Ordering::AcqRel)).then_some(Watch(self))
+    }
+}
+
+/// The seat of the worker that watches the clock.
+struct Watch<'a, K: Key>(&'a Shared<K>);
+
+impl<K: Key> Drop for Watch<'_, K> {
+    fn drop(&mut self) {
+        self.0.watched.store(false, Ordering::Release);
+        // Somebody else has to sit down if there is a deadline to watch for.
+        if self.0.gate.others_sleep() && self.0.queue.next_deadline().is_some() {
+            self.0.bell.notify_one();
+        }
+    }
+}
+
+impl<K: Key> Clone for WorkQueue<K> {
+    fn clone(&self) -> Self {
+        Self { handle: Arc::new(Handle { shared: Arc::clone(&self.handle.shared) }) }
+    }
+}
+
+impl<K: Key> std::fmt::Debug for WorkQueue<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkQueue")
+            .field("name", &self.name())
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}

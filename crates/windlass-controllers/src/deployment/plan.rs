@@ -1,0 +1,355 @@
+//! What a Deployment wants done with its ReplicaSets, and what it reports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::rolling::{self, Bounds, Count};
+use crate::conditions;
+
+/// The label by which the pods of one template are told from those of another.
+pub(super) const HASH_LABEL: &str = "pod-template-hash";
+/// The annotation with the number of the rollout.
+pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
+
+/// One thing to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// Make the ReplicaSet of the present template.
+    Create { hash: String, replicas: i32, revision: u64 },
+    /// Give a ReplicaSet another size.
+    Scale { name: String, from: i32, to: i32 },
+    /// Number a ReplicaSet anew: a roll-back made an old one the present one.
+    Renumber { name: String, revision: u64 },
+    /// Delete a ReplicaSet that the history has no room for.
+    Forget { name: String },
+}
+
+/// What is to be done, and what to report.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub tasks: Vec<Task>,
+    pub status: DeploymentStatus,
+    /// The number of the present rollout, for the Deployment's annotation.
+    pub revision: u64,
+    /// When a condition changes by the passing of time alone.
+    pub wake: Option<Timestamp>,
+}
+
+/// Plans for a Deployment that is not being deleted and the ReplicaSets it controls.
+pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Timestamp) -> Plan {
+    let mut sets: Vec<&ReplicaSet> = sets.iter().map(AsRef::as_ref).collect();
+    sets.sort_by_key(|set| {
+        (set.metadata.creation_timestamp.as_ref().map(|time| time.0), set.metadata.name.clone())
+    });
+    let rollout = Rollout::new(deployment, &sets);
+    let mut tasks = rollout.tasks();
+    if rollout.is_complete() {
+        tasks.extend(rollout.forgotten());
+    }
+    let (status, wake) = rollout.status(now);
+    Plan { tasks, status, revision: rollout.revision, wake }
+}
+
+struct Rollout<'a> {
+    deployment: &'a Deployment,
+    new: Option<&'a ReplicaSet>,
+    old: Vec<&'a ReplicaSet>,
+    replicas: i32,
+    bounds: Bounds,
+    recreate: bool,
+    revision: u64,
+}
+
+impl<'a> Rollout<'a> {
+    fn new(deployment: &'a Deployment, sets: &[&'a ReplicaSet]) -> Self {
+        let spec = deployment.spec.clone().unwrap_or_default();
+        let replicas = spec.replicas.unwrap_or(1);
+        let strategy = spec.strategy.unwrap_or_default();
+        let rolling = strategy.rolling_update.unwrap_or_default();
+        let template = bare(Some(&spec.template));
+        let is_present =
+            |set: &&ReplicaSet| bare(set.spec.as_ref().and_then(|spec| spec.template.as_ref())) == template;
+        let new = sets.iter().copied().find(is_present);
+        let old: Vec<&ReplicaSet> =
+            sets.iter().copied().filter(|set| !new.is_some_and(|new| std::ptr::eq(new, *set))).collect();
+        let newest_old = old.iter().map(|set| revision_of(set)).max().unwrap_or(0);
+        Self {
+            deployment,
+            replicas,
+            bounds: Bounds::resolve(rolling.max_surge.as_ref(), rolling.max_unavailable.as_ref(), replicas),
+            recreate: strategy.type_.as_deref() == Some("Recreate"),
+            revision: new.map_or(0, revision_of).max(newest_old + 1),
+            new,
+            old,
+        }
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let paused = self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true);
+        let old: Vec<Count> = self.old.iter().map(|set| count(set)).collect();
+        let new = self.new.map(count).unwrap_or_default();
+        let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| running(set) == 0);
+        let size = match () {
+            // A pause stops the rollout, not the scaling of what is there.
+            () if paused && self.new.is_none() => return self.scale_while_paused(),
+            () if self.recreate && !idle => new.wanted.min(self.replicas),
+            () if self.recreate => self.replicas,
+            () => rolling::grow(new, &old, self.replicas, self.bounds),
+        };
+        let Some(set) = self.new else {
+            let hash = template_hash(self.deployment);
+            let mut tasks = vec![Task::Create { hash, replicas: size, revision: self.revision }];
+            if self.recreate {
+                tasks.extend(self.resize_old(&vec![0; old.len()]));
+            }
+            return tasks;
+        };
+        let mut tasks = Vec::new();
+        if revision_of(set) != self.revision {
+            tasks.push(Task::Renumber { name: name_of(set), revision: self.revision });
+        }
+        if size != new.wanted {
+            tasks.push(Task::Scale { name: name_of(set), from: new.wanted, to: size });
+        }
+        if paused {
+            return tasks;
+        }
+        // One direction at a time: after growing, the counts that shrinking looks at have changed.
+        if self.recreate {
+            tasks.extend(self.resize_old(&vec![0; old.len()]));
+        } else if size == new.wanted {
+            tasks.extend(self.resize_old(&rolling::shrink(new, &old, self.replicas, self.bounds)));
+        }
+        tasks
+    }
+
+    /// With a new template that waits for the end of a pause, the newest ReplicaSet takes the change of size.
+    fn scale_while_paused(&self) -> Vec<Task> {
+        let Some((newest, others)) = self.old.split_last() else { return Vec::new() };
+        let elsewhere: i32 = others.iter().map(|set| count(set).wanted).sum();
+        let from = count(newest).wanted;
+        let to = (self.replicas - elsewhere).max(0);
+        if from == to { Vec::new() } else { vec![Task::Scale { name: name_of(newest), from, to }] }
+    }
+
+    fn resize_old(&self, sizes: &[i32]) -> Vec<Task> {
+        let changes = self.old.iter().zip(sizes).filter(|(set, size)| count(set).wanted != **size);
+        changes
+            .map(|(set, size)| Task::Scale { name: name_of(set), from: count(set).wanted, to: *size })
+            .collect()
+    }
+
+    fn is_complete(&self) -> bool {
+        let totals = self.totals();
+        self.new.is_some()
+            && totals.updated == self.replicas
+            && totals.replicas == self.replicas
+            && totals.available == self.replicas
+            && self.is_observed()
+    }
+
+    /// Whether the ReplicaSets' own controller has seen the sizes they have now.
+    fn is_observed(&self) -> bool {
+        self.old.iter().copied().chain(self.new).all(|set| {
+            let seen = set.status.as_ref().and_then(|status| status.observed_generation).unwrap_or(0);
+            seen >= set.metadata.generation.unwrap_or(0)
+        })
+    }
+
+    fn forgotten(&self) -> Vec<Task> {
+        let limit = self.deployment.spec.as_ref().and_then(|spec| spec.revision_history_limit).unwrap_or(10);
+        let mut idle: Vec<&&ReplicaSet> = self
+            .old
+            .iter()
+            .filter(|set| {
+                count(set).wanted == 0 && running(set) == 0 && set.metadata.deletion_timestamp.is_none()
+            })
+            .collect();
+        idle.sort_by_key(|set| revision_of(set));
+        let surplus = idle.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
+        idle.iter().take(surplus).map(|set| Task::Forget { name: name_of(set) }).collect()
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for set in self.old.iter().copied().chain(self.new) {
+            let status = set.status.clone().unwrap_or_default();
+            totals.wanted += count(set).wanted;
+            totals.replicas += status.replicas;
+            totals.ready += status.ready_replicas.unwrap_or(0);
+            totals.available += status.available_replicas.unwrap_or(0);
+        }
+        totals.updated = self.new.map_or(0, running);
+        totals
+    }
+
+    fn status(&self, now: Timestamp) -> (DeploymentStatus, Option<Timestamp>) {
+        let totals = self.totals();
+        let mut status = DeploymentStatus {
+            observed_generation: self.deployment.metadata.generation,
+            replicas: Some(totals.replicas),
+            updated_replicas: Some(totals.updated),
+            ready_replicas: Some(totals.ready),
+            available_replicas: Some(totals.available),
+            unavailable_replicas: Some((totals.wanted - totals.available).max(0)),
+            ..self.deployment.status.clone().unwrap_or_default()
+        };
+        let before = self.deployment.status.clone().unwrap_or_default();
+        let list = status.conditions.get_or_insert_default();
+        let serves =
+            totals.available >= self.replicas - if self.recreate { 0 } else { self.bounds.unavailable };
+        let available = if serves {
+            told(
+                "Available",
+                true,
+                "MinimumReplicasAvailable",
+                "Deployment has minimum availability.".to_owned(),
+            )
+        } else {
+            let message = "Deployment does not have minimum availability.".to_owned();
+            told("Available", false, "MinimumReplicasUnavailable", message)
+        };
+        conditions::set(list, DeploymentCondition { last_update_time: None, ..available }, &Time(now));
+        let (progressing, wake) = self.progressing(&before, totals, now);
+        conditions::set(list, progressing, &Time(now));
+        for condition in list.iter_mut() {
+            let same = before.conditions.iter().flatten().find(|old| {
+                old.type_ == condition.type_
+                    && old.status == condition.status
+                    && old.reason == condition.reason
+            });
+            let kept = same.and_then(|old| old.last_update_time.clone());
+            if condition.last_update_time.is_none() {
+                condition.last_update_time = kept.or(Some(Time(now)));
+            }
+        }
+        (status, wake)
+    }
+
+    fn progressing(
+        &self,
+        before: &DeploymentStatus,
+        totals: Totals,
+        now: Timestamp,
+    ) -> (DeploymentCondition, Option<Timestamp>) {
+        let set = self.new.map(name_of);
+        let of_set = |text: &str| {
+            set.as_ref().map_or_else(
+                || "Deployment is progressing.".to_owned(),
+                |set| format!("ReplicaSet \"{set}\" {text}"),
+            )
+        };
+        let old = before.conditions.iter().flatten().find(|condition| condition.type_ == "Progressing");
+        let reached = old.is_some_and(|old| old.reason.as_deref() == Some("NewReplicaSetAvailable"));
+        if self.is_complete() {
+            let done =
+                told("Progressing", true, "NewReplicaSetAvailable", of_set("has successfully progressed."));
+            return (done, None);
+        }
+        let moved = old.is_none()
+            || before.updated_replicas.unwrap_or(0) != totals.updated
+            || before.ready_replicas.unwrap_or(0) != totals.ready
+            || before.available_replicas.unwrap_or(0) != totals.available
+            || reached && totals.updated < self.replicas;
+        if reached && !moved {
+            // The rollout had succeeded; a pod that went since is not a rollout.
+            return (old.cloned().unwrap_or_default(), None);
+        }
+        let mut next = told("Progressing", true, "ReplicaSetUpdated", of_set("is progressing."));
+        let deadline =
+            self.deployment.spec.as_ref().and_then(|spec| spec.progress_deadline_seconds).unwrap_or(600);
+        let since = match old.and_then(|old| old.last_update_time.as_ref()) {
+            Some(time) if !moved => time.0,
+            _ => now,
+        };
+        let due = since.checked_add(SignedDuration::from_secs(deadline.into())).unwrap_or(Timestamp::MAX);
+        if due <= now {
+            let late =
+                told("Progressing", false, "ProgressDeadlineExceeded", of_set("has timed out progressing."));
+            return (late, None);
+        }
+        next.last_update_time = Some(Time(since));
+        (next, Some(due))
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    wanted: i32,
+    replicas: i32,
+    updated: i32,
+    ready: i32,
+    available: i32,
+}
+
+fn told(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCondition {
+    DeploymentCondition {
+        type_: kind.to_owned(),
+        status: if holds { "True" } else { "False" }.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        ..DeploymentCondition::default()
+    }
+}
+
+fn name_of(set: &ReplicaSet) -> String {
+    set.metadata.name.clone().unwrap_or_default()
+}
+
+fn count(set: &ReplicaSet) -> Count {
+    Count {
+        wanted: set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1),
+        available: set.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0),
+    }
+}
+
+fn running(set: &ReplicaSet) -> i32 {
+    set.status.as_ref().map_or(0, |status| status.replicas)
+}
+
+fn revision_of(set: &ReplicaSet) -> u64 {
+    let annotations = set.metadata.annotations.as_ref();
+    annotations
+        .and_then(|annotations| annotations.get(REVISION))
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+/// A template without the label that tells ReplicaSets apart: two of the same are the same rollout.
+fn bare(template: Option<&PodTemplateSpec>) -> PodTemplateSpec {
+    let mut template = template.cloned().unwrap_or_default();
+    if let Some(metadata) = &mut template.metadata {
+        let labels: Option<BTreeMap<String, String>> = metadata.labels.take();
+        let mut labels = labels.unwrap_or_default();
+        labels.remove(HASH_LABEL);
+        metadata.labels = (!labels.is_empty()).then_some(labels);
+        metadata.creation_timestamp = None;
+    }
+    template
+}
+
+/// A short name for the template, in letters that make no words; another one after each collision.
+fn template_hash(deployment: &Deployment) -> String {
+    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    let spec = deployment.spec.clone().unwrap_or_default();
+    let collisions = deployment.status.as_ref().and_then(|status| status.collision_count).unwrap_or(0);
+    let text = serde_json::to_string(&spec.template).unwrap_or_default();
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes().chain(collisions.to_le_bytes()) {
+        state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    let mut name = String::new();
+    for _ in 0..10 {
+        name.push(char::from(LETTERS[(state % 27) as usize]));
+        state /= 27;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests;

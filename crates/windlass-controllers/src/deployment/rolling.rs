@@ -1,0 +1,141 @@
+//! The arithmetic of a rolling update: how far which ReplicaSet may go, so that enough pods serve and not too many run.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// How many pods more, and how many fewer, a rollout may have than the Deployment asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub surge: i32,
+    pub unavailable: i32,
+}
+
+impl Bounds {
+    /// Resolves percentages of `replicas`: the surge rounded up, the unavailable ones rounded down, and not both zero.
+    pub(super) fn resolve(
+        surge: Option<&IntOrString>,
+        unavailable: Option<&IntOrString>,
+        replicas: i32,
+    ) -> Self {
+        let surge = share(surge, replicas, true);
+        let unavailable = share(unavailable, replicas, false);
+        Self { surge, unavailable: if surge == 0 && unavailable == 0 { 1 } else { unavailable } }
+    }
+}
+
+fn share(value: Option<&IntOrString>, of: i32, round_up: bool) -> i32 {
+    let percent = |percent: i64| {
+        let product = percent.saturating_mul(of.into());
+        let whole = product.div_euclid(100) + i64::from(round_up && product.rem_euclid(100) != 0);
+        i32::try_from(whole).unwrap_or(i32::MAX)
+    };
+    match value {
+        None => percent(25),
+        Some(IntOrString::Int(number)) => *number,
+        Some(IntOrString::String(text)) => {
+            text.strip_suffix('%').and_then(|number| number.parse().ok()).map_or(0, percent)
+        }
+    }
+}
+
+/// A ReplicaSet, as far as the arithmetic goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    /// `spec.replicas`.
+    pub wanted: i32,
+    /// `status.availableReplicas`.
+    pub available: i32,
+}
+
+/// The next size of the new ReplicaSet: as large as the surge allows.
+pub(super) fn grow(new: Count, old: &[Count], replicas: i32, bounds: Bounds) -> i32 {
+    if new.wanted >= replicas {
+        return replicas;
+    }
+    let total = new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
+    let room = replicas.saturating_add(bounds.surge) - total;
+    new.wanted + room.clamp(0, replicas - new.wanted)
+}
+
+/// The next sizes of the old ReplicaSets, oldest first: as small as availability allows, what does not serve first.
+pub(super) fn shrink(new: Count, old: &[Count], replicas: i32, bounds: Bounds) -> Vec<i32> {
+    let mut sizes: Vec<i32> = old.iter().map(|set| set.wanted).collect();
+    let total = new.wanted + sizes.iter().sum::<i32>();
+    let must_serve = replicas - bounds.unavailable;
+    let mut spare = (total - must_serve - (new.wanted - new.available)).max(0);
+    for (size, set) in sizes.iter_mut().zip(old) {
+        let idle = (*size - set.available).clamp(0, spare);
+        *size -= idle;
+        spare -= idle;
+    }
+    let serving = new.available + old.iter().map(|set| set.available).sum::<i32>();
+    let mut surplus = (serving - must_serve).max(0);
+    for size in &mut sizes {
+        let cut = (*size).min(surplus);
+        *size -= cut;
+        surplus -= cut;
+    }
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(surge: &str, unavailable: &str, replicas: i32) -> Bounds {
+        let value =
+            |text: &str| text.parse().map_or_else(|_| IntOrString::String(text.to_owned()), IntOrString::Int);
+        Bounds::resolve(Some(&value(surge)), Some(&value(unavailable)), replicas)
+    }
+
+    fn serving(n: i32) -> Count {
+        Count { wanted: n, available: n }
+    }
+
+    #[test]
+    fn percentages_round_up_for_surge_and_down_for_unavailable() {
+        assert_eq!(bounds("25%", "25%", 10), Bounds { surge: 3, unavailable: 2 });
+        assert_eq!(bounds("1", "0", 10), Bounds { surge: 1, unavailable: 0 });
+        assert_eq!(bounds("0", "10%", 5), Bounds { surge: 0, unavailable: 1 }, "not both zero");
+        assert_eq!(Bounds::resolve(None, None, 4), Bounds { surge: 1, unavailable: 1 });
+    }
+
+    #[test]
+    fn a_first_rollout_takes_all_at_once() {
+        assert_eq!(grow(Count::default(), &[], 3, bounds("25%", "25%", 3)), 3);
+    }
+
+    #[test]
+    fn a_set_larger_than_wanted_is_cut_back() {
+        assert_eq!(grow(serving(5), &[], 3, bounds("25%", "25%", 3)), 3);
+    }
+
+    #[test]
+    fn old_pods_that_do_not_serve_go_first() {
+        let broken = Count { wanted: 3, available: 0 };
+        assert_eq!(shrink(Count { wanted: 1, available: 0 }, &[broken], 3, bounds("1", "1", 3)), [2]);
+    }
+
+    /// Runs a rollout in which each new pod serves one round later: the bounds hold in every round, and it ends.
+    #[test]
+    fn every_rollout_keeps_its_bounds_and_ends() {
+        for replicas in 0..=7 {
+            for (surge, unavailable) in [("1", "0"), ("0", "1"), ("25%", "25%"), ("100%", "0"), ("2", "50%")]
+            {
+                let bounds = bounds(surge, unavailable, replicas);
+                let (mut new, mut old) = (Count::default(), vec![serving(replicas)]);
+                for round in 0.. {
+                    assert!(round < 50, "{replicas} {surge} {unavailable}: {new:?} {old:?}");
+                    new.wanted = grow(new, &old, replicas, bounds);
+                    assert!(new.wanted + old[0].wanted <= replicas + bounds.surge);
+                    let sizes = shrink(new, &old, replicas, bounds);
+                    old[0] = serving(sizes[0]);
+                    assert!(new.available + old[0].available >= replicas - bounds.unavailable);
+                    if new == serving(replicas) && old[0].wanted == 0 {
+                        break;
+                    }
+                    new.available = new.wanted;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Deletes what nobody owns any more.
+
+mod graph;
+mod verdict;

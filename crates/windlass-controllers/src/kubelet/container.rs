@@ -1,0 +1,235 @@
+//! The life of one simulated container: waiting, running, terminated, and perhaps started again.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::script::ContainerScript;
+
+/// When a container that ended is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Restart {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl Restart {
+    /// Reads a pod's `restartPolicy`.
+    pub(super) fn of(policy: Option<&str>) -> Self {
+        match policy {
+            Some("Never") => Self::Never,
+            Some("OnFailure") => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+
+    pub(super) fn applies(self, exit_code: i32) -> bool {
+        match self {
+            Self::Always => true,
+            Self::OnFailure => exit_code != 0,
+            Self::Never => false,
+        }
+    }
+}
+
+/// What happened to a container in one step, for the pod's events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    PullFailed,
+    Started,
+    Ended,
+    Restarting,
+    BackedOff,
+}
+
+/// Exact moments, which the status keeps only to the second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moments {
+    /// When the container entered the state it is in.
+    pub since: Option<Timestamp>,
+}
+
+/// One container: what it is told to do, and where it stands.
+pub(super) struct Container<'a> {
+    pub script: &'a ContainerScript,
+    pub restart: Restart,
+    pub status: &'a mut ContainerStatus,
+    pub moments: &'a mut Moments,
+}
+
+/// The longest wait before a container is started again.
+const MAX_BACK_OFF: Duration = Duration::from_mins(5);
+
+impl Container<'_> {
+    /// Takes the next step that is due.
+    ///
+    /// Answers what happened, or else when the next step is due, if ever.
+    pub(super) fn advance(&mut self, now: Timestamp) -> Result<Happened, Option<Timestamp>> {
+        let state = self.status.state.clone().unwrap_or_default();
+        if let Some(running) = state.running {
+            return self.while_running(&running, now);
+        }
+        if let Some(terminated) = state.terminated {
+            return self.after_end(terminated, now);
+        }
+        self.while_waiting(&state.waiting.unwrap_or_default(), now)
+    }
+
+    /// Ends the container from outside: asked to stop, or killed.
+    pub(super) fn stop(&mut self, exit_code: i32, now: Timestamp) {
+        let state = self.status.state.clone().unwrap_or_default();
+        if state.terminated.is_none() {
+            let started = state.running.and_then(|running| running.started_at);
+            self.end(exit_code, started, now);
+        }
+    }
+
+    fn while_waiting(
+        &mut self,
+        waiting: &ContainerStateWaiting,
+        now: Timestamp,
+    ) -> Result<Happened, Option<Timestamp>> {
+        let since = *self.moments.since.get_or_insert(now);
+        let backing_off = waiting.reason.as_deref() == Some("CrashLoopBackOff");
+        let delay = if backing_off { back_off(self.status.restart_count) } else { self.script.start_after };
+        not_before(since, delay, now)?;
+        if self.script.image_missing {
+            return self.pull_fails(waiting);
+        }
+        if backing_off {
+            self.status.restart_count += 1;
+        }
+        let image = self.status.image.clone();
+        self.status.image_id = format!("{image}@sha256:{}", fingerprint(&image));
+        let incarnation = format!("{}/{}/{now}", self.status.name, self.status.restart_count);
+        self.status.container_id = Some(format!("simulated://{}", fingerprint(&incarnation)));
+        self.status.started = Some(true);
+        let started_at = Some(Time(now));
+        self.enter(
+            ContainerState {
+                running: Some(ContainerStateRunning { started_at }),
+                ..ContainerState::default()
+            },
+            now,
+        );
+        self.status.ready = self.script.ready_after.is_zero();
+        Ok(Happened::Started)
+    }
+
+    fn pull_fails(&mut self, waiting: &ContainerStateWaiting) -> Result<Happened, Option<Timestamp>> {
+        if waiting.reason.as_deref() == Some("ImagePullBackOff") {
+            return Err(None);
+        }
+        let image = &self.status.image;
+        self.status.state =
+            Some(waiting_for("ImagePullBackOff", Some(format!("Back-off pulling image {image:?}"))));
+        Ok(Happened::PullFailed)
+    }
+
+    fn while_running(
+        &mut self,
+        running: &ContainerStateRunning,
+        now: Timestamp,
+    ) -> Result<Happened, Option<Timestamp>> {
+        let started = running.started_at.as_ref().map_or(now, |time| time.0);
+        let since = *self.moments.since.get_or_insert(started);
+        let ends = self.script.run_for.map(|run_for| not_before(since, run_for, now));
+        if let Some(Ok(())) = ends {
+            self.end(self.script.exit_code, running.started_at.clone(), now);
+            return Ok(Happened::Ended);
+        }
+        let mut next = ends.and_then(|due| due.err().flatten());
+        if !self.status.ready {
+            match not_before(since, self.script.ready_after, now) {
+                Ok(()) => self.status.ready = true,
+                Err(due) => next = earlier(next, due),
+            }
+        }
+        Err(next)
+    }
+
+    fn after_end(
+        &mut self,
+        terminated: ContainerStateTerminated,
+        now: Timestamp,
+    ) -> Result<Happened, Option<Timestamp>> {
+        if !self.restart.applies(terminated.exit_code) {
+            return Err(None);
+        }
+        let wait = back_off(self.status.restart_count);
+        self.status.last_state =
+            Some(ContainerState { terminated: Some(terminated), ..ContainerState::default() });
+        let message =
+            format!("back-off {}s restarting failed container={}", wait.as_secs(), self.status.name);
+        self.enter(waiting_for("CrashLoopBackOff", Some(message)), now);
+        Ok(if wait.is_zero() { Happened::Restarting } else { Happened::BackedOff })
+    }
+
+    fn end(&mut self, exit_code: i32, started_at: Option<Time>, now: Timestamp) {
+        let terminated = ContainerStateTerminated {
+            container_id: self.status.container_id.clone(),
+            exit_code,
+            started_at: started_at.or(Some(Time(now))),
+            finished_at: Some(Time(now)),
+            message: self.script.message.clone(),
+            reason: Some(if exit_code == 0 { "Completed" } else { "Error" }.to_owned()),
+            signal: None,
+        };
+        self.status.ready = false;
+        self.status.started = Some(false);
+        self.enter(ContainerState { terminated: Some(terminated), ..ContainerState::default() }, now);
+    }
+
+    fn enter(&mut self, state: ContainerState, now: Timestamp) {
+        self.status.state = Some(state);
+        self.moments.since = Some(now);
+    }
+}
+
+/// A state of waiting, with its reason.
+pub(super) fn waiting_for(reason: &str, message: Option<String>) -> ContainerState {
+    let waiting = ContainerStateWaiting { reason: Some(reason.to_owned()), message };
+    ContainerState { waiting: Some(waiting), ..ContainerState::default() }
+}
+
+/// The earlier of two moments, where `None` is never.
+pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    a.into_iter().chain(b).min()
+}
+
+/// `Ok` once `delay` has passed since `since`, else the moment when it will have.
+pub(super) fn not_before(since: Timestamp, delay: Duration, now: Timestamp) -> Result<(), Option<Timestamp>> {
+    let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
+    match since.checked_add(delay) {
+        Ok(due) if due <= now => Ok(()),
+        Ok(due) => Err(Some(due)),
+        Err(_) => Err(None),
+    }
+}
+
+/// How long the start number `restarts` + 1 waits: at once the first time, then 10 s, doubled up to five minutes.
+fn back_off(restarts: i32) -> Duration {
+    match u32::try_from(restarts).unwrap_or(0) {
+        0 => Duration::ZERO,
+        n => Duration::from_secs(10).saturating_mul(1_u32 << (n - 1).min(10)).min(MAX_BACK_OFF),
+    }
+}
+
+/// Sixty-four hexadecimal digits that depend on `text` alone, where a real node shows a digest.
+fn fingerprint(text: &str) -> String {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    let mut digits = String::with_capacity(64);
+    for round in 0..4_u8 {
+        for byte in text.bytes().chain([round]) {
+            state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        let _ = write!(digits, "{state:016x}");
+    }
+    digits
+}

@@ -1,0 +1,377 @@
+//! The life of one simulated pod, one step at a time: from its object, the time, and what it is told to do, to its
+//! next status.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Container as ContainerSpec, ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodSpec, PodStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::container::{Container, Happened, Moments, Restart, earlier, not_before, waiting_for};
+use super::readiness;
+use super::script::ContainerScript;
+
+/// What the kubelet remembers of a pod beside its object. Losing it costs precision (seconds), nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    moments: BTreeMap<String, Moments>,
+    stopping_since: Option<Timestamp>,
+}
+
+/// An event to record about the pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PodEvent {
+    pub warning: bool,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// The outcome of a step.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// The status the pod should have now.
+    pub status: PodStatus,
+    pub events: Vec<PodEvent>,
+    /// When to look again, if the passing of time alone changes something.
+    pub wake: Option<Timestamp>,
+    /// Everything has stopped: the object may go.
+    pub remove: bool,
+}
+
+/// The node's side of a step.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub host_ip: String,
+    /// The pod's own address.
+    pub pod_ip: Option<String>,
+}
+
+/// Takes a pod one step further.
+pub(super) fn advance(pod: &Pod, place: &Place, memory: &mut Memory, now: Timestamp) -> Step {
+    let status = pod.status.clone().unwrap_or_default();
+    let life =
+        Life { pod, spec: pod.spec.clone().unwrap_or_default(), status, memory, now, events: Vec::new() };
+    if pod.metadata.deletion_timestamp.is_some() {
+        return life.terminate();
+    }
+    if matches!(life.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+        return life.rest(None);
+    }
+    if life.status.start_time.is_none() {
+        return life.admit(place);
+    }
+    life.run(place)
+}
+
+struct Life<'a> {
+    pod: &'a Pod,
+    spec: PodSpec,
+    status: PodStatus,
+    memory: &'a mut Memory,
+    now: Timestamp,
+    events: Vec<PodEvent>,
+}
+
+impl Life<'_> {
+    fn rest(self, wake: Option<Timestamp>) -> Step {
+        Step { status: self.status, events: self.events, wake, remove: false }
+    }
+
+    /// The node takes the pod on: everything waits, nothing has started.
+    fn admit(mut self, place: &Place) -> Step {
+        self.status.phase = Some("Pending".to_owned());
+        self.status.start_time = Some(Time(self.now));
+        self.status.host_ip = Some(place.host_ip.clone());
+        self.status.host_ips = Some(vec![HostIP { ip: place.host_ip.clone() }]);
+        let inits = self.spec.init_containers.clone().unwrap_or_default();
+        let reason = if inits.is_empty() { "ContainerCreating" } else { "PodInitializing" };
+        self.status.container_statuses = Some(waiting_all(&self.spec.containers, reason));
+        if !inits.is_empty() {
+            self.status.init_container_statuses = Some(waiting_all(&inits, "PodInitializing"));
+        }
+        self.describe();
+        let wake = Some(self.now);
+        self.rest(wake)
+    }
+
+    /// The containers live: init containers one after the other, then the others side by side.
+    fn run(mut self, place: &Place) -> Step {
+        let address = if self.spec.host_network == Some(true) {
+            Some(place.host_ip.clone())
+        } else {
+            place.pod_ip.clone()
+        };
+        if self.status.pod_ip.is_none()
+            && let Some(ip) = address
+        {
+            self.status.pod_ips = Some(vec![PodIP { ip: ip.clone() }]);
+            self.status.pod_ip = Some(ip);
+        }
+        let deadline = self.deadline();
+        if deadline.is_some_and(|deadline| deadline <= self.now) {
+            return self.fail_for_deadline();
+        }
+        self.run_containers(deadline)
+    }
+
+    fn run_containers(mut self, mut wake: Option<Timestamp>) -> Step {
+        let (initialised, due) = self.run_inits();
+        wake = earlier(wake, due);
+        if initialised {
+            wake = earlier(wake, self.run_mains());
+        }
+        wake = earlier(wake, self.run_ephemerals());
+        self.status.phase = Some(self.phase(initialised).to_owned());
+        self.describe();
+        self.rest(wake)
+    }
+
+    /// Runs the init containers in order; answers whether all are through, and when to look again.
+    fn run_inits(&mut self) -> (bool, Option<Timestamp>) {
+        let specs = self.spec.init_containers.clone().unwrap_or_default();
+        let mut statuses = self.status.init_container_statuses.take().unwrap_or_default();
+        let mut wake = None;
+        let mut through = true;
+        for (spec, status) in specs.iter().zip(&mut statuses) {
+            let sidecar = spec.restart_policy.as_deref() == Some("Always");
+            let mut script = self.script(&spec.name);
+            if !sidecar {
+                script.run_for = script.run_for.or(Some(std::time::Duration::ZERO));
+            }
+            // A pod that restarts its containers repeats an init container only where it failed.
+            let restart = match Restart::of(self.spec.restart_policy.as_deref()) {
+                _ if sidecar => Restart::Always,
+                Restart::Never => Restart::Never,
+                Restart::Always | Restart::OnFailure => Restart::OnFailure,
+            };
+            wake = earlier(wake, self.drive(&script, restart, status));
+            let exit = exit_code(status);
+            if !sidecar {
+                status.ready = exit == Some(0);
+                status.started = Some(false);
+            }
+            if exit != Some(0) && !(sidecar && status.started == Some(true)) {
+                through = false;
+                break;
+            }
+        }
+        if !specs.is_empty() {
+            self.status.init_container_statuses = Some(statuses);
+        }
+        (through, wake)
+    }
+
+    fn run_mains(&mut self) -> Option<Timestamp> {
+        let restart = Restart::of(self.spec.restart_policy.as_deref());
+        let mut statuses = self.status.container_statuses.take().unwrap_or_default();
+        let mut wake = None;
+        for status in &mut statuses {
+            let script = self.script(&status.name);
+            wake = earlier(wake, self.drive(&script, restart, status));
+        }
+        self.status.container_statuses = Some(statuses);
+        wake
+    }
+
+    fn run_ephemerals(&mut self) -> Option<Timestamp> {
+        let specs = self.spec.ephemeral_containers.clone().unwrap_or_default();
+        let mut statuses = self.status.ephemeral_container_statuses.take().unwrap_or_default();
+        let mut wake = None;
+        for spec in &specs {
+            if !statuses.iter().any(|status| status.name == spec.name) {
+                let image = spec.image.clone().unwrap_or_default();
+                statuses.push(waiting(spec.name.clone(), image, "ContainerCreating"));
+            }
+        }
+        for status in &mut statuses {
+            let script = self.script(&status.name);
+            wake = earlier(wake, self.drive(&script, Restart::Never, status));
+            status.ready = false;
+        }
+        self.status.ephemeral_container_statuses = (!statuses.is_empty()).then_some(statuses);
+        wake
+    }
+
+    /// Takes a container through every step that is due now.
+    fn drive(
+        &mut self,
+        script: &ContainerScript,
+        restart: Restart,
+        status: &mut ContainerStatus,
+    ) -> Option<Timestamp> {
+        let moments = self.memory.moments.entry(status.name.clone()).or_default();
+        let mut container = Container { script, restart, status, moments };
+        // A container that ends at once and is started again would go round for ever within one moment.
+        for _ in 0..4 {
+            match container.advance(self.now) {
+                Ok(happened) => self.events.extend(tell(&happened, container.status)),
+                Err(wake) => return wake,
+            }
+        }
+        Some(self.now)
+    }
+
+    /// When `activeDeadlineSeconds` will have passed.
+    fn deadline(&self) -> Option<Timestamp> {
+        let limit = SignedDuration::from_secs(self.spec.active_deadline_seconds?);
+        self.status.start_time.as_ref()?.0.checked_add(limit).ok()
+    }
+
+    fn fail_for_deadline(mut self) -> Step {
+        self.stop_all(137);
+        self.status.phase = Some("Failed".to_owned());
+        self.status.reason = Some("DeadlineExceeded".to_owned());
+        self.status.message =
+            Some("Pod was active on the node longer than the specified deadline".to_owned());
+        self.describe();
+        self.rest(None)
+    }
+
+    /// The pod was asked to go: its containers stop within the grace period, then the object may go.
+    fn terminate(mut self) -> Step {
+        let first_look = self.memory.stopping_since.is_none();
+        let since = *self.memory.stopping_since.get_or_insert(self.now);
+        let running = self.running();
+        if first_look {
+            self.events.extend(running.iter().map(|name| PodEvent {
+                warning: false,
+                reason: "Killing",
+                message: format!("Stopping container {name}"),
+            }));
+        }
+        let needs = running.iter().map(|name| self.script(name).stop_after).max().unwrap_or_default();
+        let killed_at = self.pod.metadata.deletion_timestamp.as_ref().map_or(self.now, |time| time.0);
+        let due = match not_before(since, needs, self.now) {
+            Ok(()) => None,
+            Err(stopped) => earlier(stopped, Some(killed_at)).filter(|due| *due > self.now),
+        };
+        if due.is_some() {
+            return self.rest(due);
+        }
+        let in_time = since.checked_add(SignedDuration::try_from(needs).unwrap_or(SignedDuration::MAX));
+        let in_time = in_time.is_ok_and(|stopped| stopped <= self.now);
+        self.stop_all(if in_time { 0 } else { 137 });
+        if !matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+            let clean = self.mains().iter().all(|status| exit_code(status) == Some(0));
+            self.status.phase = Some(if clean { "Succeeded" } else { "Failed" }.to_owned());
+        }
+        self.describe();
+        Step { status: self.status, events: self.events, wake: None, remove: true }
+    }
+
+    fn stop_all(&mut self, exit_code: i32) {
+        let mut lists = [
+            self.status.init_container_statuses.take(),
+            self.status.container_statuses.take(),
+            self.status.ephemeral_container_statuses.take(),
+        ];
+        for status in lists.iter_mut().flatten().flatten() {
+            let script = self.script(&status.name);
+            let moments = self.memory.moments.entry(status.name.clone()).or_default();
+            Container { script: &script, restart: Restart::Never, status, moments }.stop(exit_code, self.now);
+        }
+        let [inits, mains, ephemerals] = lists;
+        self.status.init_container_statuses = inits;
+        self.status.container_statuses = mains;
+        self.status.ephemeral_container_statuses = ephemerals;
+    }
+
+    fn running(&self) -> Vec<String> {
+        let inits = self.status.init_container_statuses.iter().flatten();
+        inits
+            .chain(self.mains())
+            .filter(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()))
+            .map(|status| status.name.clone())
+            .collect()
+    }
+
+    fn mains(&self) -> &[ContainerStatus] {
+        self.status.container_statuses.as_deref().unwrap_or_default()
+    }
+
+    fn script(&self, name: &str) -> ContainerScript {
+        ContainerScript::read(self.pod.metadata.annotations.as_ref(), name)
+    }
+
+    fn phase(&self, initialised: bool) -> &'static str {
+        let restart = Restart::of(self.spec.restart_policy.as_deref());
+        let failed_init = self
+            .status
+            .init_container_statuses
+            .iter()
+            .flatten()
+            .any(|status| exit_code(status).is_some_and(|code| code != 0 && restart == Restart::Never));
+        if failed_init {
+            return "Failed";
+        }
+        if !initialised {
+            return "Pending";
+        }
+        let exits: Vec<Option<i32>> = self.mains().iter().map(exit_code).collect();
+        if exits.iter().all(|exit| exit.is_some_and(|code| !restart.applies(code))) {
+            return if exits.iter().all(|exit| *exit == Some(0)) { "Succeeded" } else { "Failed" };
+        }
+        let began = |status: &ContainerStatus| status.container_id.is_some();
+        if self.mains().iter().any(began) { "Running" } else { "Pending" }
+    }
+
+    /// Brings the conditions in line with the containers.
+    fn describe(&mut self) {
+        let generation = self.pod.metadata.generation;
+        self.status.observed_generation = generation;
+        let gates = self.spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
+        let next = readiness::conditions(&self.status, &gates.collect::<Vec<_>>());
+        let conditions = self.status.conditions.get_or_insert_default();
+        for condition in next {
+            let condition = PodCondition { observed_generation: generation, ..condition };
+            crate::conditions::set(conditions, condition, &Time(self.now));
+        }
+    }
+}
+
+fn waiting_all(specs: &[ContainerSpec], reason: &str) -> Vec<ContainerStatus> {
+    specs
+        .iter()
+        .map(|spec| waiting(spec.name.clone(), spec.image.clone().unwrap_or_default(), reason))
+        .collect()
+}
+
+fn waiting(name: String, image: String, reason: &str) -> ContainerStatus {
+    ContainerStatus {
+        name,
+        image,
+        started: Some(false),
+        state: Some(waiting_for(reason, None)),
+        ..ContainerStatus::default()
+    }
+}
+
+/// With what a container ended, if it did.
+pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
+    Some(status.state.as_ref()?.terminated.as_ref()?.exit_code)
+}
+
+fn tell(happened: &Happened, status: &ContainerStatus) -> Vec<PodEvent> {
+    let event = |warning, reason, message| PodEvent { warning, reason, message };
+    let (name, image) = (&status.name, &status.image);
+    match happened {
+        Happened::Started => vec![
+            event(false, "Pulled", format!("Container image {image:?} already present on machine")),
+            event(false, "Created", format!("Created container: {name}")),
+            event(false, "Started", format!("Started container {name}")),
+        ],
+        Happened::PullFailed => vec![
+            event(true, "Failed", format!("Failed to pull image {image:?}")),
+            event(true, "Failed", "Error: ErrImagePull".to_owned()),
+        ],
+        Happened::BackedOff => {
+            vec![event(true, "BackOff", format!("Back-off restarting failed container {name}"))]
+        }
+        Happened::Ended | Happened::Restarting => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The conditions of a pod, from the states of its containers.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
+
+use super::lifecycle::exit_code;
+
+/// The conditions that the kubelet answers for. `gates` are the readiness gates: conditions that others set.
+pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition> {
+    let finished = match status.phase.as_deref() {
+        Some("Succeeded") => Some("PodCompleted"),
+        Some("Failed") => Some("PodFailed"),
+        _ => None,
+    };
+    let inits = status.init_container_statuses.as_deref().unwrap_or_default();
+    let mains = status.container_statuses.as_deref().unwrap_or_default();
+    let incomplete = names(inits, |init| !initialised(init));
+    let unready: Vec<&str> = if finished.is_some() { Vec::new() } else { names(mains, |main| !main.ready) };
+
+    let initialised = match (incomplete.is_empty(), finished) {
+        (true, Some("PodCompleted")) => told("Initialized", true, Some(("PodCompleted", None))),
+        (true, _) => told("Initialized", true, None),
+        (false, _) => {
+            let message = format!("containers with incomplete status: [{}]", incomplete.join(" "));
+            told("Initialized", false, Some(("ContainersNotInitialized", Some(message))))
+        }
+    };
+    let containers_ready = match (finished, unready.is_empty()) {
+        (Some(reason), _) => told("ContainersReady", false, Some((reason, None))),
+        (None, true) => told("ContainersReady", true, None),
+        (None, false) => {
+            let message = format!("containers with unready status: [{}]", unready.join(" "));
+            told("ContainersReady", false, Some(("ContainersNotReady", Some(message))))
+        }
+    };
+    let closed: Vec<&str> = gates
+        .iter()
+        .copied()
+        .filter(|gate| !crate::conditions::is_true(status.conditions.as_ref(), gate))
+        .collect();
+    let ready = if containers_ready.status == "True" && !closed.is_empty() {
+        let message = format!("the status of pod readiness gate {:?} is not \"True\"", closed[0]);
+        told("Ready", false, Some(("ReadinessGatesNotReady", Some(message))))
+    } else {
+        PodCondition { type_: "Ready".to_owned(), ..containers_ready.clone() }
+    };
+    vec![
+        told("PodReadyToStartContainers", status.pod_ip.is_some() && finished.is_none(), None),
+        initialised,
+        ready,
+        containers_ready,
+        told("PodScheduled", true, None),
+    ]
+}
+
+fn initialised(init: &ContainerStatus) -> bool {
+    exit_code(init) == Some(0) || init.started == Some(true)
+}
+
+fn names(statuses: &[ContainerStatus], keep: impl Fn(&ContainerStatus) -> bool) -> Vec<&str> {
+    statuses.iter().filter(|status| keep(status)).map(|status| status.name.as_str()).collect()
+}
+
+fn told(kind: &str, holds: bool, why: Option<(&str, Option<String>)>) -> PodCondition {
+    let (reason, message) = why.map_or((None, None), |(reason, message)| (Some(reason.to_owned()), message));
+    PodCondition {
+        type_: kind.to_owned(),
+        status: if holds { "True" } else { "False" }.to_owned(),
+        reason,
+        message,
+        ..PodCondition::default()
+    }
+}

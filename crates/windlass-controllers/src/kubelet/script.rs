@@ -1,0 +1,112 @@
+//! What a simulated pod does, told by its annotations.
+//!
+//! Without any of them its containers start at once, become ready, run until they are deleted, and stop when asked.
+//! Each annotation holds for all containers, or for one with its name appended: `kubelet.windlass.dev/run-for.web`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The prefix of the annotations.
+pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
+
+/// What one container does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ContainerScript {
+    /// `start-after`: how long the image takes to arrive.
+    pub start_after: Duration,
+    /// `ready-after`: how long after its start it is ready.
+    pub ready_after: Duration,
+    /// `run-for`: how long it runs; forever without it. An init container without it ends at once.
+    pub run_for: Option<Duration>,
+    /// `exit-code`: with what it ends.
+    pub exit_code: i32,
+    /// `message`: its last words, the termination message.
+    pub message: Option<String>,
+    /// `stop-after`: how long it takes to stop when asked; at most the grace period.
+    pub stop_after: Duration,
+    /// `image-pull: fail`: the image never arrives.
+    pub image_missing: bool,
+}
+
+impl ContainerScript {
+    /// Reads the annotations that concern the container `name`; what cannot be read counts as absent.
+    pub(super) fn read(annotations: Option<&BTreeMap<String, String>>, name: &str) -> Self {
+        let find = |key: &str| -> Option<&str> {
+            let annotations = annotations?;
+            let own = annotations.get(&format!("{PREFIX}{key}.{name}"));
+            own.or_else(|| annotations.get(&format!("{PREFIX}{key}"))).map(String::as_str)
+        };
+        let time = |key: &str| find(key).and_then(parse_duration);
+        Self {
+            start_after: time("start-after").unwrap_or_default(),
+            ready_after: time("ready-after").unwrap_or_default(),
+            run_for: time("run-for"),
+            exit_code: find("exit-code").and_then(|code| code.parse().ok()).unwrap_or(0),
+            message: find("message").map(str::to_owned),
+            stop_after: time("stop-after").unwrap_or_default(),
+            image_missing: find("image-pull") == Some("fail"),
+        }
+    }
+}
+
+/// Reads a duration as Kubernetes writes it: `1h`, `1m30s`, `1.5s`, `200ms`.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(number_end);
+        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, next) = after.split_at(unit_end);
+        let seconds = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        total =
+            total.checked_add(Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?)?;
+        rest = next;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        let ms = Duration::from_millis;
+        for (text, expected) in [
+            ("200ms", Some(ms(200))),
+            ("1.5s", Some(ms(1500))),
+            ("1m30s", Some(ms(90_000))),
+            ("1h", Some(ms(3_600_000))),
+            ("0s", Some(ms(0))),
+            ("", None),
+            ("5", None),
+            ("-5s", None),
+            ("soon", None),
+            ("1e400s", None),
+            ("99999999999999999999999h", None),
+        ] {
+            assert_eq!(parse_duration(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_annotation_for_one_container_goes_before_the_one_for_all() {
+        let annotations = BTreeMap::from([
+            (format!("{PREFIX}exit-code"), "1".to_owned()),
+            (format!("{PREFIX}exit-code.web"), "7".to_owned()),
+            (format!("{PREFIX}run-for"), "not a time".to_owned()),
+        ]);
+        let read = |name| ContainerScript::read(Some(&annotations), name);
+        assert_eq!((read("web").exit_code, read("other").exit_code), (7, 1));
+        assert_eq!(read("web").run_for, None);
+    }
+}

@@ -1,0 +1,3 @@
+//! Empties namespaces that are to go.
+
+mod progress;

@@ -1,0 +1,3 @@
+//! Keeps as many pods as a ReplicaSet says.
+
+mod plan;

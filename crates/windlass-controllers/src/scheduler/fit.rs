@@ -1,0 +1,200 @@
+//! Which node a pod fits on, and why it fits on none.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use super::quantity::Milli;
+
+/// Amounts by resource name (`cpu`, `memory`, `pods`, …).
+pub(super) type Amounts = BTreeMap<String, Milli>;
+
+/// A node, and what the pods on it have asked for.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub node: &'a Node,
+    pub taken: Amounts,
+}
+
+/// Chooses the node with the most room left, the first by name among equals.
+///
+/// # Errors
+/// The reason, in the words of the scheduler of Kubernetes, where no node fits.
+pub(super) fn choose(pod: &Pod, candidates: &[Candidate<'_>]) -> Result<String, String> {
+    let wanted = requests(pod);
+    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+    let mut best: Option<(i128, &str)> = None;
+    for candidate in candidates {
+        let Some(name) = candidate.node.metadata.name.as_deref() else { continue };
+        let reasons = objections(pod, &wanted, candidate);
+        if reasons.is_empty() {
+            let room = candidate.taken.get("pods").map_or(0, |taken| taken.0);
+            if best.is_none_or(|(least, first)| (room, name) < (least, first)) {
+                best = Some((room, name));
+            }
+        }
+        for reason in reasons {
+            *refusals.entry(reason).or_default() += 1;
+        }
+    }
+    best.map(|(_, name)| name.to_owned()).ok_or_else(|| explain(candidates.len(), &refusals))
+}
+
+fn explain(nodes: usize, refusals: &BTreeMap<String, usize>) -> String {
+    if nodes == 0 {
+        return "no nodes available to schedule pods".to_owned();
+    }
+    let reasons: Vec<String> = refusals.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    format!("0/{nodes} nodes are available: {}.", reasons.join(", "))
+}
+
+/// Why the pod cannot go there; nothing if it can.
+fn objections(pod: &Pod, wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<String> {
+    let node = candidate.node;
+    let spec = pod.spec.clone().unwrap_or_default();
+    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
+    let node_spec = node.spec.clone().unwrap_or_default();
+    if node_spec.unschedulable == Some(true) && !tolerates_cordon(tolerations) {
+        return vec!["node(s) were unschedulable".to_owned()];
+    }
+    if let Some(name) = spec.node_name.as_deref().filter(|name| node.metadata.name.as_deref() != Some(name)) {
+        return vec![format!("node(s) didn't match the requested node name {name}")];
+    }
+    if let Some(taint) = untolerated(node_spec.taints.as_deref().unwrap_or_default(), tolerations) {
+        let value = taint.value.as_deref().unwrap_or_default();
+        return vec![format!("node(s) had untolerated taint(s) {{{}: {value}}}", taint.key)];
+    }
+    if !matches_affinity(pod, node) {
+        return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
+    }
+    shortages(wanted, candidate)
+}
+
+fn shortages(wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<String> {
+    let allocatable = amounts(candidate.node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
+    let nothing = Milli::default();
+    wanted
+        .iter()
+        .filter(|(_, amount)| amount.0 > 0)
+        .filter(|(name, amount)| {
+            let taken = candidate.taken.get(*name).unwrap_or(&nothing);
+            allocatable.get(*name).unwrap_or(&nothing).0 < taken.0 + amount.0
+        })
+        .map(
+            |(name, _)| {
+                if name == "pods" { "Too many pods".to_owned() } else { format!("Insufficient {name}") }
+            },
+        )
+        .collect()
+}
+
+fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
+    let cordon = Taint {
+        key: "node.kubernetes.io/unschedulable".to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    };
+    tolerations.iter().any(|toleration| tolerates(toleration, &cordon))
+}
+
+fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+    taints
+        .iter()
+        .filter(|taint| taint.effect != "PreferNoSchedule")
+        .find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+}
+
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let any = |text: &Option<String>| text.as_deref().unwrap_or_default().is_empty();
+    let effect = any(&toleration.effect) || toleration.effect.as_deref() == Some(&taint.effect);
+    let exists = toleration.operator.as_deref() == Some("Exists");
+    let key = (any(&toleration.key) && exists) || toleration.key.as_deref() == Some(&taint.key);
+    let value = exists
+        || toleration.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default();
+    effect && key && value
+}
+
+fn matches_affinity(pod: &Pod, node: &Node) -> bool {
+    let Some(spec) = &pod.spec else { return true };
+    let labels = node.metadata.labels.clone().unwrap_or_default();
+    let selected =
+        spec.node_selector.iter().flatten().all(|(key, value)| labels.get(key).is_some_and(|v| v == value));
+    let required = spec
+        .affinity
+        .as_ref()
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    selected
+        && required.is_none_or(|selector| {
+            selector.node_selector_terms.iter().any(|term| matches_term(term, &labels, name))
+        })
+}
+
+fn matches_term(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
+    let expressions = term.match_expressions.as_deref().unwrap_or_default();
+    let fields = term.match_fields.as_deref().unwrap_or_default();
+    (!expressions.is_empty() || !fields.is_empty())
+        && expressions.iter().all(|rule| matches_rule(rule, labels.get(&rule.key).map(String::as_str)))
+        && fields.iter().all(|rule| rule.key == "metadata.name" && matches_rule(rule, Some(name)))
+}
+
+fn matches_rule(rule: &NodeSelectorRequirement, actual: Option<&str>) -> bool {
+    let values = rule.values.as_deref().unwrap_or_default();
+    let listed = || actual.is_some_and(|actual| values.iter().any(|value| value == actual));
+    let compare = |holds: fn(i64, i64) -> bool| {
+        let (Some(actual), Some(bound)) =
+            (actual.and_then(|a| a.parse().ok()), values.first().and_then(|v| v.parse().ok()))
+        else {
+            return false;
+        };
+        holds(actual, bound)
+    };
+    match rule.operator.as_str() {
+        "In" => listed(),
+        "NotIn" => !listed(),
+        "Exists" => actual.is_some(),
+        "DoesNotExist" => actual.is_none(),
+        "Gt" => compare(|actual, bound| actual > bound),
+        "Lt" => compare(|actual, bound| actual < bound),
+        _ => false,
+    }
+}
+
+/// What a pod asks of its node: the sum of its containers or the largest init container, and one place.
+pub(super) fn requests(pod: &Pod) -> Amounts {
+    let mut total = Amounts::from([("pods".to_owned(), Milli(1000))]);
+    let Some(spec) = &pod.spec else { return total };
+    let of = |resources: &Option<k8s_openapi::api::core::v1::ResourceRequirements>| {
+        amounts(resources.as_ref().and_then(|resources| resources.requests.as_ref()))
+    };
+    for container in &spec.containers {
+        add(&mut total, &of(&container.resources));
+    }
+    for container in spec.init_containers.iter().flatten() {
+        for (name, amount) in of(&container.resources) {
+            let entry = total.entry(name).or_default();
+            *entry = (*entry).max(amount);
+        }
+    }
+    total
+}
+
+/// Adds `more` to `total`.
+pub(super) fn add(total: &mut Amounts, more: &Amounts) {
+    for (name, amount) in more {
+        total.entry(name.clone()).or_default().0 += amount.0;
+    }
+}
+
+fn amounts(quantities: Option<&BTreeMap<String, Quantity>>) -> Amounts {
+    quantities
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, quantity)| Some((name.clone(), quantity.0.parse().ok()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

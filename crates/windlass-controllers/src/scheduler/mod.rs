@@ -1,0 +1,4 @@
+//! Finds a node for every pod.
+
+mod fit;
+mod quantity;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::quote::{go_json, go_quote};
+use crate::quote::{go_json, go_number, go_quote};
 
 /// The kind of mistake; its name on the wire is the `reason` of a `Status` cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -191,7 +191,7 @@ impl FieldError {
             text.push_str(": ");
             match value {
                 Value::String(string) => text.push_str(&go_quote(string)),
-                Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),
+                Value::Number(number) => text.push_str(&go_number(number)),
                 other => text.push_str(&go_json(other)),
             }
         }

@@ -1,8 +1,26 @@
 //! One compiled schema graph of types, and visitors that default, prune, validate and merge objects by it.
+//!
+//! A [`Schema`] comes from the `openAPIV3Schema` of a CustomResourceDefinition ([`Schema::compile`]) or from the
+//! catalog of built-in kinds. The visitors are free functions over a `&Schema` and a `serde_json::Value`:
+//! [`default`], [`prune`], [`validate`].
 #![forbid(unsafe_code)]
 
 mod field_error;
 mod quote;
 
+mod graph;
+mod path;
+mod pattern;
+
+mod compile;
+
+mod default;
+mod prune;
+mod validate;
+
+pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
+pub use graph::{ListType, NodeRef, PatchMeta, ProtoField, ProtoKind, Schema, Type};
+pub use prune::prune;
 pub use quote::{go_json, go_quote};
+pub use validate::{validate, validate_update};

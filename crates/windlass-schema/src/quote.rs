@@ -1,6 +1,8 @@
 //! Strings and values as Go prints them: error texts that clients match on contain them.
 
-use serde_json::Value;
+use std::fmt::Write;
+
+use serde_json::{Number, Value};
 
 /// A string as Go's `%q` prints it.
 pub fn go_quote(text: &str) -> String {
@@ -17,11 +19,11 @@ pub fn go_quote(text: &str) -> String {
             '\u{8}' => out.push_str("\\b"),
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => _ = write!(out, "\\x{:02x}", c as u32),
             c if c.is_control()
                 || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}') =>
             {
-                out.push_str(&format!("\\u{:04x}", c as u32));
+                _ = write!(out, "\\u{:04x}", c as u32);
             }
             c => out.push(c),
         }
@@ -32,18 +34,79 @@ pub fn go_quote(text: &str) -> String {
 
 /// A value as Go's `json.Marshal` prints it: compact, `<`, `>`, `&` and the two line separators escaped.
 pub fn go_json(value: &Value) -> String {
-    let plain = value.to_string();
-    if !plain.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return plain;
+    let mut out = String::new();
+    write_json(&mut out, value);
+    out
+}
+
+fn write_json(out: &mut String, value: &Value) {
+    match value {
+        Value::Number(number) => out.push_str(&json_number(number)),
+        Value::String(text) => write_json_string(out, text),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_json(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (index, (name, value)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_json_string(out, name);
+                out.push(':');
+                write_json(out, value);
+            }
+            out.push('}');
+        }
+        other => out.push_str(&other.to_string()),
     }
-    let mut out = String::with_capacity(plain.len() + 16);
-    for character in plain.chars() {
+}
+
+fn write_json_string(out: &mut String, text: &str) {
+    for character in Value::from(text).to_string().chars() {
         match character {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", character as u32));
+                _ = write!(out, "\\u{:04x}", character as u32);
             }
             other => out.push(other),
         }
     }
-    out
+}
+
+/// A number as Go's `%v` prints it: exponents from 1e+21 on and below 1e-4.
+pub(crate) fn go_number(number: &Number) -> String {
+    float_of(number).map_or_else(|| number.to_string(), |value| go_float(value, 1e-4))
+}
+
+fn json_number(number: &Number) -> String {
+    let Some(value) = float_of(number) else { return number.to_string() };
+    let text = go_float(value, 1e-6);
+    // JSON drops the zero of an exponent with one digit.
+    text.replace("e-0", "e-")
+}
+
+/// The number as Go holds it: what is no 64-bit integer is a float.
+fn float_of(number: &Number) -> Option<f64> {
+    if number.is_i64() { None } else { number.as_f64() }
+}
+
+fn go_float(value: f64, small: f64) -> String {
+    if value == 0.0 || value.abs() >= small && value.abs() < 1e21 {
+        return format!("{value}");
+    }
+    let text = format!("{value:e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
+            format!("{mantissa}e{sign}{digits:0>2}")
+        }
+        None => text,
+    }
 }

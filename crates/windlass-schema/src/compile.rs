@@ -1,0 +1,161 @@
+//! From the `openAPIV3Schema` of a CustomResourceDefinition to a [`Schema`].
+
+use serde_json::{Map, Value};
+
+use crate::graph::{Additional, Edge, ListType, MoreRules, Node, Rules, Schema, Type};
+use crate::pattern::Pattern;
+
+/// Schemas nested deeper than this are cut: what lies below is not looked at.
+pub(crate) const MAX_DEPTH: usize = 120;
+
+impl Schema {
+    /// Compiles the `openAPIV3Schema` of a custom resource.
+    ///
+    /// Anything compiles: what is not understood says nothing about the object. Whether the schema may be used
+    /// is `check_crd_schema`'s question, asked when the definition is written.
+    ///
+    /// ```
+    /// use windlass_schema::Schema;
+    ///
+    /// let schema = Schema::compile(&serde_json::json!({
+    ///     "type": "object",
+    ///     "properties": {"spec": {"type": "object", "properties": {"replicas": {"type": "integer", "default": 1}}}},
+    /// }));
+    /// let mut object = serde_json::json!({"spec": {"bogus": true}});
+    /// windlass_schema::default(&schema, &mut object);
+    /// assert_eq!(windlass_schema::prune(&schema, &mut object), ["spec.bogus"]);
+    /// assert_eq!(object, serde_json::json!({"spec": {"replicas": 1}}));
+    /// ```
+    pub fn compile(open_api_v3_schema: &Value) -> Self {
+        let mut root = node(open_api_v3_schema, 0);
+        root.embedded = true;
+        Self::single(root)
+    }
+
+    /// The schema of a resource that says nothing: every field is kept as it is.
+    pub fn unconstrained() -> Self {
+        let mut root = Node::new(Type::Object);
+        root.preserve_unknown = true;
+        root.embedded = true;
+        Self::single(root)
+    }
+}
+
+fn node(schema: &Value, depth: usize) -> Node {
+    let empty = Map::new();
+    let schema = schema.as_object().unwrap_or(&empty);
+    let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let mut out = Node::new(kind(schema));
+    out.nullable = flag("nullable");
+    out.preserve_unknown = flag("x-kubernetes-preserve-unknown-fields");
+    out.embedded = flag("x-kubernetes-embedded-resource");
+    out.int_or_string = flag("x-kubernetes-int-or-string");
+    out.map_atomic = schema.get("x-kubernetes-map-type").is_some_and(|value| value == "atomic");
+    out.list_type = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+        Some("atomic") => Some(ListType::Atomic),
+        Some("set") => Some(ListType::Set),
+        Some("map") => Some(ListType::Map),
+        _ => None,
+    };
+    out.map_keys = strings(schema, "x-kubernetes-list-map-keys");
+    if depth >= MAX_DEPTH {
+        out.preserve_unknown = true;
+        return out;
+    }
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        out.properties =
+            properties.iter().map(|(name, value)| (name.as_str().into(), edge(value, depth))).collect();
+    }
+    out.additional = match schema.get("additionalProperties") {
+        Some(Value::Bool(true)) => Some(Additional::Any),
+        Some(Value::Bool(false)) => Some(Additional::Forbidden),
+        Some(value @ Value::Object(_)) => Some(Additional::Schema(edge(value, depth))),
+        _ => None,
+    };
+    out.items = schema.get("items").filter(|items| items.is_object()).map(|items| edge(items, depth));
+    out.rules = rules(schema, out.kind, depth);
+    out
+}
+
+fn edge(schema: &Value, depth: usize) -> Edge {
+    let mut edge = Edge::own(node(schema, depth + 1));
+    edge.default = schema.get("default").filter(|value| !value.is_null()).cloned();
+    edge
+}
+
+fn kind(schema: &Map<String, Value>) -> Type {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => Type::Object,
+        Some("array") => Type::Array,
+        Some("string") => Type::String,
+        Some("integer") => Type::Integer,
+        Some("number") => Type::Number,
+        Some("boolean") => Type::Boolean,
+        _ => Type::Any,
+    }
+}
+
+fn strings(schema: &Map<String, Value>, name: &str) -> Vec<Box<str>> {
+    let list = schema.get(name).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect()
+}
+
+fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
+    let number = |name: &str| schema.get(name).and_then(Value::as_number).cloned();
+    let count = |name: &str| schema.get(name).and_then(Value::as_i64);
+    let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
+    let nodes = |name: &str| list(name).map(|schema| node(schema, depth + 1)).collect();
+    let more = MoreRules {
+        maximum: number("maximum"),
+        exclusive_maximum: flag("exclusiveMaximum"),
+        minimum: number("minimum"),
+        exclusive_minimum: flag("exclusiveMinimum"),
+        multiple_of: number("multipleOf"),
+        max_length: count("maxLength"),
+        min_length: count("minLength"),
+        pattern: schema
+            .get("pattern")
+            .and_then(Value::as_str)
+            .filter(|source| !source.is_empty())
+            .map(Pattern::new),
+        max_items: count("maxItems"),
+        min_items: count("minItems"),
+        unique_items: flag("uniqueItems"),
+        max_properties: count("maxProperties"),
+        min_properties: count("minProperties"),
+        enumeration: list("enum").cloned().collect(),
+        all_of: nodes("allOf"),
+        any_of: nodes("anyOf"),
+        one_of: nodes("oneOf"),
+        not: schema.get("not").filter(|value| value.is_object()).map(|schema| node(schema, depth + 1)),
+    };
+    Rules {
+        format: schema.get("format").and_then(Value::as_str).and_then(|name| format(name, kind)),
+        required: strings(schema, "required"),
+        more: (!more.is_empty()).then(|| Box::new(more)),
+    }
+}
+
+/// Formats that the server does not know, or not for this type, count as none.
+fn format(name: &str, kind: Type) -> Option<Box<str>> {
+    let known = match kind {
+        Type::Integer => matches!(name, "int32" | "int64"),
+        Type::Number => matches!(name, "float" | "double"),
+        Type::String | Type::Any => crate::validate::is_known_format(name),
+        Type::Object | Type::Array | Type::Boolean => false,
+    };
+    known.then(|| name.into())
+}
+
+impl MoreRules {
+    fn is_empty(&self) -> bool {
+        let bounds = self.maximum.is_none() && self.minimum.is_none() && self.multiple_of.is_none();
+        let lengths = self.max_length.is_none() && self.min_length.is_none() && self.pattern.is_none();
+        let items = self.max_items.is_none() && self.min_items.is_none() && !self.unique_items;
+        let members = self.max_properties.is_none() && self.min_properties.is_none();
+        let junctors =
+            self.all_of.is_empty() && self.any_of.is_empty() && self.one_of.is_empty() && self.not.is_none();
+        bounds && lengths && items && members && junctors && self.enumeration.is_empty()
+    }
+}

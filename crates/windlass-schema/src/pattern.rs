@@ -1,0 +1,153 @@
+//! Regular expressions in Go's dialect (RE2) on the `regex` crate.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+/// A pattern of a schema; compiled when it is first matched.
+#[derive(Clone)]
+pub(crate) struct Pattern {
+    source: Box<str>,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    pub(crate) fn new(source: &str) -> Self {
+        Self { source: source.into(), compiled: OnceLock::new() }
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the pattern is found anywhere in `text`; a broken pattern matches nothing.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
+        compiled.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+/// Compiles a pattern, or says what is wrong with it.
+pub(crate) fn compile(source: &str) -> Result<Regex, String> {
+    regex::RegexBuilder::new(&translate(source))
+        .size_limit(4 << 20)
+        .build()
+        .map_err(|error| last_line(&error))
+}
+
+fn last_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// Rewrites what the two dialects read differently: Perl classes are ASCII in RE2, braces that are no
+/// repetition are literal, `\Q…\E` quotes, and `&&`, `--`, `~~` and `[` mean themselves in a class.
+fn translate(source: &str) -> String {
+    let mut out = String::with_capacity(source.len() + 8);
+    let mut rest = source;
+    let mut in_class = false;
+    let mut class_start = false;
+    while let Some(character) = rest.chars().next() {
+        rest = &rest[character.len_utf8()..];
+        let at_start = std::mem::take(&mut class_start);
+        match character {
+            '\\' => rest = escape(&mut out, rest, in_class),
+            '[' if !in_class => {
+                out.push('[');
+                in_class = true;
+                class_start = true;
+                if let Some(after) = rest.strip_prefix('^') {
+                    out.push('^');
+                    rest = after;
+                }
+            }
+            '[' if !rest.starts_with(':') => out.push_str("\\["),
+            '[' => match rest.find(":]") {
+                Some(end) => {
+                    out.push('[');
+                    out.push_str(&rest[..end + 2]);
+                    rest = &rest[end + 2..];
+                }
+                None => out.push_str("\\["),
+            },
+            ']' if in_class && at_start => out.push_str("\\]"),
+            ']' => {
+                if !in_class {
+                    out.push('\\');
+                }
+                out.push(']');
+                in_class = false;
+            }
+            '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(character);
+            }
+            '-' if in_class && rest.starts_with('-') => out.push_str("\\-"),
+            '{' if !in_class => match repetition(rest) {
+                Some(times) => {
+                    out.push('{');
+                    out.push_str(times);
+                    rest = &rest[times.len()..];
+                }
+                None => out.push_str("\\{"),
+            },
+            '}' if !in_class => out.push_str("\\}"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn escape<'a>(out: &mut String, rest: &'a str, in_class: bool) -> &'a str {
+    let Some(character) = rest.chars().next() else {
+        out.push('\\');
+        return rest;
+    };
+    let after = &rest[character.len_utf8()..];
+    match (character, in_class) {
+        ('Q', false) => {
+            let (quoted, after) = after.split_once("\\E").unwrap_or((after, ""));
+            out.push_str(&regex::escape(quoted));
+            return after;
+        }
+        ('d', _) => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
+        ('s', _) => out.push_str(if in_class { "\\t\\n\\x0C\\r " } else { "[\\t\\n\\x0C\\r ]" }),
+        ('w', _) => out.push_str(if in_class { "0-9A-Za-z_" } else { "[0-9A-Za-z_]" }),
+        ('D', _) => out.push_str("[^0-9]"),
+        ('S', _) => out.push_str("[^\\t\\n\\x0C\\r ]"),
+        ('W', _) => out.push_str("[^0-9A-Za-z_]"),
+        ('b', false) => out.push_str("(?-u:\\b)"),
+        // `\B` without Unicode may split a character, which `regex` refuses on text.
+        ('C', false) => out.push_str("(?s:.)"),
+        ('p' | 'P' | 'x', _) if after.starts_with('{') => {
+            let name = after.split_inclusive('}').next().unwrap_or_default();
+            out.push('\\');
+            out.push(character);
+            out.push_str(name);
+            return &after[name.len()..];
+        }
+        _ => {
+            out.push('\\');
+            out.push(character);
+        }
+    }
+    after
+}
+
+/// What follows the `{` of a repetition, its `}` included.
+fn repetition(rest: &str) -> Option<&str> {
+    let (inside, _) = rest.split_once('}')?;
+    let (low, high) = inside.split_once(',').unwrap_or((inside, "0"));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (!low.is_empty() && digits(low) && digits(high)).then(|| &rest[..=inside.len()])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Dropping what the schema does not name.
+
+use serde_json::Value;
+
+use crate::graph::{NodeRef, Schema};
+use crate::path::Path;
+
+const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Removes the members that the schema does not name, and returns their paths, sorted: field validation warns
+/// of them or refuses them. `apiVersion`, `kind` and `metadata` of the object itself and of embedded ones stay.
+pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
+    unknown.sort();
+    unknown
+}
+
+fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown: &mut Vec<String>) {
+    if let Some(preserving) = schema.filter(|schema| schema.preserves_unknown()) {
+        return skip(value, preserving, path, unknown);
+    }
+    match value {
+        Value::Object(members) => members.retain(|name, value| {
+            let path = path.child(name);
+            let keep = schema.is_some_and(|schema| known(schema, name, value, path, unknown));
+            if !keep {
+                unknown.push(path.to_string());
+            }
+            keep
+        }),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                visit(item, schema.and_then(NodeRef::items), path.index(index), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Below a node that preserves what it does not know, only the members that it does know are looked at.
+fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                known(schema, name, value, path.child(name), unknown);
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.items() else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                skip(item, schema, path.index(index), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the schema knows this member of an object; what is below it is pruned.
+fn known(
+    schema: NodeRef<'_>,
+    name: &str,
+    value: &mut Value,
+    path: Path<'_>,
+    unknown: &mut Vec<String>,
+) -> bool {
+    if schema.is_embedded_resource() && OF_EVERY_OBJECT.contains(&name) {
+        return true;
+    }
+    if let Some(property) = schema.property(name) {
+        visit(value, Some(property), path, unknown);
+        return true;
+    }
+    if schema.node.additional.is_some() {
+        visit(value, schema.additional(), path, unknown);
+        return true;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

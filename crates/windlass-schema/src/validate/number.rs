@@ -1,0 +1,118 @@
+//! Bounds of numbers.
+
+use serde_json::{Number, Value};
+
+use super::NO_FIELD;
+use super::verdict::Verdict;
+use crate::FieldError;
+use crate::graph::{NodeRef, Type};
+use crate::quote::go_number;
+
+/// Whether a number has no fraction (or one too small to tell).
+pub(super) fn is_integral(value: &Value) -> bool {
+    value.as_f64().is_some_and(is_json_integer)
+}
+
+fn is_json_integer(value: f64) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    if !value.is_finite() || value.abs() > LARGEST {
+        return false;
+    }
+    let (whole, fraction) = (value.trunc(), value.fract());
+    fraction == 0.0 || whole != 0.0 && fraction.abs() / (value.abs() + whole.abs()) < 1e-9
+}
+
+pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict {
+    let mut verdict = Verdict::matched();
+    let (kind, format) = if schema.is_int_or_string() {
+        (Type::Any, None)
+    } else {
+        (schema.kind(), schema.format().filter(|_| matches!(schema.kind(), Type::Integer | Type::Number)))
+    };
+    range(&mut verdict, "Checked", path, kind, format, value);
+    let Some(rules) = schema.node.rules.more.as_deref() else { return verdict };
+    let field = match path.trim_start_matches('.') {
+        "" => NO_FIELD,
+        path => path,
+    };
+    let mut fail = |text: String| {
+        let detail = format!("{path} in body {text}");
+        verdict.add(FieldError::invalid(field, value.clone(), detail));
+    };
+    if let Some(factor) = &rules.multiple_of
+        && !is_multiple(value, factor)
+    {
+        fail(format!("should be a multiple of {}", bound(value, factor)));
+    }
+    if let Some(max) = &rules.maximum {
+        let exclusive = rules.exclusive_maximum;
+        if exceeds(value, max, exclusive) {
+            let relation = if exclusive { "less than" } else { "less than or equal to" };
+            fail(format!("should be {relation} {}", bound(value, max)));
+        }
+    }
+    if let Some(min) = &rules.minimum {
+        let exclusive = rules.exclusive_minimum;
+        if undercuts(value, min, exclusive) {
+            let relation = if exclusive { "greater than" } else { "greater than or equal to" };
+            fail(format!("should be {relation} {}", bound(value, min)));
+        }
+    }
+    verdict
+}
+
+/// A bound as it is compared: whole where the value is whole.
+fn bound(value: &Number, bound: &Number) -> String {
+    if value.is_i64() { whole(bound).to_string() } else { go_number(bound) }
+}
+
+fn whole(number: &Number) -> i64 {
+    number.as_i64().unwrap_or_else(|| float(number) as i64)
+}
+
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+fn exceeds(value: &Number, max: &Number, exclusive: bool) -> bool {
+    match value.as_i64() {
+        Some(value) => value > whole(max) || exclusive && value == whole(max),
+        None => float(value) > float(max) || exclusive && float(value) >= float(max),
+    }
+}
+
+fn undercuts(value: &Number, min: &Number, exclusive: bool) -> bool {
+    match value.as_i64() {
+        Some(value) => value < whole(min) || exclusive && value == whole(min),
+        None => float(value) < float(min) || exclusive && float(value) <= float(min),
+    }
+}
+
+fn is_multiple(value: &Number, factor: &Number) -> bool {
+    if let Some(value) = value.as_i64() {
+        let factor = whole(factor);
+        return factor > 0 && value % factor == 0;
+    }
+    let (value, factor) = (float(value), float(factor));
+    let times = if factor < 1.0 { 1.0 / factor * value } else { value / factor };
+    factor > 0.0 && is_json_integer(times)
+}
+
+/// Whether a number can be held by its type and format at all.
+fn range(verdict: &mut Verdict, what: &str, path: &str, kind: Type, format: Option<&str>, value: &Number) {
+    let fits = match (kind, format) {
+        (Type::Integer, Some("int32")) => value.as_i64().is_some_and(|value| i32::try_from(value).is_ok()),
+        (Type::Integer, _) => value.as_i64().is_some() || float(value).fract() == 0.0,
+        (_, Some("float")) => float(value).abs() <= f64::from(f32::MAX),
+        _ => true,
+    };
+    if fits {
+        return;
+    }
+    let name = if kind == Type::Integer { "integer" } else { "number" };
+    let detail = match format {
+        Some(format) => format!("{what} value must be of type {name} with format {format} in {path}"),
+        None => format!("{what} value must be of type {name} (default format) in {path}"),
+    };
+    verdict.add(FieldError::invalid(NO_FIELD, "", detail));
+}

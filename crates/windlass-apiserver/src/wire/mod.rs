@@ -1,7 +1,38 @@
 //! The wire: what requests and responses look like, apart from what they mean.
 
+mod body;
+pub mod continue_token;
 mod group;
+mod gzip;
+mod json;
+mod media_type;
+pub mod names;
+mod negotiate;
+pub mod selector;
 mod status;
+mod yaml;
 
+pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body};
 pub use group::GroupResource;
+pub use gzip::{GZIP_FROM, maybe_gzip};
+pub use media_type::MediaType;
+pub use negotiate::{
+    Format, Negotiated, Representation, TableVersion, Target, negotiate, pretty_by_user_agent,
+};
+pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
+
+/// Writes a value as YAML.
+pub fn to_yaml(value: &serde_json::Value) -> Result<String, ApiError> {
+    yaml::write(value).map_err(ApiError::internal)
+}
+
+/// Reads a YAML or JSON document (JSON is YAML) as patches and files have it; 400 if it is broken.
+pub fn from_yaml(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
+    yaml::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
+}
+
+/// Reads a JSON document; 400 with Go's words if it is broken.
+pub fn from_json(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
+    json::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
+}

@@ -339,6 +339,13 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
+    /// 406 of a request whose `Accept` names nothing the server speaks at all.
+    pub fn not_acceptable_text(message: impl Into<String>) -> Self {
+        let mut error = Self::new(406, "NotAcceptable", message);
+        error.0.details = Some(Details::default());
+        error
+    }
+
     /// 406: the representation asked for with `as=` does not come in the media types asked for.
     pub fn not_acceptable_as(target: &str, accepted: &[&str]) -> Self {
         let message = format!(

@@ -1,0 +1,170 @@
+//! Request bodies: JSON, YAML or Kubernetes' protobuf, read into one kind of value.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::{ApiError, MediaType, json, yaml};
+
+/// Media types of objects that the server reads.
+pub const OBJECT_MEDIA_TYPES: &[&str] =
+    &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// The largest body read, in bytes.
+pub const MAX_BODY: usize = 3 * 1024 * 1024;
+
+const PREFIX_SHOWN: usize = 30;
+const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
+
+/// The form a body comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// `application/json`, also where no type is named.
+    Json,
+    /// `application/yaml`.
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`.
+    Protobuf,
+}
+
+impl Encoding {
+    /// The encoding named by a `Content-Type` header; 415 for others.
+    pub fn of(content_type: Option<&str>) -> Result<Self, ApiError> {
+        let Some(header) = content_type.filter(|header| !header.is_empty()) else { return Ok(Self::Json) };
+        let media_type = MediaType::parse(header);
+        match media_type.essence.as_str() {
+            "application/json" => Ok(Self::Json),
+            "application/yaml" => Ok(Self::Yaml),
+            "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
+            _ => Err(ApiError::unsupported_media_type(OBJECT_MEDIA_TYPES)),
+        }
+    }
+}
+
+/// A body that was read.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// The object.
+    pub value: Value,
+    /// The complaints of strict decoding so far: fields that are there twice.
+    pub duplicates: Vec<String>,
+    encoding: Encoding,
+    text: Bytes,
+}
+
+impl Decoded {
+    /// All complaints of strict decoding in the order of the text: the duplicates, and the fields (`spec.x`) that the
+    /// schema does not know.
+    pub fn strict_complaints(&self, unknown: &[String]) -> Vec<String> {
+        let unknown_text = |path: &String| format!("unknown field {}", windlass_schema::go_quote(path));
+        if self.encoding != Encoding::Json || (unknown.len() < 2 && self.duplicates.is_empty()) {
+            return self.duplicates.iter().cloned().chain(unknown.iter().map(unknown_text)).collect();
+        }
+        let order = json::field_order(&self.text);
+        let mut seen = std::collections::HashMap::new();
+        let mut positions = std::collections::HashMap::new();
+        for (position, path) in order.iter().enumerate() {
+            let times: &mut usize = seen.entry(path.as_str()).or_default();
+            *times += 1;
+            // A duplicate is noticed where it comes up again, an unknown field where it comes up.
+            positions.entry((path.as_str(), (*times).min(2))).or_insert(position);
+        }
+        let at = |path: &str, times| positions.get(&(path, times)).copied().unwrap_or(usize::MAX);
+        let duplicates = self.duplicates.iter().map(|text| {
+            let path = text.strip_prefix("duplicate field \"").and_then(|rest| rest.strip_suffix('"'));
+            (at(path.unwrap_or_default(), 2), text.clone())
+        });
+        let unknown = unknown.iter().map(|path| (at(path, 1), unknown_text(path)));
+        let mut complaints: Vec<_> = duplicates.chain(unknown).collect();
+        complaints.sort_by_key(|(position, _)| *position);
+        complaints.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+/// Reads a body that should hold an object of `kind` (named in complaints).
+///
+/// `protobuf` turns the message behind the `k8s\0` prefix into a value. A body that is no object, or does not parse, is 400 with the
+/// real server's words; the `apiVersion` and `kind` in the value are the caller's to check.
+pub fn decode_body(
+    content_type: Option<&str>,
+    body: &Bytes,
+    kind: &str,
+    protobuf: impl FnOnce(&[u8]) -> Result<Value, String>,
+) -> Result<Decoded, ApiError> {
+    let encoding = Encoding::of(content_type)?;
+    let unrecognized = |why: String| {
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+            summary(body)
+        ))
+    };
+    let (value, duplicates) = match encoding {
+        Encoding::Json => {
+            let head = "couldn't get version/kind; json parse error: ";
+            let parsed = json::parse(body).map_err(|why| unrecognized(format!("{head}{why}")))?;
+            if !parsed.value.is_object() {
+                return Err(unrecognized(format!("{head}{}", not_an_object(&parsed.value))));
+            }
+            let duplicates = parsed
+                .duplicates
+                .iter()
+                .map(|path| format!("duplicate field {}", windlass_schema::go_quote(path)))
+                .collect();
+            (parsed.value, duplicates)
+        }
+        Encoding::Yaml => {
+            let parsed = yaml::parse(body).map_err(unrecognized)?;
+            if !parsed.value.is_object() {
+                let head = "couldn't get version/kind; json parse error: ";
+                return Err(unrecognized(format!("{head}{}", not_an_object(&parsed.value))));
+            }
+            (parsed.value, parsed.duplicates)
+        }
+        Encoding::Protobuf => {
+            if !body.starts_with(PROTOBUF_MAGIC) {
+                return Err(unrecognized(
+                    "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+                        .to_owned(),
+                ));
+            }
+            (protobuf(body).map_err(unrecognized)?, Vec::new())
+        }
+    };
+    Ok(Decoded { value, duplicates, encoding, text: body.clone() })
+}
+
+/// The start of a body as an error shows it: text where it looks like JSON, hexadecimal otherwise.
+fn summary(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(PREFIX_SHOWN)];
+    let more = if body.len() > PREFIX_SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => {
+            let mut hex = String::with_capacity(2 * PREFIX_SHOWN + more.len());
+            for byte in shown {
+                _ = write!(hex, "{byte:02x}");
+            }
+            hex + more
+        }
+    }
+}
+
+fn not_an_object(value: &Value) -> String {
+    let what = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!(
+        "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
+         \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )
+}
+
+#[cfg(test)]
+mod tests;

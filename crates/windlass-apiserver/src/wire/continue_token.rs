@@ -1,0 +1,74 @@
+//! Continue tokens: where a list that was cut at its limit goes on.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ApiError, json};
+
+const VERSION: &str = "meta.k8s.io/v1";
+
+#[derive(Serialize)]
+struct Token<'a> {
+    v: &'static str,
+    rv: i64,
+    start: &'a str,
+}
+
+/// Where a list goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The version that the list is of; -1 for the current one, after the first one was forgotten.
+    pub revision: i64,
+    /// The first key of the next page, with the prefix given to [`decode`].
+    pub start_key: String,
+}
+
+/// The token of a position; `start_key` is without its prefix, for example `ns/name\0`.
+pub fn encode(revision: i64, start_key: &str) -> String {
+    let token = Token { v: VERSION, rv: revision, start: start_key };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+}
+
+/// Reads a token; 400 for one that was tampered with.
+pub fn decode(token: &str, prefix: &str) -> Result<Position, ApiError> {
+    read(token, prefix).map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
+}
+
+fn read(token: &str, prefix: &str) -> Result<Position, String> {
+    let invalid = |why: String| format!("continue key is not valid: {why}");
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
+        let at = match error {
+            base64::DecodeError::InvalidByte(at, _) => at,
+            _ => token.len(),
+        };
+        invalid(format!("illegal base64 data at input byte {at}"))
+    })?;
+    let token = json::parse(&bytes).map_err(invalid)?.value;
+    let text = |name: &str| token.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("v") != VERSION {
+        return Err(invalid(format!("server does not recognize this encoded version {}", text("v"))));
+    }
+    let revision = token.get("rv").and_then(Value::as_i64).unwrap_or_default();
+    if revision == 0 {
+        return Err(invalid(format!("incorrect encoded start resourceVersion (version {VERSION})")));
+    }
+    let start = text("start");
+    if start.is_empty() {
+        return Err(invalid(format!("encoded start key empty (version {VERSION})")));
+    }
+    if !is_clean(start) {
+        return Err(invalid(start.to_owned()));
+    }
+    Ok(Position { revision, start_key: format!("{prefix}{}", start.strip_prefix('/').unwrap_or(start)) })
+}
+
+/// A key must not climb out of its prefix.
+fn is_clean(key: &str) -> bool {
+    let key = key.strip_prefix('/').unwrap_or(key);
+    !key.is_empty() && key.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+#[cfg(test)]
+mod tests;

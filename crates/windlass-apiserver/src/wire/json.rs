@@ -1,0 +1,324 @@
+//! A JSON reader that notices what serde_json passes over: fields that are there twice, and their order; and that
+//! complains as Go's reader does.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::{Map, Number, Value};
+
+/// Objects nested deeper than this are refused. (Go stops at 10,000: our visitors recurse on bounded stacks.)
+pub(crate) const MAX_DEPTH: usize = 400;
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The value; of a field that is there twice, the last.
+    pub(crate) value: Value,
+    /// Paths of the fields that are there more than once.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// Reads one JSON value, and nothing behind it.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+    let mut reader = Reader::new(bytes, false);
+    let value = reader.document()?;
+    Ok(Parsed { value, duplicates: reader.duplicates })
+}
+
+/// The paths of all fields in the order of the text, nothing for a text that does not parse.
+pub(crate) fn field_order(bytes: &[u8]) -> Vec<String> {
+    let mut reader = Reader::new(bytes, true);
+    match reader.document() {
+        Ok(_) => reader.fields,
+        Err(_) => Vec::new(),
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    path: String,
+    duplicates: Vec<String>,
+    keep_fields: bool,
+    fields: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], keep_fields: bool) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            depth: 0,
+            path: String::new(),
+            duplicates: Vec::new(),
+            keep_fields,
+            fields: Vec::new(),
+        }
+    }
+
+    fn document(&mut self) -> Result<Value, String> {
+        let value = self.value()?;
+        self.skip_space();
+        if self.at < self.bytes.len() {
+            return Err(self.unexpected("after top-level value"));
+        }
+        Ok(value)
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&mut self) -> Option<u8> {
+        self.skip_space();
+        self.bytes.get(self.at).copied()
+    }
+
+    fn unexpected(&self, context: &str) -> String {
+        match self.bytes.get(self.at) {
+            None => "unexpected end of JSON input".to_owned(),
+            Some(byte) => format!("invalid character {} {context}", quote_byte(*byte)),
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, String> {
+        match self.peek() {
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.literal("true", Value::Bool(true)),
+            Some(b'f') => self.literal("false", Value::Bool(false)),
+            Some(b'n') => self.literal("null", Value::Null),
+            _ => Err(self.unexpected("looking for beginning of value")),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.unexpected("exceeded max depth"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn object(&mut self) -> Result<Value, String> {
+        let mut map = Map::new();
+        let mut repeated = BTreeSet::new();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(map));
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.unexpected("looking for beginning of object key string"));
+            }
+            let key = self.string()?;
+            if self.peek() != Some(b':') {
+                return Err(self.unexpected("after object key"));
+            }
+            self.at += 1;
+            let parent = self.path.len();
+            if parent > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            if self.keep_fields {
+                self.fields.push(self.path.clone());
+            }
+            if map.contains_key(&key) && repeated.insert(key.clone()) {
+                self.duplicates.push(self.path.clone());
+            }
+            let value = self.value()?;
+            self.path.truncate(parent);
+            map.insert(key, value);
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(Value::Object(map));
+                }
+                _ => return Err(self.unexpected("after object key:value pair")),
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, String> {
+        let mut items = Vec::new();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(items));
+        }
+        loop {
+            let parent = self.path.len();
+            _ = write!(self.path, "[{}]", items.len());
+            items.push(self.value()?);
+            self.path.truncate(parent);
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(Value::Array(items));
+                }
+                _ => return Err(self.unexpected("after array element")),
+            }
+        }
+    }
+
+    fn literal(&mut self, word: &str, value: Value) -> Result<Value, String> {
+        for expected in word.bytes() {
+            if self.bytes.get(self.at) != Some(&expected) {
+                return Err(self.unexpected(&format!("in literal {word} (expecting '{}')", expected as char)));
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn digits(&mut self, context: &str) -> Result<(), String> {
+        if !self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+            return Err(self.unexpected(context));
+        }
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        let mut whole = true;
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        if self.bytes.get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits("in numeric literal")?;
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits("after decimal point in numeric literal")?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            whole = false;
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits("in exponent of numeric literal")?;
+        }
+        let text = String::from_utf8_lossy(&self.bytes[start..self.at]);
+        if whole && let Ok(integer) = text.parse::<i64>() {
+            return Ok(Value::Number(integer.into()));
+        }
+        text.parse::<f64>()
+            .ok()
+            .and_then(Number::from_f64)
+            .map(Value::Number)
+            .ok_or_else(|| format!("json: cannot unmarshal number {text} into Go value of type float64"))
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        self.at += 1;
+        let start = self.at;
+        // Most strings have nothing to unescape: take them whole.
+        while self.bytes.get(self.at).is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+            self.at += 1;
+        }
+        let mut out = self.bytes[start..self.at].to_vec();
+        loop {
+            match self.bytes.get(self.at) {
+                None => return Err(self.unexpected("")),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(match String::from_utf8(out) {
+                        Ok(text) => text,
+                        Err(broken) => String::from_utf8_lossy(broken.as_bytes()).into_owned(),
+                    });
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    let character = self.escape()?;
+                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                Some(0..=0x1f) => return Err(self.unexpected("in string literal")),
+                Some(byte) => {
+                    out.push(*byte);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, String> {
+        let character = match self.bytes.get(self.at) {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                return self.unicode_escape();
+            }
+            _ => return Err(self.unexpected("in string escape code")),
+        };
+        self.at += 1;
+        Ok(character)
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, String> {
+        let first = self.hex4()?;
+        if (0xd800..0xdc00).contains(&first)
+            && self.bytes.get(self.at..self.at + 2) == Some(br"\u".as_slice())
+        {
+            let back = self.at;
+            self.at += 2;
+            let second = self.hex4()?;
+            if (0xdc00..0xe000).contains(&second) {
+                let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = back;
+        }
+        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn hex4(&mut self) -> Result<u32, String> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = self.bytes.get(self.at).and_then(|byte| (*byte as char).to_digit(16));
+            let Some(digit) = digit else {
+                return Err(self.unexpected("in \\u hexadecimal character escape"));
+            };
+            code = code * 16 + digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+fn quote_byte(byte: u8) -> String {
+    match byte {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        other => {
+            let quoted = windlass_schema::go_quote(&(other as char).to_string());
+            format!("'{}'", &quoted[1..quoted.len() - 1])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

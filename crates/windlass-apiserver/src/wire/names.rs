@@ -1,0 +1,286 @@
+//! Which names and labels are well-formed, and what is said about those that are not.
+//!
+//! Each check returns the complaints, in the real server's words; none means the value is fine.
+
+const DNS_1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const DNS_1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
+const CONFIG_KEY: &str = "[-._a-zA-Z0-9]+";
+const ENV_NAME: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
+
+const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+/// A check of a name: the value, and whether it is only the start of one (`generateName`).
+pub type NameCheck = fn(&str, bool) -> Vec<String>;
+
+fn pattern(rule: &str, regex: &str, examples: &[&str]) -> String {
+    if examples.is_empty() {
+        return format!("{rule} (regex used for validation is '{regex}')");
+    }
+    let quoted: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{rule} (e.g. {}regex used for validation is '{regex}')", quoted.join(" or "))
+}
+
+fn longest(bytes: usize) -> String {
+    format!("must be no more than {bytes} bytes")
+}
+
+/// The older checks count in what they call characters.
+fn longest_characters(bytes: usize) -> String {
+    format!("must be no more than {bytes} characters")
+}
+
+fn is_lower_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn matches_dns_1123_label(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    is_lower_alphanumeric(*first)
+        && is_lower_alphanumeric(*last)
+        && bytes.iter().all(|byte| is_lower_alphanumeric(*byte) || *byte == b'-')
+}
+
+fn matches_dns_1123_subdomain(value: &str) -> bool {
+    value.split('.').all(matches_dns_1123_label)
+}
+
+fn matches_label_key(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    first.is_ascii_alphanumeric()
+        && last.is_ascii_alphanumeric()
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+/// `generateName` may end with a dash, since more will follow it.
+fn without_trailing_dash(value: &str, prefix: bool) -> String {
+    match value.strip_suffix('-') {
+        Some(start) if prefix && !start.is_empty() => {
+            let mut start = start.to_owned();
+            start.pop();
+            start + "a"
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// A lowercase RFC 1123 label: `my-name`, at most 63 bytes.
+pub fn dns_1123_label(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 63 {
+        complaints.push(longest(63));
+    }
+    if !matches_dns_1123_label(value) {
+        complaints.push(if matches_dns_1123_subdomain(value) {
+            "must not contain dots".to_owned()
+        } else {
+            pattern(
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+                DNS_1123_LABEL,
+                &["my-name", "123-abc"],
+            )
+        });
+    }
+    complaints
+}
+
+/// A lowercase RFC 1123 subdomain: `example.com`, at most 253 bytes.
+pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 253 {
+        complaints.push(longest(253));
+    }
+    if !matches_dns_1123_subdomain(value) {
+        complaints.push(pattern(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+            DNS_1123_SUBDOMAIN,
+            &["example.com"],
+        ));
+    }
+    complaints
+}
+
+/// An RFC 1035 label: as [`dns_1123_label`], but starting with a letter.
+pub fn dns_1035_label(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 63 {
+        complaints.push(longest_characters(63));
+    }
+    if !matches_dns_1123_label(value) || value.as_bytes()[0].is_ascii_digit() {
+        complaints.push(pattern(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+            DNS_1035_LABEL,
+            &["my-name", "abc-123"],
+        ));
+    }
+    complaints
+}
+
+/// The key of a label, also the form of finalizers and annotation keys: `name` or `example.com/name`.
+pub fn label_key(value: &str) -> Vec<String> {
+    let rule = |head: &str| {
+        pattern(&format!("{head}{LABEL_KEY_RULE}"), LABEL_KEY, &["MyName", "my.name", "123-abc"])
+    };
+    let mut complaints = Vec::new();
+    let name = match value.split_once('/') {
+        None => value,
+        Some((_, name)) if name.contains('/') => {
+            complaints.push(format!(
+                "{} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                rule("a valid label key ")
+            ));
+            return complaints;
+        }
+        Some(("", name)) => {
+            complaints.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        Some((prefix, name)) => {
+            complaints.extend(dns_1123_subdomain(prefix).iter().map(|text| format!("prefix part {text}")));
+            name
+        }
+    };
+    if name.is_empty() {
+        complaints.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        complaints.push(format!("name part {}", longest(63)));
+    }
+    if !matches_label_key(name) {
+        complaints.push(rule("name part "));
+    }
+    complaints
+}
+
+/// The value of a label: empty, or at most 63 bytes of letters, digits, `-`, `_`, `.`.
+pub fn label_value(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 63 {
+        complaints.push(longest(63));
+    }
+    if !value.is_empty() && !matches_label_key(value) {
+        complaints.push(pattern(
+            &format!(
+                "a valid label must be an empty string or consist of {}",
+                &LABEL_KEY_RULE["must consist of ".len()..]
+            ),
+            LABEL_VALUE,
+            &["MyValue", "my_value", "12345"],
+        ));
+    }
+    complaints
+}
+
+/// The key of an entry of a `ConfigMap` or `Secret`.
+pub fn config_map_key(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 253 {
+        complaints.push(longest_characters(253));
+    }
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if value.is_empty() || !value.bytes().all(fits) {
+        complaints.push(pattern(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+            CONFIG_KEY,
+            &["key.name", "KEY_NAME", "key-name"],
+        ));
+    }
+    match value {
+        "." => complaints.push("must not be '.'".to_owned()),
+        ".." => complaints.push("must not be '..'".to_owned()),
+        other if other.starts_with("..") => complaints.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    complaints
+}
+
+/// The name of an environment variable: printable ASCII, no `=`.
+pub fn env_var_name(value: &str) -> Vec<String> {
+    let fits = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
+    if !value.is_empty() && value.bytes().all(fits) {
+        return Vec::new();
+    }
+    if value.is_empty() {
+        return vec!["environment variable name must be non-empty".to_owned()];
+    }
+    vec![
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            .to_owned(),
+    ]
+}
+
+/// The classic form of an environment variable: a C identifier.
+pub fn c_identifier(value: &str) -> Vec<String> {
+    let bytes = value.as_bytes();
+    let starts = bytes.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    if starts && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+        return Vec::new();
+    }
+    vec![pattern(
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+        ENV_NAME,
+        &["my_name", "MY_NAME", "MyName"],
+    )]
+}
+
+/// The name of a port: at most 15 bytes, with a letter, no doubled or outer dash.
+pub fn port_name(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 15 {
+        complaints.push(longest_characters(15));
+    }
+    if value.is_empty() || !value.bytes().all(|byte| is_lower_alphanumeric(byte) || byte == b'-') {
+        complaints.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !value.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        complaints.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if value.contains("--") {
+        complaints.push("must not contain consecutive hyphens".to_owned());
+    }
+    if value.starts_with('-') || value.ends_with('-') {
+        complaints.push("must not begin or end with a hyphen".to_owned());
+    }
+    complaints
+}
+
+/// A port number.
+pub fn port_number(value: i64) -> Vec<String> {
+    if (1..=65535).contains(&value) {
+        return Vec::new();
+    }
+    vec!["must be between 1 and 65535, inclusive".to_owned()]
+}
+
+/// The name of most objects.
+pub fn subdomain_name(value: &str, prefix: bool) -> Vec<String> {
+    dns_1123_subdomain(&without_trailing_dash(value, prefix))
+}
+
+/// The name of a namespace and others that become one part of a host name.
+pub fn label_name(value: &str, prefix: bool) -> Vec<String> {
+    dns_1123_label(&without_trailing_dash(value, prefix))
+}
+
+/// The name of a service in releases before 1.36, and of a few other kinds.
+pub fn dns_1035_name(value: &str, prefix: bool) -> Vec<String> {
+    dns_1035_label(&without_trailing_dash(value, prefix))
+}
+
+/// A name that only has to fit into a path: roles, bindings.
+pub fn path_segment_name(value: &str, prefix: bool) -> Vec<String> {
+    if !prefix && (value == "." || value == "..") {
+        return vec![format!("may not be '{value}'")];
+    }
+    ['/', '%']
+        .into_iter()
+        .filter(|illegal| value.contains(*illegal))
+        .map(|illegal| format!("may not contain '{illegal}'"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use super::*;
+
+fn ask(accept: &str, target: Target) -> Result<Negotiated, ApiError> {
+    negotiate(Some(accept), target)
+}
+
+#[test]
+fn kubectls_accept_headers_get_tables() {
+    let get = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    let table = Representation::Table(TableVersion::V1);
+    assert_eq!(ask(get, Target::List).expect("accepted").representation, table);
+    assert_eq!(ask(get, Target::Watch).expect("accepted").representation, table);
+}
+
+#[test]
+fn metadata_only_fits_its_target() {
+    let one = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+    let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+    let partial = Representation::PartialObjectMetadata(TableVersion::V1);
+    assert_eq!(ask(one, Target::Object).expect("accepted").representation, partial);
+    assert_eq!(ask(list, Target::List).expect("accepted").representation, partial);
+    assert_eq!(ask(list, Target::Object).expect("accepted").representation, Representation::Object);
+}
+
+#[test]
+fn protobuf_first_falls_back_to_json() {
+    let accept = "application/vnd.kubernetes.protobuf,application/json";
+    assert_eq!(ask(accept, Target::Object).expect("accepted").format, Format::Json);
+    assert_eq!(ask("application/yaml", Target::List).expect("accepted").format, Format::Yaml);
+    assert_eq!(ask("*/*", Target::List).expect("accepted"), Negotiated::default());
+}
+
+#[test]
+fn what_cannot_be_met_is_406() {
+    let accepted = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    for accept in [
+        "application/json;as=Foo;v=v1;g=meta.k8s.io",
+        "application/json;as=Table;v=v1;g=foo",
+        "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
+    ] {
+        let error = ask(accept, Target::List).expect_err("refused");
+        assert_eq!((error.code(), error.to_string().as_str()), (406, accepted));
+    }
+    let error = ask("text/html", Target::List).expect_err("refused");
+    assert!(
+        error.to_string().starts_with("406: Not Acceptable\n\nAvailable representations: application/json, ")
+    );
+}
+
+#[test]
+fn the_preferred_clause_wins() {
+    let clauses = MediaType::parse_accept("application/yaml;q=0.5, application/json;q=0.9, */*;q=0.1");
+    let order: Vec<&str> = clauses.iter().map(|clause| clause.essence.as_str()).collect();
+    assert_eq!(order, ["application/json", "application/yaml", "*/*"]);
+}

@@ -1,0 +1,151 @@
+//! Field selectors: `spec.nodeName=a,status.phase!=Running`.
+
+use windlass_schema::go_quote;
+
+use crate::wire::ApiError;
+
+/// How a field is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldOperator {
+    /// `=` or `==`.
+    Equals,
+    /// `!=`.
+    NotEquals,
+}
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRequirement {
+    /// The field's path.
+    pub field: String,
+    /// The comparison.
+    pub operator: FieldOperator,
+    /// The value compared with.
+    pub value: String,
+}
+
+/// A field selector; the empty one matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector(Vec<FieldRequirement>);
+
+impl FieldSelector {
+    /// Reads a selector; 400 with the real server's words for one that is broken.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let mut terms = split_terms(text);
+        terms.sort_unstable();
+        let mut requirements = Vec::new();
+        for term in terms.into_iter().filter(|term| !term.is_empty()) {
+            let Some((field, operator, value)) = split_term(term) else {
+                return Err(ApiError::bad_request(format!(
+                    "invalid selector: '{text}'; can't understand '{term}'"
+                )));
+            };
+            let value = unescape(value).map_err(ApiError::bad_request)?;
+            requirements.push(FieldRequirement { field: field.to_owned(), operator, value });
+        }
+        Ok(Self(requirements))
+    }
+
+    /// The comparisons.
+    pub fn requirements(&self) -> &[FieldRequirement] {
+        &self.0
+    }
+
+    /// Whether everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value that a field must have, where the selector names exactly one.
+    pub fn exact(&self, field: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|requirement| requirement.field == field && requirement.operator == FieldOperator::Equals)
+            .map(|requirement| requirement.value.as_str())
+    }
+
+    /// Refuses fields other than `metadata.name`, `metadata.namespace` and `supported` with 400, naming those that are known where
+    /// `custom` is set, as the real server does for custom resources and kinds without fields of their own.
+    pub fn check(&self, supported: &[&str], list_known: bool) -> Result<(), ApiError> {
+        for requirement in &self.0 {
+            let field = requirement.field.as_str();
+            if field == "metadata.name" || field == "metadata.namespace" || supported.contains(&field) {
+                continue;
+            }
+            return Err(ApiError::bad_request(if list_known {
+                let known: Vec<String> = ["metadata.name", "metadata.namespace"]
+                    .iter()
+                    .chain(supported)
+                    .map(|name| go_quote(name))
+                    .collect();
+                format!("{} is not a known field selector: only {}", go_quote(field), known.join(", "))
+            } else {
+                format!("field label not supported: {field}")
+            }));
+        }
+        Ok(())
+    }
+
+    /// Whether an object matches; `value` gives the value of a field, the empty string where it has none.
+    pub fn matches(&self, mut value: impl FnMut(&str) -> String) -> bool {
+        self.0.iter().all(|requirement| {
+            let equal = value(&requirement.field) == requirement.value;
+            equal == (requirement.operator == FieldOperator::Equals)
+        })
+    }
+}
+
+fn split_terms(text: &str) -> Vec<&str> {
+    let mut terms = Vec::new();
+    let mut start = 0;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b',' => {
+                terms.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
+    let at = term.find(['!', '=']).and_then(|first| {
+        (first..term.len()).find(|at| {
+            term.is_char_boundary(*at) && (term[*at..].starts_with("!=") || term[*at..].starts_with('='))
+        })
+    })?;
+    let (field, rest) = term.split_at(at);
+    if let Some(value) = rest.strip_prefix("!=") {
+        return Some((field, FieldOperator::NotEquals, value));
+    }
+    let value = rest.strip_prefix("==").or_else(|| rest.strip_prefix('='))?;
+    Some((field, FieldOperator::Equals, value))
+}
+
+fn unescape(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
+                other => {
+                    let rest: String = other.into_iter().collect();
+                    return Err(format!("invalid field selector: invalid escape sequence: \\{rest}"));
+                }
+            },
+            ',' | '=' => {
+                let code = character as u32;
+                return Err(format!("invalid field selector: unescaped character in value: {code}"));
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,347 @@
+//! Label selectors: `app=web,tier in (a,b),!old`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use windlass_schema::{FieldError, go_quote};
+
+use crate::wire::{ApiError, names};
+
+/// How a label is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelOperator {
+    /// One of the values; also `=` and `==`.
+    In,
+    /// Absent, or none of the values; also `!=`.
+    NotIn,
+    /// There.
+    Exists,
+    /// Absent.
+    DoesNotExist,
+    /// There, and a larger integer.
+    GreaterThan,
+    /// There, and a smaller integer.
+    LessThan,
+}
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelRequirement {
+    /// The label's key.
+    pub key: String,
+    /// The comparison.
+    pub operator: LabelOperator,
+    /// The values compared with, sorted.
+    pub values: Vec<String>,
+}
+
+impl LabelRequirement {
+    fn matches(&self, label: Option<&str>) -> bool {
+        let has = |value: &str| self.values.iter().any(|found| found == value);
+        match self.operator {
+            LabelOperator::In => label.is_some_and(has),
+            LabelOperator::NotIn => !label.is_some_and(has),
+            LabelOperator::Exists => label.is_some(),
+            LabelOperator::DoesNotExist => label.is_none(),
+            LabelOperator::GreaterThan | LabelOperator::LessThan => {
+                let integer = |text: &str| text.parse::<i64>().ok();
+                let (Some(label), Some(bound)) =
+                    (label.and_then(integer), self.values.first().and_then(|value| integer(value)))
+                else {
+                    return false;
+                };
+                if self.operator == LabelOperator::GreaterThan { label > bound } else { label < bound }
+            }
+        }
+    }
+}
+
+/// A label selector; the empty one matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector(Vec<LabelRequirement>);
+
+impl LabelSelector {
+    /// Reads a selector as it comes in a query; 400 with the real server's words for one that is broken.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        Parser::new(text).selector().map(Self).map_err(ApiError::bad_request)
+    }
+
+    /// The selector of an object's `spec.selector`: `matchLabels` and `matchExpressions`.
+    ///
+    /// Broken expressions match nothing: they are refused when the object is written.
+    pub fn from_object(selector: &Value) -> Self {
+        let mut requirements = Vec::new();
+        if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
+            requirements.extend(exact(labels));
+        }
+        for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+            let operator = match expression.get("operator").and_then(Value::as_str) {
+                Some("In") => LabelOperator::In,
+                Some("NotIn") => LabelOperator::NotIn,
+                Some("Exists") => LabelOperator::Exists,
+                Some("DoesNotExist") => LabelOperator::DoesNotExist,
+                _ => LabelOperator::In,
+            };
+            let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+            requirements.push(LabelRequirement {
+                key: expression.get("key").and_then(Value::as_str).unwrap_or_default().to_owned(),
+                operator,
+                values: values.filter_map(Value::as_str).map(str::to_owned).collect(),
+            });
+        }
+        Self(requirements)
+    }
+
+    /// The selector of a plain map of labels, as services have it.
+    pub fn from_map(labels: &Map<String, Value>) -> Self {
+        Self(exact(labels).collect())
+    }
+
+    /// The comparisons.
+    pub fn requirements(&self) -> &[LabelRequirement] {
+        &self.0
+    }
+
+    /// Whether everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `metadata.labels` of an object match.
+    pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
+        self.0.iter().all(|requirement| {
+            requirement
+                .matches(labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str))
+        })
+    }
+}
+
+fn exact(labels: &Map<String, Value>) -> impl Iterator<Item = LabelRequirement> + '_ {
+    labels.iter().map(|(key, value)| LabelRequirement {
+        key: key.clone(),
+        operator: LabelOperator::In,
+        values: vec![value.as_str().unwrap_or_default().to_owned()],
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    End,
+    Symbol(&'a str),
+    Word(&'a str),
+}
+
+impl Token<'_> {
+    fn text(self) -> String {
+        match self {
+            Self::End => String::new(),
+            Self::Symbol(text) | Self::Word(text) => text.to_owned(),
+        }
+    }
+
+    fn is_word(self) -> bool {
+        matches!(self, Self::Word(_))
+    }
+}
+
+const SYMBOLS: [char; 7] = ['=', '!', '(', ')', ',', '>', '<'];
+
+fn scan(text: &str) -> Vec<Token<'_>> {
+    // A NUL ends the selector, as it ends the string in the real server's scanner.
+    let mut rest = text.split('\0').next().unwrap_or_default();
+    let mut tokens = Vec::new();
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        let Some(first) = rest.chars().next() else { break };
+        let length = if SYMBOLS.contains(&first) {
+            if ["==", "!="].iter().any(|symbol| rest.starts_with(symbol)) { 2 } else { 1 }
+        } else {
+            rest.find(|c| SYMBOLS.contains(&c) || matches!(c, ' ' | '\t' | '\r' | '\n')).unwrap_or(rest.len())
+        };
+        let (token, behind) = rest.split_at(length);
+        tokens.push(if SYMBOLS.contains(&first) { Token::Symbol(token) } else { Token::Word(token) });
+        rest = behind;
+    }
+    tokens.push(Token::End);
+    tokens
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { tokens: scan(text), at: 0 }
+    }
+
+    fn peek(&self) -> Token<'a> {
+        self.tokens.get(self.at).copied().unwrap_or(Token::End)
+    }
+
+    fn next(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.at += 1;
+        token
+    }
+
+    fn selector(&mut self) -> Result<Vec<LabelRequirement>, String> {
+        let mut requirements = Vec::new();
+        loop {
+            let token = self.peek();
+            if token == Token::End {
+                break;
+            }
+            if !token.is_word() && token != Token::Symbol("!") {
+                return Err(format!("found '{}', expected: !, identifier, or 'end of string'", token.text()));
+            }
+            let requirement =
+                self.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
+            requirements.push(requirement);
+            match self.next() {
+                Token::End => break,
+                Token::Symbol(",") => {
+                    let token = self.peek();
+                    if !token.is_word() && token != Token::Symbol("!") {
+                        return Err(format!("found '{}', expected: identifier after ','", token.text()));
+                    }
+                }
+                other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
+            }
+        }
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(requirements)
+    }
+
+    fn requirement(&mut self) -> Result<LabelRequirement, String> {
+        let mut token = self.next();
+        let negated = token == Token::Symbol("!");
+        if negated {
+            token = self.next();
+        }
+        let Token::Word(key) = token else {
+            return Err(format!("found '{}', expected: identifier", token.text()));
+        };
+        let complaints = names::label_key(key);
+        if !complaints.is_empty() {
+            // The path is nil there, and printed so.
+            return Err(FieldError::invalid("<nil>", key, complaints.join("; ")).to_string());
+        }
+        if negated || matches!(self.peek(), Token::End | Token::Symbol(",")) {
+            let operator = if negated { LabelOperator::DoesNotExist } else { LabelOperator::Exists };
+            return Ok(LabelRequirement { key: key.to_owned(), operator, values: Vec::new() });
+        }
+        let token = self.next();
+        let (operator, values) = match token {
+            Token::Word("in") => (LabelOperator::In, self.set()?),
+            Token::Word("notin") => (LabelOperator::NotIn, self.set()?),
+            Token::Symbol("=" | "==") => (LabelOperator::In, self.single()?),
+            Token::Symbol("!=") => (LabelOperator::NotIn, self.single()?),
+            Token::Symbol(">") => (LabelOperator::GreaterThan, self.single()?),
+            Token::Symbol("<") => (LabelOperator::LessThan, self.single()?),
+            other => {
+                return Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", other.text()));
+            }
+        };
+        let requirement = LabelRequirement {
+            key: key.to_owned(),
+            operator,
+            values: values.into_iter().map(str::to_owned).collect(),
+        };
+        check(&requirement)?;
+        Ok(requirement)
+    }
+
+    fn set(&mut self) -> Result<BTreeSet<&'a str>, String> {
+        let token = self.next();
+        if token != Token::Symbol("(") {
+            return Err(format!("found '{}' expected: '('", token.text()));
+        }
+        let first = self.peek();
+        match first {
+            Token::Symbol(")") => {
+                self.next();
+                Ok(BTreeSet::from([""]))
+            }
+            Token::Word(_) | Token::Symbol(",") => {
+                let values = self.set_items()?;
+                if self.next() == Token::Symbol(")") {
+                    Ok(values)
+                } else {
+                    Err(format!("found '{}', expected: ')'", first.text()))
+                }
+            }
+            other => Err(format!("found '{}', expected: ',', ')' or identifier", other.text())),
+        }
+    }
+
+    fn set_items(&mut self) -> Result<BTreeSet<&'a str>, String> {
+        let mut values = BTreeSet::new();
+        loop {
+            match self.next() {
+                Token::Word(value) => {
+                    values.insert(value);
+                    match self.peek() {
+                        Token::Symbol(",") => {}
+                        Token::Symbol(")") => return Ok(values),
+                        other => return Err(format!("found '{}', expected: ',' or ')'", other.text())),
+                    }
+                }
+                Token::Symbol(",") => {
+                    if values.is_empty() {
+                        values.insert("");
+                    }
+                    match self.peek() {
+                        Token::Symbol(")") => {
+                            values.insert("");
+                            return Ok(values);
+                        }
+                        Token::Symbol(",") => {
+                            values.insert("");
+                        }
+                        _ => {}
+                    }
+                }
+                other => return Err(format!("found '{}', expected: ',', or identifier", other.text())),
+            }
+        }
+    }
+
+    fn single(&mut self) -> Result<BTreeSet<&'a str>, String> {
+        if matches!(self.peek(), Token::End | Token::Symbol(",")) {
+            return Ok(BTreeSet::from([""]));
+        }
+        match self.next() {
+            Token::Word(value) => Ok(BTreeSet::from([value])),
+            other => Err(format!("found '{}', expected: identifier", other.text())),
+        }
+    }
+}
+
+/// What the real server checks of a requirement's values.
+fn check(requirement: &LabelRequirement) -> Result<(), String> {
+    let mut errors = Vec::new();
+    if matches!(requirement.operator, LabelOperator::GreaterThan | LabelOperator::LessThan) {
+        for (index, value) in requirement.values.iter().enumerate() {
+            if value.parse::<i64>().is_err() {
+                errors.push(format!(
+                    "values[{index}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
+                    go_quote(value)
+                ));
+            }
+        }
+    }
+    for (index, value) in requirement.values.iter().enumerate() {
+        let complaints = names::label_value(value);
+        if !complaints.is_empty() {
+            let field = format!("values[{index}][{}]", requirement.key);
+            errors.push(FieldError::invalid(field, value.as_str(), complaints.join("; ")).to_string());
+        }
+    }
+    match errors.as_slice() {
+        [] => Ok(()),
+        [only] => Err(only.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}

@@ -1,0 +1,58 @@
+//! YAML bodies: read into the same values as JSON, with YAML 1.1's idea of a boolean, as the real server has it.
+
+use serde_json::Value;
+use serde_saphyr::{DuplicateKeyPolicy, Error, Options};
+
+use super::json::MAX_DEPTH;
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The value; of a field that is there twice, the last.
+    pub(crate) value: Value,
+    /// What to say about fields that are there twice, if any are.
+    pub(crate) duplicates: Vec<String>,
+}
+
+fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
+    serde_saphyr::options! {
+        duplicate_keys: duplicate_keys,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_documents: 2,
+        },
+    }
+}
+
+/// Reads one YAML document.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+    match serde_saphyr::from_str_with_options::<Value>(text, options(DuplicateKeyPolicy::Error)) {
+        Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
+        Err(Error::DuplicateMappingKey { key, location }) => {
+            let value = serde_saphyr::from_str_with_options(text, options(DuplicateKeyPolicy::LastWins))
+                .map_err(|error| explain(&error))?;
+            let key = windlass_schema::go_quote(&key.unwrap_or_default());
+            let line = location.line();
+            let complaint = format!("yaml: unmarshal errors:\n  line {line}: key {key} already set in map");
+            Ok(Parsed { value, duplicates: vec![complaint] })
+        }
+        Err(error) => Err(explain(&error)),
+    }
+}
+
+fn explain(error: &Error) -> String {
+    let line = error.location().map(|location| format!("line {}: ", location.line()));
+    let text = error.without_snippet().to_string();
+    format!("yaml: {}{text}", line.unwrap_or_default())
+}
+
+/// Writes a value as YAML, as `Accept: application/yaml` asks for it.
+pub(crate) fn write(value: &Value) -> Result<String, String> {
+    serde_saphyr::to_string(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

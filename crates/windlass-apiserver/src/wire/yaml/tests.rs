@@ -1,0 +1,48 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn plain_scalars_are_yaml_1_1() {
+    let parsed =
+        parse(b"a: yes\nb: 'yes'\nc: 0644\nd: 1.5\ne: ~\nf: on\ng: 12\nh: 2001-01-01\n").expect("YAML");
+    assert_eq!(
+        parsed.value,
+        json!({"a": true, "b": "yes", "c": 420, "d": 1.5, "e": null, "f": true, "g": 12, "h": "2001-01-01"})
+    );
+}
+
+#[test]
+fn a_duplicate_key_is_reported_with_its_line() {
+    let parsed = parse(b"kind: ConfigMap\nmetadata:\n  name: a\n  name: b\n").expect("YAML");
+    assert_eq!(parsed.value, json!({"kind": "ConfigMap", "metadata": {"name": "b"}}));
+    assert_eq!(parsed.duplicates, ["yaml: unmarshal errors:\n  line 4: key \"name\" already set in map"]);
+}
+
+#[test]
+fn alias_bombs_and_deep_nesting_are_refused() {
+    let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+    for level in 1..12 {
+        let before = level - 1;
+        let list = vec![format!("*a{before}"); 10].join(",");
+        bomb += format!("a{level}: &a{level} [{list}]\n").as_str();
+    }
+    assert!(parse(bomb.as_bytes()).is_err());
+    assert!(parse("[".repeat(100_000).as_bytes()).is_err());
+    assert!(parse(b"a: {b: 1\nc: 2").is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back(text in "[ -~]{0,20}", number in any::<i64>(), flag in any::<bool>()) {
+        let value = json!({"text": text, "list": [number, flag, null], "map": {"k": {"x": text}}});
+        let written = write(&value).expect("YAML");
+        prop_assert_eq!(parse(written.as_bytes()).expect("YAML").value, value, "{}", written);
+    }
+}

@@ -1,0 +1,77 @@
+//! From credentials to an [`Identity`]: client certificates and bearer tokens.
+
+use std::collections::BTreeMap;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use sha2::{Digest, Sha256};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::Identity;
+
+/// The bearer tokens a server knows.
+///
+/// Tokens are kept as digests: a comparison's duration tells nothing about them, and no dump of memory shows one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens(BTreeMap<[u8; 32], Identity>);
+
+impl Tokens {
+    pub(crate) fn add(&mut self, token: &str, identity: Identity) {
+        self.0.insert(digest(token), identity);
+    }
+
+    pub(crate) fn find(&self, token: &str) -> Option<&Identity> {
+        self.0.get(&digest(token))
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// What the headers and the connection say about who asks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Authenticated {
+    /// Somebody, or nobody in particular.
+    As(Identity),
+    /// Credentials that are not valid: to be refused, never taken for an anonymous user.
+    Refused,
+}
+
+/// A client certificate counts before a bearer token; without either the request is anonymous.
+pub(crate) fn authenticate(
+    certificate: Option<&Identity>,
+    headers: &HeaderMap,
+    tokens: &Tokens,
+) -> Authenticated {
+    if let Some(identity) = certificate {
+        return Authenticated::As(identity.clone());
+    }
+    let Some(header) = headers.get(AUTHORIZATION) else {
+        return Authenticated::As(Identity::anonymous());
+    };
+    let token = header.to_str().ok().and_then(bearer);
+    match token.and_then(|token| tokens.find(token)) {
+        Some(identity) => Authenticated::As(identity.clone()),
+        None => Authenticated::Refused,
+    }
+}
+
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|token| !token.is_empty())
+}
+
+/// The user that a client certificate names: its common name, and its organizations as groups.
+///
+/// `None` where the certificate cannot be read or has no common name.
+pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
+    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+    let subject = certificate.subject();
+    let name = subject.iter_common_name().next()?.as_str().ok()?;
+    let groups = subject.iter_organization().filter_map(|group| group.as_str().ok());
+    Some(groups.fold(Identity::user(name), Identity::with_group))
+}
+
+#[cfg(test)]
+mod tests;

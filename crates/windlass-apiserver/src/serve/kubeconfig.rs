@@ -1,0 +1,34 @@
+//! The kubeconfig of a listening server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::ClientCertificate;
+
+/// A kubeconfig with one cluster, one user and one context, all called `windlass`.
+pub(super) fn kubeconfig(server: &str, authority_pem: &str, user: &ClientCertificate) -> String {
+    let authority = STANDARD.encode(authority_pem);
+    let certificate = STANDARD.encode(user.certificate_pem());
+    let key = STANDARD.encode(user.key_pem());
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: windlass
+  cluster:
+    server: {server}
+    certificate-authority-data: {authority}
+users:
+- name: windlass
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+contexts:
+- name: windlass
+  context:
+    cluster: windlass
+    user: windlass
+current-context: windlass
+"
+    )
+}

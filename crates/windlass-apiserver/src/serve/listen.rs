@@ -1,0 +1,287 @@
+//! The way in over TLS: HTTP/1.1 and HTTP/2 on one port.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use rustls::ServerConfig;
+use rustls::server::WebPkiClientVerifier;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::kubeconfig::kubeconfig;
+use super::{Authority, Body, Handle, collect, refuse};
+use crate::auth::{Authenticated, Identity, Tokens, authenticate, certificate_identity};
+use crate::wire::ApiError;
+
+/// A client that has not finished its TLS handshake by then is let go.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client that has not sent its headers by then is let go; the real server's figure.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// How long requests under way may take to end at a shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where and for whom to listen.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    address: SocketAddr,
+    allow_remote: bool,
+    tokens: Tokens,
+}
+
+impl Default for Listen {
+    /// Loopback, at any free port.
+    fn default() -> Self {
+        Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
+}
+
+impl Listen {
+    /// Listens on `address`; port 0 is any free one.
+    pub fn on(address: SocketAddr) -> Self {
+        Self { address, allow_remote: false, tokens: Tokens::default() }
+    }
+
+    /// Listens on loopback, at `port`; 0 is any free one.
+    pub fn port(port: u16) -> Self {
+        Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+    }
+
+    /// Lets the address be one that other machines reach. Whoever reaches it can try to get in.
+    pub fn allow_remote(mut self) -> Self {
+        self.allow_remote = true;
+        self
+    }
+
+    /// Lets whoever shows the bearer `token` in as `identity`.
+    pub fn with_token(mut self, token: &str, identity: Identity) -> Self {
+        self.tokens.add(token, identity);
+        self
+    }
+}
+
+/// Why a server does not listen.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ListenError(#[from] ListenErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum ListenErrorKind {
+    #[error(
+        "{0} can be reached from other machines, and who reaches it can try to get in: name a loopback address, \
+         or allow remote addresses explicitly"
+    )]
+    Remote(IpAddr),
+    #[error(
+        "port {port} on {ip} is taken: stop what listens there, or choose another port (0 is any free one)"
+    )]
+    Taken { ip: IpAddr, port: u16 },
+    #[error("cannot listen on {address}: {source}")]
+    Bind { address: SocketAddr, source: std::io::Error },
+    #[error("cannot make certificates: {0}")]
+    Certificate(#[from] rcgen::Error),
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("cannot set up the check of client certificates: {0}")]
+    Verifier(#[from] rustls::client::VerifierBuilderError),
+}
+
+impl ListenError {
+    /// Whether somebody else listens on the port.
+    pub fn is_address_in_use(&self) -> bool {
+        matches!(self.0, ListenErrorKind::Taken { .. })
+    }
+}
+
+/// A server that listens. Dropping it stops it at once; [`shutdown`](Self::shutdown) lets requests end.
+#[derive(Debug)]
+pub struct Listening {
+    address: SocketAddr,
+    authority: Authority,
+    kubeconfig: String,
+    stopping: CancellationToken,
+    accepting: JoinHandle<GracefulShutdown>,
+}
+
+impl Listening {
+    /// The address, with the port that was found free.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address as a URL.
+    pub fn url(&self) -> String {
+        url(self.address)
+    }
+
+    /// The authority of this server: for certificates of more users.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// A kubeconfig with the rights of an administrator. Whoever reads it owns the server.
+    pub fn kubeconfig(&self) -> &str {
+        &self.kubeconfig
+    }
+
+    /// A kubeconfig for another user.
+    pub fn kubeconfig_for(&self, user: &super::ClientCertificate) -> String {
+        kubeconfig(&self.url(), self.authority.certificate_pem(), user)
+    }
+
+    /// Stops listening, ends watches, and waits a little for the requests under way.
+    pub async fn shutdown(mut self) {
+        self.stopping.cancel();
+        if let Ok(connections) = (&mut self.accepting).await {
+            // What has not ended by then is cut with its task.
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, connections.shutdown()).await;
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("https://{address}")
+}
+
+/// Starts to listen. The port is open when this returns.
+pub(crate) async fn listen(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, ListenError> {
+    start(handler, options).await.map_err(ListenError)
+}
+
+async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, ListenErrorKind> {
+    let wanted = options.address;
+    if !wanted.ip().is_loopback() && !options.allow_remote {
+        return Err(ListenErrorKind::Remote(wanted.ip()));
+    }
+    let listener = TcpListener::bind(wanted).await.map_err(|source| match source.kind() {
+        std::io::ErrorKind::AddrInUse => ListenErrorKind::Taken { ip: wanted.ip(), port: wanted.port() },
+        _ => ListenErrorKind::Bind { address: wanted, source },
+    })?;
+    let address =
+        listener.local_addr().map_err(|source| ListenErrorKind::Bind { address: wanted, source })?;
+
+    let authority = Authority::generate()?;
+    let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(&authority, address.ip())?));
+    let stopping = CancellationToken::new();
+    let accept = Accept {
+        acceptor,
+        handler,
+        tokens: Arc::new(options.tokens),
+        stopping: stopping.clone(),
+        server: auto_server(),
+    };
+    Ok(Listening {
+        kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
+        address,
+        authority,
+        stopping,
+        accepting: tokio::spawn(accept.run(listener)),
+    })
+}
+
+fn server_config(authority: &Authority, address: IpAddr) -> Result<ServerConfig, ListenErrorKind> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(authority.certificate_der().clone())?;
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+        .allow_unauthenticated()
+        .build()?;
+    let (certificate, key) = authority.server(address)?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![certificate], key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn auto_server() -> auto::Builder<TokioExecutor> {
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    server.http2().timer(TokioTimer::new()).max_concurrent_streams(250);
+    server
+}
+
+/// The accepting task: what a connection needs.
+#[derive(Clone)]
+struct Accept {
+    acceptor: TlsAcceptor,
+    handler: Arc<dyn Handle>,
+    tokens: Arc<Tokens>,
+    stopping: CancellationToken,
+    server: auto::Builder<TokioExecutor>,
+}
+
+impl Accept {
+    /// Accepts until told to stop; the connections that are open then are the caller's to wait for.
+    async fn run(self, listener: TcpListener) -> GracefulShutdown {
+        let connections = GracefulShutdown::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => return connections,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        tokio::spawn(self.clone().connection(stream, connections.watcher()));
+                    }
+                    Err(error) => {
+                        // Out of file descriptors, most likely: the next may fare better.
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn connection(self, stream: TcpStream, watcher: Watcher) {
+        // Small writes are the rule here: watch events, one by one.
+        let _ = stream.set_nodelay(true);
+        let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
+        let Ok(Ok(stream)) = handshake.await else {
+            return tracing::debug!("a TLS handshake failed");
+        };
+        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+        let certified = certificate.and_then(|certificate| certificate_identity(certificate));
+        let server = self.server.clone();
+        let service = hyper::service::service_fn(move |request| {
+            let (accept, certified) = (self.clone(), certified.clone());
+            async move { Ok::<_, std::convert::Infallible>(accept.request(request, certified).await) }
+        });
+        let connection = server.serve_connection(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn request(self, request: Request<Incoming>, certified: Option<Identity>) -> Response<Body> {
+        let identity = match authenticate(certified.as_ref(), request.headers(), &self.tokens) {
+            Authenticated::As(identity) => identity,
+            Authenticated::Refused => return refuse(&ApiError::unauthorized()),
+        };
+        match collect::<Incoming>(request).await {
+            Ok(request) => self.answer(request, identity).await,
+            Err(error) => refuse(&error),
+        }
+    }
+
+    async fn answer(self, request: Request<Bytes>, identity: Identity) -> Response<Body> {
+        let response = self.handler.handle(request, identity).await;
+        response.map(|body| body.until(self.stopping.cancelled_owned()))
+    }
+}

@@ -1,0 +1,173 @@
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http_body_util::{BodyExt, Full};
+use tower_service::Service;
+
+use super::*;
+
+/// Answers with who asks and how long the body was; `/watch` never ends.
+struct Echo;
+
+impl Handle for Echo {
+    fn handle(
+        self: Arc<Self>,
+        request: Request<Bytes>,
+        identity: Identity,
+    ) -> BoxFuture<'static, Response<Body>> {
+        async move {
+            if request.uri().path() == "/watch" {
+                let first = futures::stream::iter([Bytes::from_static(b"first")]);
+                let rest = futures::stream::pending();
+                return Response::new(Body::stream(futures::StreamExt::chain(first, rest)));
+            }
+            let groups = identity.groups().join(",");
+            Response::new(Body::full(format!("{} {groups} {}", identity.name(), request.body().len())))
+        }
+        .boxed()
+    }
+}
+
+async fn text(response: Response<Body>) -> String {
+    String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn in_process_asks_as_its_identity() {
+    let mut service = InProcess::new(Arc::new(Echo), Identity::admin());
+    let request = Request::new(Full::new(Bytes::from_static(b"12345")));
+    let response = service.call(request).await.unwrap();
+    assert_eq!(text(response).await, "kubernetes-admin system:masters,system:authenticated 5");
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let mut service = InProcess::new(Arc::new(Echo), Identity::admin());
+    for (size, code) in [(BODY_LIMIT, 200), (BODY_LIMIT + 1, 413)] {
+        let request = Request::new(Full::new(Bytes::from(vec![b' '; size])));
+        assert_eq!(service.call(request).await.unwrap().status().as_u16(), code, "{size} bytes");
+    }
+}
+
+mod over_tls {
+    use super::*;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+
+    async fn connect(
+        listening: &Listening,
+        user: Option<&ClientCertificate>,
+        alpn: &[u8],
+    ) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
+        let mut roots = rustls::RootCertStore::empty();
+        let pem = listening.authority().certificate_pem().as_bytes();
+        roots.add(CertificateDer::from_pem_slice(pem).unwrap()).unwrap();
+        let config =
+            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots);
+        let mut config = match user {
+            None => config.with_no_client_auth(),
+            Some(user) => config
+                .with_client_auth_cert(
+                    vec![CertificateDer::from_pem_slice(user.certificate_pem().as_bytes()).unwrap()],
+                    PrivateKeyDer::from_pem_slice(user.key_pem().as_bytes()).unwrap(),
+                )
+                .unwrap(),
+        };
+        config.alpn_protocols = vec![alpn.to_vec()];
+        let stream = tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap();
+        let name = ServerName::from(listening.local_addr().ip());
+        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    }
+
+    async fn get(
+        listening: &Listening,
+        user: Option<&ClientCertificate>,
+        authorization: Option<&str>,
+        path: &str,
+    ) -> Response<hyper::body::Incoming> {
+        let io = TokioIo::new(connect(listening, user, b"http/1.1").await);
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let mut request = Request::get(path).header("host", "localhost");
+        if let Some(value) = authorization {
+            request = request.header("authorization", value);
+        }
+        sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap()
+    }
+
+    async fn text(response: Response<hyper::body::Incoming>) -> String {
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    async fn echo() -> Listening {
+        let options = Listen::default().with_token("t0ken", Identity::user("robot"));
+        listen(Arc::new(Echo), options).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn certificates_and_tokens_say_who_asks() {
+        let listening = echo().await;
+        let jane = listening.authority().client("jane", Some("developers")).unwrap();
+        let said = text(get(&listening, Some(&jane), None, "/").await).await;
+        assert_eq!(said, "jane developers,system:authenticated 0");
+        let said = text(get(&listening, None, Some("Bearer t0ken"), "/").await).await;
+        assert_eq!(said, "robot system:authenticated 0");
+        let said = text(get(&listening, None, None, "/").await).await;
+        assert_eq!(said, "system:anonymous system:unauthenticated 0");
+        let refused = get(&listening, None, Some("Bearer wrong"), "/").await;
+        assert_eq!(refused.status().as_u16(), 401);
+        assert!(text(refused).await.contains(r#""reason":"Unauthorized""#));
+        listening.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn speaks_http2() {
+        let listening = echo().await;
+        let io = TokioIo::new(connect(&listening, None, b"h2").await);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::get("https://localhost/").body(Full::<Bytes>::default()).unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.version(), http::Version::HTTP_2);
+        listening.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_cleanly_when_the_server_stops() {
+        let listening = echo().await;
+        let response = get(&listening, None, None, "/watch").await;
+        let ((), body) = tokio::join!(listening.shutdown(), response.into_body().collect());
+        assert_eq!(body.unwrap().to_bytes(), "first");
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_named() {
+        let listening = echo().await;
+        let error = listen(Arc::new(Echo), Listen::on(listening.local_addr())).await.unwrap_err();
+        assert!(error.is_address_in_use());
+        let port = listening.local_addr().port().to_string();
+        assert!(error.to_string().contains(&port), "{error}");
+    }
+
+    #[tokio::test]
+    async fn other_machines_are_not_let_in_unasked() {
+        let everywhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let error = listen(Arc::new(Echo), Listen::on(everywhere)).await.unwrap_err();
+        assert!(error.to_string().contains("other machines"), "{error}");
+        listen(Arc::new(Echo), Listen::on(everywhere).allow_remote()).await.unwrap().shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn the_kubeconfig_names_server_and_authority() {
+        let listening = echo().await;
+        let text = listening.kubeconfig();
+        assert!(text.contains(&format!("server: {}", listening.url())), "{text}");
+        assert!(text.contains("certificate-authority-data: "));
+    }
+}

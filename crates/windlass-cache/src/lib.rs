@@ -1,1 +1,28 @@
-//! Placeholder.
+//! An operator's view of the cluster: objects as bytes and an index, stores, indexes, listers, reflector, informer.
+//!
+//! The cache keeps each object's JSON (without `managedFields`) and a fixed index over its metadata. Nothing is decoded
+//! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
+//! that is told the time and fed with bytes, and `windlass-runtime` is the shell that drives it.
+
+pub mod scan;
+
+mod delta;
+mod key;
+mod lister;
+mod memo;
+mod object;
+mod selector;
+mod store;
+
+pub use self::{
+    delta::Delta,
+    key::{ObjectKey, ParseKeyError},
+    lister::{Lister, NamespaceLister, ReadError},
+    object::{DecodeError, Dictionary, OwnerReference, RawObject},
+    scan::{FieldPath, ScanError, ScanOptions, Scanner, Transform},
+    selector::{Operator, Requirement, Selector, SelectorError},
+    store::{
+        IndexFn, MemoryUse, Query, Sighting, SourceId, Store, StoreOptions, Tier, Transaction, UnknownIndex,
+        Writer,
+    },
+};

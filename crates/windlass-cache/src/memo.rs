@@ -1,0 +1,119 @@
+//! Remembers decoded objects.
+
+use std::{
+    any::{Any, TypeId},
+    fmt,
+    sync::Arc,
+};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+
+use crate::{DecodeError, RawObject};
+
+/// The memos of a store: one for each type that is read from it.
+pub(crate) struct Memos {
+    budget: usize,
+    by_type: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Memos {
+    pub(crate) fn new(budget: usize) -> Self {
+        Self { budget, by_type: Mutex::default() }
+    }
+
+    pub(crate) fn of<K: Send + Sync + 'static>(&self) -> Arc<Memo<K>> {
+        let mut by_type = self.by_type.lock();
+        let memo = by_type.entry(TypeId::of::<K>()).or_insert_with(|| Arc::new(Memo::<K>::new(self.budget)));
+        // The entry of a type holds a memo of that type.
+        memo.clone().downcast().unwrap_or_else(|_| Arc::new(Memo::new(self.budget)))
+    }
+}
+
+impl fmt::Debug for Memos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memos").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+/// Decoded objects, the least recently used of which are forgotten when they grow beyond a budget.
+pub(crate) struct Memo<K> {
+    budget: usize,
+    entries: Mutex<Entries<K>>,
+}
+
+struct Entries<K> {
+    by_place: HashMap<usize, Entry<K>>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct Entry<K> {
+    /// Keeps the object's place in memory from being another's.
+    raw: RawObject,
+    decoded: Arc<K>,
+    used: u64,
+}
+
+impl<K> Memo<K> {
+    fn new(budget: usize) -> Self {
+        Self { budget, entries: Mutex::new(Entries { by_place: HashMap::new(), bytes: 0, clock: 0 }) }
+    }
+}
+
+impl<K: DeserializeOwned> Memo<K> {
+    /// The decoded object, remembered or new.
+    pub(crate) fn decode(&self, raw: &RawObject) -> Result<Arc<K>, DecodeError> {
+        if let Some(decoded) = self.entries.lock().get(raw) {
+            return Ok(decoded);
+        }
+        let decoded = raw.decode::<K>()?;
+        self.entries.lock().insert(raw, decoded.clone(), self.budget);
+        Ok(decoded)
+    }
+}
+
+impl<K> Entries<K> {
+    fn get(&mut self, raw: &RawObject) -> Option<Arc<K>> {
+        self.clock += 1;
+        let entry = self.by_place.get_mut(&raw.place())?;
+        entry.used = self.clock;
+        Some(entry.decoded.clone())
+    }
+
+    fn insert(&mut self, raw: &RawObject, decoded: Arc<K>, budget: usize) {
+        let cost = cost(raw);
+        if cost > budget {
+            return;
+        }
+        self.clock += 1;
+        let entry = Entry { raw: raw.clone(), decoded, used: self.clock };
+        if self.by_place.insert(raw.place(), entry).is_none() {
+            self.bytes += cost;
+        }
+        if self.bytes > budget {
+            self.forget_oldest_half();
+        }
+    }
+
+    /// Forgetting many at once makes it cheap for each.
+    fn forget_oldest_half(&mut self) {
+        let mut ages: Vec<_> = self.by_place.values().map(|entry| entry.used).collect();
+        let middle = ages.len() / 2;
+        let (_, &mut middle, _) = ages.select_nth_unstable(middle);
+        self.by_place.retain(|_, entry| entry.used >= middle);
+        self.bytes = self.by_place.values().map(|entry| cost(&entry.raw)).sum();
+    }
+}
+
+/// About what the decoded object takes: types of Kubernetes are six times their JSON.
+fn cost(raw: &RawObject) -> usize {
+    6 * raw.json_length() + 128
+}
+
+impl<K> fmt::Debug for Memo<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memo").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! AVX2 and carry-less multiplication, where the processor has them.
+#![expect(unsafe_code, reason = "vector intrinsics; the functions around them are safe")]
+
+use std::arch::x86_64::{
+    __m256i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm256_cmpeq_epi8,
+    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+};
+
+use super::skip::{Kernel, Masks, Skip};
+
+/// Goes on with a skip; `None` when this processor lacks the instructions.
+#[inline]
+pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<Option<usize>> {
+    if !(is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("bmi1"))
+    {
+        return None;
+    }
+    // SAFETY: the processor has the features that `skip_avx2` is compiled for.
+    Some(unsafe { skip_avx2(state, bytes) })
+}
+
+#[target_feature(enable = "avx2,pclmulqdq,popcnt,bmi1")]
+fn skip_avx2(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
+    state.run::<Avx2>(bytes)
+}
+
+/// Only [`skip_avx2`] names it, so its methods run only where the features are.
+struct Avx2;
+
+impl Kernel for Avx2 {
+    #[inline(always)]
+    fn classify(block: &[u8; 64]) -> Masks {
+        // SAFETY: see the type.
+        unsafe { classify(block) }
+    }
+
+    #[inline(always)]
+    fn prefix_xor(bits: u64) -> u64 {
+        // SAFETY: see the type.
+        unsafe { prefix_xor(bits) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn classify(block: &[u8; 64]) -> Masks {
+    // SAFETY: both loads lie within the 64 bytes, and need no alignment.
+    let (low, high) = unsafe {
+        (
+            _mm256_loadu_si256(block.as_ptr().cast::<__m256i>()),
+            _mm256_loadu_si256(block.as_ptr().add(32).cast::<__m256i>()),
+        )
+    };
+    // `[` and `{`, `]` and `}` differ in one bit only.
+    let fold = _mm256_set1_epi8(0x20);
+    let (low_folded, high_folded) = (_mm256_or_si256(low, fold), _mm256_or_si256(high, fold));
+    Masks {
+        quote: equal(low, high, b'"'),
+        backslash: equal(low, high, b'\\'),
+        open: equal(low_folded, high_folded, b'{'),
+        close: equal(low_folded, high_folded, b'}'),
+        high: join(_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
+    let wanted = _mm256_set1_epi8(byte as i8);
+    join(
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted)),
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted)),
+    )
+}
+
+#[inline(always)]
+fn join(low: i32, high: i32) -> u64 {
+    u64::from(low as u32) | u64::from(high as u32) << 32
+}
+
+#[inline]
+#[target_feature(enable = "pclmulqdq")]
+fn prefix_xor(bits: u64) -> u64 {
+    let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1));
+    _mm_cvtsi128_si64(product) as u64
+}

@@ -1,0 +1,221 @@
+//! Indexes the JSON of Kubernetes objects without decoding it.
+//!
+//! An object's metadata is read; everything else is skipped, 64 bytes at a time, by AVX2 or NEON where the
+//! processor has them and by a portable twin where it has not. What the cache does not keep (`managedFields`
+//! unless asked for, and the fields of a [`Transform`]) is noted as a cut and never copied.
+//!
+//! What is read equals what `serde_json` reads: any white space, any escape, of duplicate keys the last. What is skipped
+//! is checked for balanced brackets and for UTF-8; its finer syntax is checked when the object is decoded.
+
+mod cursor;
+mod error;
+mod index;
+mod kernel;
+mod object;
+mod path;
+mod scalar;
+mod skip;
+mod text;
+mod transform;
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod neon;
+
+pub(crate) use self::index::{Index, Text};
+pub use self::{
+    error::ScanError,
+    transform::{FieldPath, FieldPathError, Transform, TransformError},
+};
+
+use self::{cursor::Cursor, object::ObjectScan};
+use crate::{ObjectKey, RawObject, object::Assembler};
+
+/// What of an object is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanOptions {
+    /// Fields to leave out. `metadata.managedFields` is left out unless `keep_managed_fields`.
+    pub transform: Option<Transform>,
+    /// Keeps `metadata.managedFields`, which are about half of most objects.
+    pub keep_managed_fields: bool,
+    /// Keeps `apiVersion`, `kind` and `metadata` only.
+    pub metadata_only: bool,
+    /// `apiVersion` and `kind` for objects that come without, as those in a typed list do.
+    pub type_meta: Option<(String, String)>,
+    /// Objects larger than this are refused. In bytes; at most 1 GiB.
+    pub max_object_size: usize,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        Self {
+            transform: None,
+            keep_managed_fields: false,
+            metadata_only: false,
+            type_meta: None,
+            max_object_size: 64 << 20,
+        }
+    }
+}
+
+/// Indexes objects one after the other, reusing its working memory.
+#[derive(Debug)]
+pub struct Scanner {
+    transform: Transform,
+    metadata_only: bool,
+    max_object_size: usize,
+    index: Index,
+    assembler: Assembler,
+}
+
+impl Scanner {
+    /// A scanner that keeps what `options` say.
+    pub fn new(options: &ScanOptions) -> Self {
+        let given = options.transform.as_ref().map_or(&[][..], Transform::paths).iter().cloned();
+        let managed = (!options.keep_managed_fields).then(FieldPath::managed_fields);
+        // The given paths compiled before; managedFields may always be left out.
+        let transform = Transform::drop_fields(given.chain(managed)).unwrap_or_else(|_| Transform::nothing());
+        Self {
+            transform,
+            metadata_only: options.metadata_only,
+            max_object_size: options.max_object_size.min(1 << 30),
+            index: Index::default(),
+            assembler: Assembler::new(options.type_meta.as_ref()),
+        }
+    }
+
+    /// Indexes the object at the start of `bytes`. What comes behind it is not looked at.
+    ///
+    /// # Errors
+    /// [`ScanError::Incomplete`] when the object goes on behind `bytes`; the others are final.
+    pub fn scan<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Scanned<'a>, ScanError> {
+        self.index.clear();
+        let mut scan = ObjectScan {
+            cursor: Cursor::new(bytes),
+            index: &mut self.index,
+            transform: &self.transform,
+            metadata_only: self.metadata_only,
+        };
+        let length = match scan.object() {
+            Ok(()) => scan.cursor.at,
+            Err(ScanError::Incomplete) if bytes.len() > self.max_object_size => {
+                return Err(ScanError::TooLarge { limit: self.max_object_size });
+            }
+            Err(error) => return Err(error),
+        };
+        let non_ascii = scan.cursor.non_ascii;
+        if length > self.max_object_size {
+            return Err(ScanError::TooLarge { limit: self.max_object_size });
+        }
+        let source = &bytes[..length];
+        if non_ascii && let Err(error) = std::str::from_utf8(source) {
+            return Err(ScanError::Utf8 { offset: error.valid_up_to() });
+        }
+        Ok(Scanned { source, index: &self.index, assembler: &mut self.assembler })
+    }
+
+    /// Indexes bytes that are one object and nothing else but white space, and copies it.
+    pub fn object(&mut self, bytes: &[u8]) -> Result<RawObject, ScanError> {
+        let scanned = self.scan(bytes)?;
+        let length = scanned.length();
+        match bytes[length..].iter().position(|byte| !byte.is_ascii_whitespace()) {
+            Some(behind) => Err(ScanError::syntax(length + behind, "the end")),
+            None => scanned.to_object(),
+        }
+    }
+}
+
+/// An object that has been indexed and not yet copied.
+#[derive(Debug)]
+pub struct Scanned<'a> {
+    source: &'a [u8],
+    index: &'a Index,
+    assembler: &'a mut Assembler,
+}
+
+impl<'a> Scanned<'a> {
+    /// How many bytes the object takes, white space before it included.
+    pub fn length(&self) -> usize {
+        self.source.len()
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> Option<&'a str> {
+        self.text(self.index.name)
+    }
+
+    /// `metadata.namespace`; an empty one counts as none.
+    pub fn namespace(&self) -> Option<&'a str> {
+        self.text(self.index.namespace).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// `metadata.uid`, or the empty string.
+    pub fn uid(&self) -> &'a str {
+        self.text(self.index.uid).unwrap_or_default()
+    }
+
+    /// `metadata.resourceVersion`, or the empty string.
+    pub fn resource_version(&self) -> &'a str {
+        self.text(self.index.resource_version).unwrap_or_default()
+    }
+
+    /// The object's key.
+    pub fn key(&self) -> Option<ObjectKey> {
+        Some(ObjectKey::new(self.namespace(), self.name()?))
+    }
+
+    /// The object's JSON as it came.
+    pub fn source(&self) -> &'a [u8] {
+        self.source
+    }
+
+    /// Copies the object, without what is cut.
+    ///
+    /// # Errors
+    /// The object has no name.
+    pub fn to_object(self) -> Result<RawObject, ScanError> {
+        if self.name().is_none_or(str::is_empty) {
+            return Err(ScanError::field("metadata.name", "a name"));
+        }
+        Ok(self.assembler.assemble(self.source, self.index))
+    }
+
+    fn text(&self, text: Option<Text>) -> Option<&'a str> {
+        std::str::from_utf8(self.index.text(self.source, text?)).ok()
+    }
+}
+
+/// Reads the members of an object whose values are strings; the others are left out.
+pub(crate) fn string_map(json: &[u8]) -> Vec<(String, String)> {
+    let mut map = Vec::new();
+    // What is not an object of strings ends early: the scan has let it pass, a decode reports it.
+    let _ = read_strings(&mut Cursor::new(json), &mut map);
+    map
+}
+
+fn read_strings(cursor: &mut Cursor<'_>, map: &mut Vec<(String, String)>) -> Result<(), ScanError> {
+    let text = |cursor: &Cursor<'_>, token: cursor::Token| {
+        let content = text::unescape(&cursor.bytes[token.start..token.end], token.start)?;
+        Ok::<_, ScanError>(String::from_utf8_lossy(&content).into_owned())
+    };
+    cursor.expect(b'{', "`{`")?;
+    if cursor.eat(b'}')? {
+        return Ok(());
+    }
+    loop {
+        let key = cursor.key()?;
+        let key = text(cursor, key)?;
+        if cursor.peek()? == b'"' {
+            let value = cursor.string("a string")?;
+            let value = text(cursor, value)?;
+            map.push((key, value));
+        } else {
+            cursor.skip_value()?;
+        }
+        if cursor.eat(b'}')? {
+            return Ok(());
+        }
+        cursor.expect(b',', "`,` or `}`")?;
+    }
+}

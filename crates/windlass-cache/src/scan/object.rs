@@ -1,0 +1,311 @@
+//! Indexes one object: metadata is read, the rest skipped, what is not kept is noted as a cut.
+
+use std::borrow::Cow;
+
+use super::{
+    ScanError,
+    cursor::{Cursor, Token},
+    index::{Index, Owner, Text},
+    text::unescape,
+    transform::{NodeId, ROOT, Transform},
+};
+
+/// Reads one object into an index.
+pub(super) struct ObjectScan<'a, 'i> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) index: &'i mut Index,
+    pub(super) transform: &'i Transform,
+    pub(super) metadata_only: bool,
+}
+
+impl<'a> ObjectScan<'a, '_> {
+    /// Reads the object that begins at the cursor.
+    pub(super) fn object(&mut self) -> Result<(), ScanError> {
+        let (mut api_version, mut kind) = (false, false);
+        self.members(|scan, key| {
+            let name = scan.key_text(key)?;
+            match &*name {
+                b"metadata" => {
+                    scan.index.clear_metadata();
+                    let node = scan.transform.member(ROOT, b"metadata");
+                    scan.metadata(node)?;
+                    return Ok(true);
+                }
+                b"apiVersion" => api_version = true,
+                b"kind" => kind = true,
+                _ if scan.metadata_only => {
+                    scan.cursor.skip_value()?;
+                    return Ok(false);
+                }
+                name => return scan.along(scan.transform.member(ROOT, name)),
+            }
+            scan.cursor.skip_value()?;
+            Ok(true)
+        })?;
+        self.index.has_type = api_version || kind;
+        Ok(())
+    }
+
+    /// Reads the members of the object that begins at the cursor. `member` reads a value and answers whether it
+    /// is kept; the others are cut out together with their commas.
+    fn members(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Token) -> Result<bool, ScanError>,
+    ) -> Result<(), ScanError> {
+        self.cursor.expect(b'{', "`{`")?;
+        // From here on nothing has been kept since the last member that was.
+        let mut cut_from = self.cursor.at;
+        let (mut cutting, mut kept_any) = (false, false);
+        if self.cursor.eat(b'}')? {
+            return Ok(());
+        }
+        loop {
+            self.cursor.peek()?;
+            let start = self.cursor.at;
+            let cuts = self.index.cuts.len();
+            let key = self.cursor.key()?;
+            if member(self, key)? {
+                if cutting {
+                    // The comma before this member is kept when a member before it is.
+                    let comma = if kept_any { self.last_comma(cut_from, start) } else { start };
+                    self.index.cuts.insert(cuts, (cut_from as u32, comma as u32));
+                }
+                (cutting, kept_any) = (false, true);
+                cut_from = self.cursor.at;
+            } else {
+                self.index.cuts.truncate(cuts);
+                cutting = true;
+            }
+            if self.cursor.eat(b'}')? {
+                if cutting {
+                    self.index.cuts.push((cut_from as u32, self.cursor.at as u32 - 1));
+                }
+                return Ok(());
+            }
+            self.cursor.expect(b',', "`,` or `}`")?;
+        }
+    }
+
+    /// The comma that stands, with white space around it, before the member at `start`.
+    fn last_comma(&self, from: usize, start: usize) -> usize {
+        let before = &self.cursor.bytes[from..start];
+        from + before.iter().rposition(|&byte| byte == b',').unwrap_or(before.len())
+    }
+
+    fn elements(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        self.cursor.expect(b'[', "`[`")?;
+        if self.cursor.eat(b']')? {
+            return Ok(());
+        }
+        loop {
+            self.cursor.peek()?;
+            element(self)?;
+            if self.cursor.eat(b']')? {
+                return Ok(());
+            }
+            self.cursor.expect(b',', "`,` or `]`")?;
+        }
+    }
+
+    /// Reads a value that is not indexed, along the transform; answers whether it is kept.
+    fn along(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
+        let Some(node) = node else {
+            self.cursor.skip_value()?;
+            return Ok(true);
+        };
+        if self.transform.drops(node) {
+            self.cursor.skip_value()?;
+            return Ok(false);
+        }
+        match self.cursor.peek()? {
+            b'{' => self.members(|scan, key| {
+                let name = scan.key_text(key)?;
+                scan.along(scan.transform.member(node, &name))
+            })?,
+            b'[' if let Some(inner) = self.transform.elements(node) => {
+                self.elements(|scan| scan.along(Some(inner)).map(drop))?;
+            }
+            _ => self.cursor.skip_value()?,
+        }
+        Ok(true)
+    }
+
+    fn metadata(&mut self, node: Option<NodeId>) -> Result<(), ScanError> {
+        if self.cursor.peek()? != b'{' {
+            return self.not_an_object("metadata");
+        }
+        self.members(|scan, key| {
+            let name = scan.key_text(key)?;
+            let inner = node.and_then(|node| scan.transform.member(node, &name));
+            if inner.is_some_and(|inner| scan.transform.drops(inner)) {
+                scan.cursor.skip_value()?;
+                return Ok(false);
+            }
+            match &*name {
+                b"name" => scan.index.name = scan.text("metadata.name")?,
+                b"namespace" => scan.index.namespace = scan.text("metadata.namespace")?,
+                b"uid" => scan.index.uid = scan.text("metadata.uid")?,
+                b"resourceVersion" => scan.index.resource_version = scan.text("metadata.resourceVersion")?,
+                b"creationTimestamp" => scan.index.creation = scan.text("metadata.creationTimestamp")?,
+                b"deletionTimestamp" => scan.index.deletion = scan.text("metadata.deletionTimestamp")?,
+                b"generation" => scan.index.generation = scan.integer("metadata.generation")?,
+                b"labels" => scan.labels()?,
+                b"ownerReferences" => scan.owners()?,
+                b"finalizers" => scan.finalizers()?,
+                b"annotations" => return scan.annotations(inner),
+                _ => return scan.along(inner),
+            }
+            Ok(true)
+        })
+    }
+
+    fn annotations(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
+        let start = {
+            self.cursor.peek()?;
+            self.cursor.at
+        };
+        self.index.annotations = None;
+        if self.cursor.bytes[start] != b'{' {
+            self.not_an_object("metadata.annotations")?;
+            return Ok(true);
+        }
+        let kept = self.along(node)?;
+        self.index.annotations = Some(Text::at(start, self.cursor.at));
+        Ok(kept)
+    }
+
+    fn labels(&mut self) -> Result<(), ScanError> {
+        self.index.labels.clear();
+        if self.cursor.peek()? != b'{' {
+            return self.not_an_object("metadata.labels");
+        }
+        self.members(|scan, key| {
+            let key = scan.index.keep(scan.cursor.bytes, key)?;
+            let value = scan.text("a label's value")?.unwrap_or_default();
+            if key.length.max(value.length) > u32::from(u16::MAX) {
+                return Err(ScanError::field("a label", "shorter than 65,536 bytes"));
+            }
+            let (bytes, index) = (scan.cursor.bytes, &mut *scan.index);
+            let same = |other: &(Text, Text)| {
+                other.0.length == key.length && index.text(bytes, other.0) == index.text(bytes, key)
+            };
+            match index.labels.iter().position(same) {
+                Some(earlier) => index.labels[earlier].1 = value,
+                None => index.labels.push((key, value)),
+            }
+            Ok(true)
+        })
+    }
+
+    fn owners(&mut self) -> Result<(), ScanError> {
+        self.index.owners.clear();
+        if self.cursor.eat_null()? {
+            return Ok(());
+        }
+        if self.cursor.peek()? != b'[' {
+            return self.wrong("metadata.ownerReferences", "an array");
+        }
+        self.elements(|scan| {
+            let mut owner = Owner::default();
+            scan.owner(&mut owner)?;
+            if scan.index.owners.len() >= usize::from(u16::MAX) {
+                return Err(ScanError::field("metadata.ownerReferences", "shorter than 65,536 elements"));
+            }
+            scan.index.owners.push(owner);
+            Ok(())
+        })
+    }
+
+    fn owner(&mut self, owner: &mut Owner) -> Result<(), ScanError> {
+        if self.cursor.peek()? != b'{' {
+            return self.wrong("an element of metadata.ownerReferences", "an object");
+        }
+        self.members(|scan, key| {
+            let name = scan.key_text(key)?;
+            match &*name {
+                b"apiVersion" => {
+                    owner.api_version = scan.text("an ownerReference's apiVersion")?.unwrap_or_default();
+                }
+                b"kind" => owner.kind = scan.text("an ownerReference's kind")?.unwrap_or_default(),
+                b"name" => owner.name = scan.text("an ownerReference's name")?.unwrap_or_default(),
+                b"uid" => owner.uid = scan.text("an ownerReference's uid")?.unwrap_or_default(),
+                b"controller" => owner.controller = scan.boolean("an ownerReference's controller")?,
+                b"blockOwnerDeletion" => {
+                    owner.block_owner_deletion = scan.boolean("an ownerReference's blockOwnerDeletion")?;
+                }
+                _ => scan.cursor.skip_value()?,
+            }
+            Ok(true)
+        })
+    }
+
+    fn finalizers(&mut self) -> Result<(), ScanError> {
+        self.index.finalizers.clear();
+        if self.cursor.eat_null()? {
+            return Ok(());
+        }
+        if self.cursor.peek()? != b'[' {
+            return self.wrong("metadata.finalizers", "an array");
+        }
+        self.elements(|scan| {
+            let finalizer = scan.text("a finalizer")?.unwrap_or_default();
+            if scan.index.finalizers.len() >= usize::from(u16::MAX) {
+                return Err(ScanError::field("metadata.finalizers", "shorter than 65,536 elements"));
+            }
+            scan.index.finalizers.push(finalizer);
+            Ok(())
+        })
+    }
+
+    /// Reads a string or null.
+    pub(super) fn text(&mut self, field: &'static str) -> Result<Option<Text>, ScanError> {
+        match self.cursor.peek()? {
+            b'"' => {
+                let token = self.cursor.string("a string")?;
+                self.index.keep(self.cursor.bytes, token).map(Some)
+            }
+            b'n' => self.cursor.literal(b"null").map(|()| None),
+            _ => self.wrong(field, "a string").map(|()| None),
+        }
+    }
+
+    fn integer(&mut self, field: &'static str) -> Result<i64, ScanError> {
+        if self.cursor.eat_null()? {
+            return Ok(0);
+        }
+        if !matches!(self.cursor.peek()?, b'-' | b'0'..=b'9') {
+            return self.wrong(field, "an integer").map(|()| 0);
+        }
+        let number = self.cursor.number()?;
+        let number = std::str::from_utf8(number).ok().and_then(|text| text.parse().ok());
+        number.ok_or(ScanError::field(field, "a 64-bit integer"))
+    }
+
+    fn boolean(&mut self, field: &'static str) -> Result<bool, ScanError> {
+        match self.cursor.peek()? {
+            b't' => self.cursor.literal(b"true").map(|()| true),
+            b'f' => self.cursor.literal(b"false").map(|()| false),
+            b'n' => self.cursor.literal(b"null").map(|()| false),
+            _ => self.wrong(field, "a boolean").map(|()| false),
+        }
+    }
+
+    fn not_an_object(&mut self, field: &'static str) -> Result<(), ScanError> {
+        if self.cursor.eat_null()? { Ok(()) } else { self.wrong(field, "an object") }
+    }
+
+    /// A value of another type: an error, but only where the value is JSON and complete.
+    fn wrong(&mut self, field: &'static str, expected: &'static str) -> Result<(), ScanError> {
+        self.cursor.skip_value()?;
+        Err(ScanError::Field { field, expected })
+    }
+
+    /// A member's name, without escapes.
+    fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
+        let content = &self.cursor.bytes[key.start..key.end];
+        if key.escaped { unescape(content, key.start) } else { Ok(Cow::Borrowed(content)) }
+    }
+}

@@ -1,0 +1,237 @@
+//! Fields that are left out while scanning, before they cost memory.
+
+use std::fmt;
+
+use super::cursor::Cursor;
+
+/// The path of a field: `spec.template`, `spec.containers[*].env`, `metadata.annotations['example.com/big']`.
+///
+/// A segment names a member; `*` names every member; `[*]` goes into every element of an array.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath {
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Segment {
+    Member(Box<str>),
+    AnyMember,
+    Elements,
+}
+
+/// The text is not a field path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` is not a field path: {reason}")]
+pub struct FieldPathError {
+    path: String,
+    reason: &'static str,
+}
+
+impl std::str::FromStr for FieldPath {
+    type Err = FieldPathError;
+
+    fn from_str(path: &str) -> Result<Self, FieldPathError> {
+        let error = |reason| FieldPathError { path: path.to_owned(), reason };
+        let mut segments = Vec::new();
+        let mut rest = path.strip_prefix('.').unwrap_or(path);
+        while !rest.is_empty() {
+            if let Some(bracket) = rest.strip_prefix('[') {
+                let (segment, behind) = bracketed(bracket).map_err(error)?;
+                segments.push(segment);
+                rest = behind;
+            } else {
+                let end = rest.find(['.', '[']).unwrap_or(rest.len());
+                match &rest[..end] {
+                    "" => return Err(error("a member name is empty")),
+                    "*" => segments.push(Segment::AnyMember),
+                    name => segments.push(Segment::Member(name.into())),
+                }
+                rest = &rest[end..];
+            }
+            if let Some(behind) = rest.strip_prefix('.') {
+                if behind.is_empty() {
+                    return Err(error("it ends with a dot"));
+                }
+                rest = behind;
+            }
+        }
+        if segments.is_empty() {
+            return Err(error("it is empty"));
+        }
+        Ok(Self { segments })
+    }
+}
+
+/// Reads `*]` or `'name']`; answers the segment and what comes behind it.
+fn bracketed(text: &str) -> Result<(Segment, &str), &'static str> {
+    if let Some(behind) = text.strip_prefix("*]") {
+        return Ok((Segment::Elements, behind));
+    }
+    for quote in ["'", "\""] {
+        if let Some((name, behind)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
+            let behind = behind.strip_prefix(']').ok_or("a bracket is not closed")?;
+            return Ok((Segment::Member(name.into()), behind));
+        }
+    }
+    Err("in brackets stands `*` or a quoted name")
+}
+
+impl FieldPath {
+    /// `metadata.managedFields`.
+    pub(crate) fn managed_fields() -> Self {
+        Self { segments: ["metadata", "managedFields"].map(|name| Segment::Member(name.into())).to_vec() }
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+impl FieldPath {
+    /// The values at the path in an object's JSON: strings as they are, numbers and booleans as they are written.
+    pub(crate) fn values(&self, json: &[u8]) -> Vec<String> {
+        let mut values = Vec::new();
+        // What does not parse has no values; a decode reports it.
+        let _ = super::path::collect(&mut Cursor::new(json), &self.segments, &mut values);
+        values
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, segment) in self.segments.iter().enumerate() {
+            let dot = if number == 0 { "" } else { "." };
+            match segment {
+                Segment::Member(name) if name.contains(['.', '[', '\'']) => write!(f, "['{name}']")?,
+                Segment::Member(name) => write!(f, "{dot}{name}")?,
+                Segment::AnyMember => write!(f, "{dot}*")?,
+                Segment::Elements => f.write_str("[*]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Field paths to leave out, compiled into one tree that the scan walks along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transform {
+    nodes: Vec<Node>,
+    paths: Vec<FieldPath>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Node {
+    members: Vec<(Box<str>, NodeId)>,
+    any_member: Option<NodeId>,
+    elements: Option<NodeId>,
+    drop: bool,
+}
+
+/// A node of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeId(u16);
+
+pub(super) const ROOT: NodeId = NodeId(0);
+
+/// A transform would leave out what the cache lives on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransformError {
+    /// The field cannot be left out.
+    #[error(
+        "`{0}` cannot be left out: the cache needs the object's name, namespace, uid and resourceVersion"
+    )]
+    Needed(FieldPath),
+    /// Elements of an array cannot be left out.
+    #[error("`{0}` names the elements of an array; only members can be left out")]
+    Elements(FieldPath),
+    /// There are too many paths.
+    #[error("a transform has at most 65,000 path segments")]
+    TooMany,
+}
+
+impl Transform {
+    /// Compiles the paths of the fields to leave out.
+    pub fn drop_fields(paths: impl IntoIterator<Item = FieldPath>) -> Result<Self, TransformError> {
+        let mut transform = Self { nodes: vec![Node::default()], paths: paths.into_iter().collect() };
+        transform.paths.sort();
+        transform.paths.dedup();
+        for path in transform.paths.clone() {
+            transform.insert(&path)?;
+        }
+        Ok(transform)
+    }
+
+    /// Leaves out nothing.
+    pub(crate) fn nothing() -> Self {
+        Self { nodes: vec![Node::default()], paths: Vec::new() }
+    }
+
+    /// The paths, in order.
+    pub fn paths(&self) -> &[FieldPath] {
+        &self.paths
+    }
+
+    fn insert(&mut self, path: &FieldPath) -> Result<(), TransformError> {
+        const NEEDED: [&str; 4] = ["name", "namespace", "uid", "resourceVersion"];
+        let needed = match path.segments() {
+            [Segment::Member(first)] => &**first == "metadata",
+            [Segment::AnyMember, ..] => true,
+            [Segment::Member(first), Segment::Member(second)] => {
+                &**first == "metadata" && NEEDED.contains(&&**second)
+            }
+            [Segment::Member(first), Segment::AnyMember, ..] => &**first == "metadata",
+            _ => false,
+        };
+        if needed {
+            return Err(TransformError::Needed(path.clone()));
+        }
+        if path.segments().last() == Some(&Segment::Elements) {
+            return Err(TransformError::Elements(path.clone()));
+        }
+        let mut node = 0;
+        for segment in path.segments() {
+            node = self.child(node, segment)?;
+        }
+        self.nodes[node].drop = true;
+        Ok(())
+    }
+
+    fn child(&mut self, parent: usize, segment: &Segment) -> Result<usize, TransformError> {
+        let node = &self.nodes[parent];
+        let known = match segment {
+            Segment::Member(name) => node.members.iter().find(|(key, _)| key == name).map(|(_, id)| *id),
+            Segment::AnyMember => node.any_member,
+            Segment::Elements => node.elements,
+        };
+        if let Some(id) = known {
+            return Ok(id.0.into());
+        }
+        let id = NodeId(u16::try_from(self.nodes.len()).map_err(|_| TransformError::TooMany)?);
+        self.nodes.push(Node::default());
+        let node = &mut self.nodes[parent];
+        match segment {
+            Segment::Member(name) => node.members.push((name.clone(), id)),
+            Segment::AnyMember => node.any_member = Some(id),
+            Segment::Elements => node.elements = Some(id),
+        }
+        Ok(id.0.into())
+    }
+
+    /// Where a member of the object at `node` leads.
+    #[inline]
+    pub(super) fn member(&self, node: NodeId, name: &[u8]) -> Option<NodeId> {
+        let node = &self.nodes[usize::from(node.0)];
+        let named = node.members.iter().find(|(key, _)| key.as_bytes() == name).map(|(_, id)| *id);
+        named.or(node.any_member)
+    }
+
+    /// Where the elements of the array at `node` lead.
+    pub(super) fn elements(&self, node: NodeId) -> Option<NodeId> {
+        self.nodes[usize::from(node.0)].elements
+    }
+
+    /// Whether the field at `node` is left out.
+    pub(super) fn drops(&self, node: NodeId) -> bool {
+        self.nodes[usize::from(node.0)].drop
+    }
+}

@@ -1,0 +1,83 @@
+//! Which objects have a value: a set of slots.
+
+use std::collections::BTreeSet;
+
+/// The number of an object's place in the store.
+pub(crate) type Slot = u32;
+
+/// Up to this many slots a sorted vector is smaller and faster than a tree.
+const FEW: usize = 64;
+
+/// A set of slots, small while it has few.
+#[derive(Clone, Debug)]
+pub(super) enum Postings {
+    One(Slot),
+    #[expect(clippy::box_collection, reason = "most sets are one slot; the entry is to be small")]
+    Few(Box<Vec<Slot>>),
+    Many(Box<BTreeSet<Slot>>),
+}
+
+impl Postings {
+    pub(super) fn insert(&mut self, slot: Slot) {
+        match self {
+            Self::One(only) if *only == slot => {}
+            Self::One(only) => {
+                *self = Self::Few(Box::new(vec![slot.min(*only), slot.max(*only)]));
+            }
+            Self::Few(slots) => {
+                if let Err(at) = slots.binary_search(&slot) {
+                    slots.insert(at, slot);
+                }
+                if slots.len() > FEW {
+                    *self = Self::Many(Box::new(slots.iter().copied().collect()));
+                }
+            }
+            Self::Many(slots) => {
+                slots.insert(slot);
+            }
+        }
+    }
+
+    /// Takes a slot out; answers whether none is left.
+    pub(super) fn remove(&mut self, slot: Slot) -> bool {
+        match self {
+            Self::One(only) => *only == slot,
+            Self::Few(slots) => {
+                if let Ok(at) = slots.binary_search(&slot) {
+                    slots.remove(at);
+                }
+                slots.is_empty()
+            }
+            Self::Many(slots) => {
+                slots.remove(&slot);
+                slots.is_empty()
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Few(slots) => slots.len(),
+            Self::Many(slots) => slots.len(),
+        }
+    }
+
+    pub(super) fn contains(&self, slot: Slot) -> bool {
+        match self {
+            Self::One(only) => *only == slot,
+            Self::Few(slots) => slots.binary_search(&slot).is_ok(),
+            Self::Many(slots) => slots.contains(&slot),
+        }
+    }
+
+    /// The slots, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
+        let (few, many) = match self {
+            Self::One(slot) => (std::slice::from_ref(slot), None),
+            Self::Few(slots) => (&slots[..], None),
+            Self::Many(slots) => (&[][..], Some(slots.iter())),
+        };
+        few.iter().chain(many.into_iter().flatten()).copied()
+    }
+}

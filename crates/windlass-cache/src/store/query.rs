@@ -1,0 +1,121 @@
+//! Which objects a read wants.
+
+use super::{
+    UnknownIndex,
+    postings::{Postings, Slot},
+    state::{State, Term},
+};
+use crate::{Operator, RawObject, Selector};
+
+/// Which objects a read wants: those that fit every part that is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Query<'a> {
+    namespace: Option<&'a str>,
+    selector: Option<&'a Selector>,
+    owner: Option<&'a str>,
+    index: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Query<'a> {
+    /// Wants every object.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Wants those in a namespace.
+    pub fn namespace(self, namespace: &'a str) -> Self {
+        Self { namespace: Some(namespace), ..self }
+    }
+
+    /// Wants those that a selector chooses.
+    pub fn selector(self, selector: &'a Selector) -> Self {
+        Self { selector: Some(selector), ..self }
+    }
+
+    /// Wants those with an owner reference to this uid.
+    pub fn owner(self, uid: &'a str) -> Self {
+        Self { owner: Some(uid), ..self }
+    }
+
+    /// Wants those that a named index has under a value.
+    pub fn index(self, index: &'a str, value: &'a str) -> Self {
+        Self { index: Some((index, value)), ..self }
+    }
+
+    /// Whether an object fits, named indexes aside.
+    pub fn matches(&self, object: &RawObject) -> bool {
+        self.namespace.is_none_or(|namespace| object.namespace() == Some(namespace))
+            && self.owner.is_none_or(|uid| object.owner_references().any(|owner| owner.uid == uid))
+            && self.selector.is_none_or(|selector| selector.matches(object))
+    }
+
+    pub(super) fn run(&self, state: &State) -> Result<Vec<RawObject>, UnknownIndex> {
+        let Some(plan) = self.plan(state)? else { return Ok(Vec::new()) };
+        let wanted = |object: &&RawObject| self.matches(object);
+        let Some(narrowest) = plan.iter().min_by_key(|choice| choice.len()) else {
+            return Ok(state.iter().filter(wanted).cloned().collect());
+        };
+        let named = plan.iter().filter(|choice| choice.named).collect::<Vec<_>>();
+        let slots = narrowest.slots().into_iter();
+        let slots = slots.filter(|&slot| named.iter().all(|choice| choice.contains(slot)));
+        Ok(slots.filter_map(|slot| state.at(slot)).filter(wanted).cloned().collect())
+    }
+
+    /// The sets of slots that hold every wanted object; `None` when some part fits no object at all.
+    fn plan<'s>(&self, state: &'s State) -> Result<Option<Vec<Choice<'s>>>, UnknownIndex> {
+        let mut plan = Vec::new();
+        if let Some((index, value)) = self.index {
+            match state.index(index)?.values.get(value) {
+                Some(postings) => plan.push(Choice { named: true, union: vec![postings] }),
+                None => return Ok(None),
+            }
+        }
+        let terms = self.namespace.map(Term::Namespace).into_iter().chain(self.owner.map(Term::Owner));
+        for term in terms {
+            match state.term(term) {
+                Some(postings) => plan.push(Choice { named: false, union: vec![postings] }),
+                None => return Ok(None),
+            }
+        }
+        for requirement in self.selector.map_or(&[][..], Selector::requirements) {
+            let values = match &requirement.operator {
+                Operator::Equals(value) => std::slice::from_ref(value),
+                Operator::In(values) => values,
+                _ => continue,
+            };
+            let term = |value| state.term(Term::Label(&requirement.key, value));
+            let union: Vec<_> = values.iter().filter_map(|value| term(value)).collect();
+            if union.is_empty() {
+                return Ok(None);
+            }
+            plan.push(Choice { named: false, union });
+        }
+        Ok(Some(plan))
+    }
+}
+
+/// The union of some sets of slots.
+struct Choice<'s> {
+    /// Of a named index, whose values cannot be checked on the object.
+    named: bool,
+    union: Vec<&'s Postings>,
+}
+
+impl Choice<'_> {
+    fn len(&self) -> usize {
+        self.union.iter().map(|postings| postings.len()).sum()
+    }
+
+    fn contains(&self, slot: Slot) -> bool {
+        self.union.iter().any(|postings| postings.contains(slot))
+    }
+
+    fn slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<_> = self.union.iter().flat_map(|postings| postings.iter()).collect();
+        if self.union.len() > 1 {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        slots
+    }
+}

@@ -1,0 +1,322 @@
+//! The one who changes a store.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    IndexFn, Shared, Tier,
+    postings::Slot,
+    state::{Operation, State, Term, name_hash, term_hash},
+};
+use crate::{Delta, RawObject, object::Dictionary, scan::ScanError};
+
+/// What a store is to do.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// How objects are kept.
+    pub tier: Tier,
+    /// Named indexes.
+    pub indexes: BTreeMap<String, IndexFn>,
+    /// About how many bytes decoded objects may take, of each type that is read.
+    pub memo_bytes: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { tier: Tier::default(), indexes: BTreeMap::new(), memo_bytes: 16 << 20 }
+    }
+}
+
+/// One of the watches that feed a store: a cache of several namespaces has one for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u16);
+
+/// The names of an object that a watch or a list has shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting<'a> {
+    /// The watch.
+    pub source: SourceId,
+    /// `metadata.namespace`.
+    pub namespace: Option<&'a str>,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.uid`.
+    pub uid: &'a str,
+    /// `metadata.resourceVersion`.
+    pub resource_version: &'a str,
+}
+
+/// Changes a store. There is one for each.
+#[derive(Debug)]
+pub struct Writer {
+    shared: Arc<Shared>,
+    log: Vec<Operation>,
+    book: Book,
+}
+
+/// What only the writer needs to know.
+#[derive(Debug)]
+struct Book {
+    functions: Vec<IndexFn>,
+    /// When each slot was last seen, and by whom.
+    marks: Vec<Mark>,
+    free: Vec<Slot>,
+    /// The current list of each source.
+    epochs: BTreeMap<SourceId, u16>,
+    packer: Option<Packer>,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    source: SourceId,
+    epoch: u16,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, options: StoreOptions) -> Self {
+        let packer = (options.tier == Tier::Compressed).then(Packer::default);
+        let book = Book {
+            functions: Vec::new(),
+            marks: Vec::new(),
+            free: Vec::new(),
+            epochs: BTreeMap::new(),
+            packer,
+            bytes: 0,
+        };
+        let mut writer = Self { shared, log: Vec::new(), book };
+        for (name, function) in options.indexes {
+            writer.add_index(&name, function);
+        }
+        writer
+    }
+
+    /// Adds a named index over all objects, or replaces nothing when it is there already.
+    pub fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
+        self.write(|transaction| transaction.add_index(name, function))
+    }
+
+    /// Changes the store. Readers see all of the changes at once, when `change` has returned.
+    pub fn write<R>(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        let book = &mut self.book;
+        let answer = self.shared.copies.write(&mut self.log, |state, log| {
+            change(&mut Transaction { state, log, book, deltas: Vec::new() })
+        });
+        self.shared.accounting.set(self.book.bytes);
+        answer
+    }
+}
+
+/// Changes that become visible together.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    state: &'a mut State,
+    log: &'a mut Vec<Operation>,
+    book: &'a mut Book,
+    deltas: Vec<Delta>,
+}
+
+impl Transaction<'_> {
+    /// What has changed so far, in order.
+    pub fn take_deltas(&mut self) -> Vec<Delta> {
+        std::mem::take(&mut self.deltas)
+    }
+
+    /// Begins a list of a source: what it does not show until [`Self::sweep`] is gone.
+    pub fn begin_list(&mut self, source: SourceId) {
+        let epoch = self.book.epochs.entry(source).or_default();
+        *epoch = epoch.wrapping_add(1);
+    }
+
+    /// Ends a list: removes what it has not shown.
+    pub fn sweep(&mut self, source: SourceId) {
+        let mark = self.book.mark(source);
+        for slot in 0..self.state.slots() as Slot {
+            let seen = self.book.marks[slot as usize];
+            if seen.source == source && seen != mark && self.state.at(slot).is_some() {
+                self.remove_slot(slot, None);
+            }
+        }
+    }
+
+    /// An object as it is. It is made only when the store has it not, or at another resourceVersion.
+    pub fn upsert(
+        &mut self,
+        seen: Sighting<'_>,
+        initial: bool,
+        make: impl FnOnce() -> Result<RawObject, ScanError>,
+    ) -> Result<(), ScanError> {
+        let hash = name_hash(self.state.hasher(), seen.namespace, seen.name);
+        let mark = self.book.mark(seen.source);
+        let Some(slot) = self.state.find(hash, seen.namespace, seen.name) else {
+            let object = self.book.pack(make()?);
+            let slot = self.book.take_slot(self.state.slots());
+            self.book.marks[slot as usize] = mark;
+            self.enter(hash, slot, &object);
+            self.deltas.push(Delta::Added { object, initial });
+            return Ok(());
+        };
+        self.book.marks[slot as usize] = mark;
+        let Some(old) = self.state.at(slot) else { return Ok(()) };
+        let same_uid = old.uid() == seen.uid;
+        if same_uid && !seen.resource_version.is_empty() && old.resource_version() == seen.resource_version {
+            return Ok(());
+        }
+        let old = old.clone();
+        let new = self.book.pack(make()?);
+        self.replace(slot, &old, &new);
+        if same_uid {
+            self.deltas.push(Delta::Updated { old, new });
+        } else {
+            self.deltas.push(Delta::Deleted { last: old, final_state_unknown: true });
+            self.deltas.push(Delta::Added { object: new, initial });
+        }
+        Ok(())
+    }
+
+    /// Marks an object as shown by the list although it could not be read, so that it is not taken for gone.
+    pub fn keep(&mut self, source: SourceId, namespace: Option<&str>, name: &str) {
+        let hash = name_hash(self.state.hasher(), namespace, name);
+        if let Some(slot) = self.state.find(hash, namespace, name) {
+            self.book.marks[slot as usize] = self.book.mark(source);
+        }
+    }
+
+    /// Marks everything of a source as shown by the list.
+    pub fn keep_all(&mut self, source: SourceId) {
+        let mark = self.book.mark(source);
+        self.book.marks.iter_mut().filter(|seen| seen.source == source).for_each(|seen| *seen = mark);
+    }
+
+    /// An object is gone. `last` is its final state when that is known.
+    pub fn remove(&mut self, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+        let hash = name_hash(self.state.hasher(), namespace, name);
+        if let Some(slot) = self.state.find(hash, namespace, name) {
+            self.remove_slot(slot, last);
+        }
+    }
+
+    fn remove_slot(&mut self, slot: Slot, last: Option<RawObject>) {
+        let Some(old) = self.state.at(slot).cloned() else { return };
+        self.terms(slot, &old, false);
+        self.values(slot, Some(&old), None);
+        let hash = name_hash(self.state.hasher(), old.namespace(), old.name());
+        self.apply(Operation::Remove { hash, slot });
+        self.book.bytes -= old.memory();
+        self.book.free.push(slot);
+        let final_state_unknown = last.is_none();
+        self.deltas.push(Delta::Deleted { last: last.unwrap_or(old), final_state_unknown });
+    }
+
+    fn enter(&mut self, hash: u64, slot: Slot, object: &RawObject) {
+        self.book.bytes += object.memory();
+        self.apply(Operation::Put { slot, object: object.clone() });
+        self.apply(Operation::Enter { hash, slot });
+        self.terms(slot, object, true);
+        self.values(slot, None, Some(object));
+    }
+
+    fn replace(&mut self, slot: Slot, old: &RawObject, new: &RawObject) {
+        self.book.bytes = self.book.bytes + new.memory() - old.memory();
+        self.apply(Operation::Put { slot, object: new.clone() });
+        let same_owners =
+            old.owner_references().map(|owner| owner.uid).eq(new.owner_references().map(|o| o.uid));
+        if !same_owners || !old.labels().eq(new.labels()) {
+            self.terms(slot, old, false);
+            self.terms(slot, new, true);
+        }
+        self.values(slot, Some(old), Some(new));
+    }
+
+    /// Enters an object under its namespace, labels and owners, or takes it out.
+    fn terms(&mut self, slot: Slot, object: &RawObject, enter: bool) {
+        let namespace = object.namespace().map(Term::Namespace).into_iter();
+        let labels = object.labels().map(|(key, value)| Term::Label(key, value));
+        let owners = object.owner_references().map(|owner| Term::Owner(owner.uid));
+        for term in namespace.chain(labels).chain(owners) {
+            let term = term_hash(self.state.hasher(), term);
+            self.apply(if enter { Operation::Post { term, slot } } else { Operation::Unpost { term, slot } });
+        }
+    }
+
+    /// Moves an object from its old values to its new ones, in each named index.
+    fn values(&mut self, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
+        for index in 0..self.book.functions.len() {
+            self.values_of(index, slot, old, new);
+        }
+    }
+
+    fn values_of(&mut self, index: usize, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
+        let function = self.book.functions[index].clone();
+        let values =
+            |object: Option<&RawObject>| object.map_or_else(Vec::new, |object| function.values(object));
+        let (before, after) = (values(old), values(new));
+        for value in before.iter().filter(|value| after.binary_search(value).is_err()) {
+            self.apply(Operation::UnpostValue { index, value: value.as_str().into(), slot });
+        }
+        for value in after.iter().filter(|value| before.binary_search(value).is_err()) {
+            self.apply(Operation::PostValue { index, value: value.as_str().into(), slot });
+        }
+    }
+
+    fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
+        if self.state.index(name).is_ok() {
+            return false;
+        }
+        self.apply(Operation::AddIndex { name: name.into() });
+        self.book.functions.push(function);
+        let index = self.book.functions.len() - 1;
+        for slot in 0..self.state.slots() as Slot {
+            let object = self.state.at(slot).cloned();
+            self.values_of(index, slot, None, object.as_ref());
+        }
+        true
+    }
+
+    fn apply(&mut self, operation: Operation) {
+        self.state.apply(operation.clone());
+        self.log.push(operation);
+    }
+}
+
+impl Book {
+    fn mark(&self, source: SourceId) -> Mark {
+        Mark { source, epoch: self.epochs.get(&source).copied().unwrap_or_default() }
+    }
+
+    fn take_slot(&mut self, slots: usize) -> Slot {
+        let slot = self.free.pop().unwrap_or(slots as Slot);
+        if slot as usize >= self.marks.len() {
+            self.marks.resize(slot as usize + 1, Mark::default());
+        }
+        slot
+    }
+
+    fn pack(&mut self, object: RawObject) -> RawObject {
+        match &mut self.packer {
+            Some(packer) => packer.pack(object),
+            None => object,
+        }
+    }
+}
+
+/// Compresses objects once it has seen enough of them.
+#[derive(Debug, Default)]
+struct Packer {
+    samples: Vec<RawObject>,
+    dictionary: Option<Arc<Dictionary>>,
+}
+
+impl Packer {
+    fn pack(&mut self, object: RawObject) -> RawObject {
+        const SAMPLES: usize = 512;
+        if let Some(dictionary) = &self.dictionary {
+            return object.compress(dictionary).unwrap_or(object);
+        }
+        self.samples.push(object.clone());
+        if self.samples.len() >= SAMPLES {
+            let samples: Vec<_> = self.samples.drain(..).map(|sample| sample.json().into_owned()).collect();
+            self.dictionary = Dictionary::train(&samples, 64 << 10).ok().map(Arc::new);
+        }
+        object
+    }
+}

@@ -1,0 +1,3 @@
+//! The cache from the outside.
+
+mod store;

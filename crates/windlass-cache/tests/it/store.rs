@@ -1,0 +1,114 @@
+//! What a store holds after what was written.
+
+use serde_json::{Value, json};
+use windlass_cache::{
+    Delta, IndexFn, ObjectKey, RawObject, Selector, Sighting, SourceId, Store, StoreOptions, Writer,
+};
+
+const SOURCE: SourceId = SourceId(0);
+
+fn object(name: &str, version: u64, more: &Value) -> RawObject {
+    let mut object = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}"),
+            "resourceVersion": version.to_string(), "managedFields": [{"manager": "x"}]},
+    });
+    let extra = more.as_object().expect("an object").clone();
+    for (field, value) in extra {
+        object["metadata"][field] = value;
+    }
+    RawObject::from_json(object.to_string().as_bytes()).expect("an object")
+}
+
+fn put(writer: &mut Writer, object: &RawObject) -> Vec<String> {
+    writer.write(|transaction| {
+        let seen = Sighting {
+            source: SOURCE,
+            namespace: object.namespace(),
+            name: object.name(),
+            uid: object.uid(),
+            resource_version: object.resource_version(),
+        };
+        transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
+        transaction.take_deltas().iter().map(show).collect()
+    })
+}
+
+fn show(delta: &Delta) -> String {
+    match delta {
+        Delta::Added { object, .. } => format!("added {object:?}"),
+        Delta::Updated { old, new } => format!("updated {old:?} {new:?}"),
+        Delta::Deleted { last, final_state_unknown } => {
+            format!("deleted {last:?} unknown={final_state_unknown}")
+        }
+    }
+}
+
+#[test]
+fn what_a_list_does_not_show_is_deleted() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    for name in ["a", "b", "c"] {
+        put(&mut writer, &object(name, 1, &json!({})));
+    }
+    writer.write(|transaction| transaction.begin_list(SOURCE));
+    assert_eq!(put(&mut writer, &object("a", 1, &json!({}))), Vec::<String>::new());
+    assert_eq!(put(&mut writer, &object("c", 2, &json!({}))), ["updated default/c@1 default/c@2"]);
+    let gone: Vec<_> = writer.write(|transaction| {
+        transaction.sweep(SOURCE);
+        transaction.take_deltas().iter().map(show).collect()
+    });
+    assert_eq!(gone, ["deleted default/b@1 unknown=true"]);
+    assert_eq!(store.len(), 2);
+    assert!(store.get(&ObjectKey::namespaced("default", "b")).is_none());
+}
+
+#[test]
+fn another_uid_is_another_object() {
+    let (_, mut writer) = Store::new(StoreOptions::default());
+    put(&mut writer, &object("a", 1, &json!({})));
+    let again = object("a", 2, &json!({"uid": "other"}));
+    assert_eq!(put(&mut writer, &again), ["deleted default/a@1 unknown=true", "added default/a@2"]);
+}
+
+#[test]
+fn indexes_follow_the_objects() {
+    let by_color = IndexFn::field("metadata.annotations.color".parse().expect("a path"));
+    let indexes = [("color".to_owned(), by_color)].into();
+    let (store, mut writer) = Store::new(StoreOptions { indexes, ..StoreOptions::default() });
+    let names = |objects: Vec<RawObject>| objects.iter().map(|o| o.name().to_owned()).collect::<Vec<_>>();
+    let owner = json!([{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u1", "controller": true}]);
+    put(&mut writer, &object("a", 1, &json!({"labels": {"app": "x"}, "annotations": {"color": "red"}})));
+    put(&mut writer, &object("b", 1, &json!({"labels": {"app": "y"}, "ownerReferences": owner})));
+    let selector = |text: &str| text.parse::<Selector>().expect("a selector");
+    assert_eq!(names(store.list_selected(&selector("app=x"))), ["a"]);
+    assert_eq!(names(store.list_selected(&selector("app in (x,y)"))), ["a", "b"]);
+    assert_eq!(names(store.controlled_by("u1")), ["b"]);
+    assert_eq!(names(store.by_index("color", "red").expect("an index")), ["a"]);
+    put(&mut writer, &object("a", 2, &json!({"labels": {"app": "y"}, "annotations": {"color": "blue"}})));
+    assert_eq!(names(store.list_selected(&selector("app=x"))), Vec::<String>::new());
+    assert_eq!(names(store.list_selected(&selector("app=y"))), ["a", "b"]);
+    assert_eq!(store.index_values("color").expect("an index"), ["blue"]);
+    assert!(store.by_index("shape", "round").unwrap_err().to_string().contains("there are: color"));
+}
+
+#[test]
+fn managed_fields_are_not_kept() {
+    let object = object("a", 1, &json!({"annotations": {"k": "v"}}));
+    let kept: Value = serde_json::from_slice(&object.json()).expect("JSON");
+    assert_eq!(kept["metadata"].get("managedFields"), None);
+    assert_eq!(object.annotation("k").as_deref(), Some("v"));
+    assert_eq!(object.labels().count(), 0);
+}
+
+#[test]
+fn a_lister_decodes_and_remembers() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    put(&mut writer, &object("a", 1, &json!({})));
+    let lister = store.lister::<Value>();
+    let key = ObjectKey::namespaced("default", "a");
+    let first = lister.get(&key).expect("decodes").expect("is there");
+    let second = lister.get(&key).expect("decodes").expect("is there");
+    assert!(std::sync::Arc::ptr_eq(&first, &second));
+    assert!(store.lister::<Vec<u8>>().get(&key).unwrap_err().is_decode());
+}

@@ -10,6 +10,7 @@ pub mod names;
 mod negotiate;
 pub mod selector;
 mod status;
+pub mod table;
 mod yaml;
 
 pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body};

@@ -1,0 +1,223 @@
+//! `metav1.Table`: objects as rows of cells, the way `kubectl get` shows them.
+//!
+//! Columns and cells of built-in kinds are those of the real server; custom resources have the columns that their
+//! definition names. Cells of wide columns (priority 1) are always there: the client leaves them out.
+
+mod age;
+mod apps;
+mod batch;
+mod cluster;
+mod column;
+mod core;
+mod custom;
+mod event;
+mod json_path;
+mod network;
+mod node;
+mod pod;
+mod policy;
+mod row;
+mod storage;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+pub use age::human_duration;
+use column::Column;
+pub use custom::PrinterColumn;
+pub use json_path::JsonPath;
+use row::Row;
+
+use super::{ApiError, TableVersion};
+
+/// What a row carries besides its cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IncludeObject {
+    /// Nothing.
+    None,
+    /// apiVersion, kind and metadata.
+    #[default]
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+impl IncludeObject {
+    /// Reads the query parameter `includeObject`; 400 for a word it does not know.
+    pub fn parse(text: Option<&str>) -> Result<Self, ApiError> {
+        match text {
+            None | Some("" | "Metadata") => Ok(Self::Metadata),
+            Some("None") => Ok(Self::None),
+            Some("Object") => Ok(Self::Object),
+            Some(other) => Err(ApiError::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', 'Object', 'None', or empty",
+                windlass_schema::go_quote(other)
+            ))),
+        }
+    }
+}
+
+/// The columns of a kind, and how its objects fill them.
+#[derive(Clone, Debug)]
+pub struct TableKind(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    BuiltIn(&'static BuiltIn),
+    Custom(Vec<PrinterColumn>),
+}
+
+/// A built-in kind with columns of its own.
+#[derive(Debug)]
+struct BuiltIn {
+    group: &'static str,
+    resource: &'static str,
+    columns: &'static [Column],
+    cells: fn(&Row<'_>) -> Vec<Value>,
+}
+
+const BUILT_IN: &[&[BuiltIn]] = &[
+    core::KINDS,
+    pod::KINDS,
+    node::KINDS,
+    event::KINDS,
+    apps::KINDS,
+    batch::KINDS,
+    network::KINDS,
+    storage::KINDS,
+    policy::KINDS,
+    cluster::KINDS,
+];
+
+static PLAIN: BuiltIn = BuiltIn {
+    group: "",
+    resource: "",
+    columns: &[Column::name(), Column::date("Created At")],
+    cells: |row| vec![row.name(), row.value("/metadata/creationTimestamp").cloned().unwrap_or(Value::Null)],
+};
+
+impl TableKind {
+    /// The table of a built-in resource; name and creation time for those without columns of their own.
+    pub fn built_in(group: &str, resource: &str) -> Self {
+        let found =
+            BUILT_IN.iter().copied().flatten().find(|kind| kind.group == group && kind.resource == resource);
+        Self(Kind::BuiltIn(found.unwrap_or(&PLAIN)))
+    }
+
+    /// The table of a custom resource: name, and the columns of its definition's `additionalPrinterColumns`; name and age where it has
+    /// none. A column whose path is broken stays empty.
+    pub fn custom(additional_printer_columns: &[Value]) -> Self {
+        let columns: Vec<PrinterColumn> =
+            additional_printer_columns.iter().map(PrinterColumn::parse).collect();
+        Self(Kind::Custom(if columns.is_empty() { vec![PrinterColumn::age()] } else { columns }))
+    }
+
+    /// The `columnDefinitions`.
+    pub fn column_definitions(&self) -> Value {
+        match &self.0 {
+            Kind::BuiltIn(kind) => kind.columns.iter().map(Column::definition).collect(),
+            Kind::Custom(columns) => std::iter::once(Column::name().definition())
+                .chain(columns.iter().map(PrinterColumn::definition))
+                .collect(),
+        }
+    }
+
+    /// One row.
+    pub fn row(
+        &self,
+        object: &Value,
+        include: IncludeObject,
+        version: TableVersion,
+        now: Timestamp,
+    ) -> Value {
+        let row = Row { object, now };
+        let cells = match &self.0 {
+            Kind::BuiltIn(kind) => (kind.cells)(&row),
+            Kind::Custom(columns) => {
+                std::iter::once(row.name()).chain(columns.iter().map(|column| column.cell(&row))).collect()
+            }
+        };
+        let mut out = Map::new();
+        out.insert("cells".to_owned(), Value::Array(cells));
+        if let Kind::BuiltIn(kind) = &self.0
+            && let Some(conditions) = (kind.resource == "pods").then(|| pod::conditions(&row)).flatten()
+        {
+            out.insert("conditions".to_owned(), conditions);
+        }
+        let object = match include {
+            IncludeObject::None => Value::Null,
+            IncludeObject::Metadata => partial_object_metadata(object, version),
+            IncludeObject::Object => object.clone(),
+        };
+        out.insert("object".to_owned(), object);
+        Value::Object(out)
+    }
+
+    /// A whole table; `metadata` is that of the list (`resourceVersion`, `continue`, `remainingItemCount`), `headers` is false from a
+    /// watch's second event on.
+    pub fn table<'a>(
+        &self,
+        metadata: Value,
+        objects: impl Iterator<Item = &'a Value>,
+        options: TableOptions,
+    ) -> Value {
+        let TableOptions { include, version, headers, now } = options;
+        let rows: Vec<Value> = objects.map(|object| self.row(object, include, version, now)).collect();
+        json!({
+            "kind": "Table",
+            "apiVersion": version.api_version(),
+            "metadata": metadata,
+            "columnDefinitions": if headers { self.column_definitions() } else { Value::Null },
+            "rows": rows,
+        })
+    }
+
+    /// The table of one object.
+    pub fn table_of_one(&self, object: &Value, options: TableOptions) -> Value {
+        let mut metadata = Map::new();
+        if let Some(version) = object.pointer("/metadata/resourceVersion") {
+            metadata.insert("resourceVersion".to_owned(), version.clone());
+        }
+        self.table(Value::Object(metadata), std::iter::once(object), options)
+    }
+}
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug)]
+pub struct TableOptions {
+    /// What rows carry.
+    pub include: IncludeObject,
+    /// The version it claims.
+    pub version: TableVersion,
+    /// Whether the columns are told.
+    pub headers: bool,
+    /// What ages are counted to.
+    pub now: Timestamp,
+}
+
+/// Only the metadata of an object, as `PartialObjectMetadata`.
+pub fn partial_object_metadata(object: &Value, version: TableVersion) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": version.api_version(),
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// The metadata of each object of a list, as `PartialObjectMetadataList`.
+pub fn partial_object_metadata_list<'a>(
+    metadata: Value,
+    objects: impl Iterator<Item = &'a Value>,
+    version: TableVersion,
+) -> Value {
+    let items: Vec<Value> = objects.map(|object| partial_object_metadata(object, version)).collect();
+    json!({
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": version.api_version(),
+        "metadata": metadata,
+        "items": items,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Looking into an object for its cells.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::age;
+use crate::wire::selector::{LabelOperator, LabelSelector};
+
+/// An object that becomes a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    pub(super) object: &'a Value,
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn value(&self, pointer: &str) -> Option<&'a Value> {
+        self.object.pointer(pointer)
+    }
+
+    pub(super) fn str(&self, pointer: &str) -> &'a str {
+        self.value(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn list(&self, pointer: &str) -> &'a [Value] {
+        self.value(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn map(&self, pointer: &str) -> Option<&'a Map<String, Value>> {
+        self.value(pointer).and_then(Value::as_object)
+    }
+
+    pub(super) fn int(&self, pointer: &str) -> i64 {
+        self.value(pointer).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    pub(super) fn bool(&self, pointer: &str) -> bool {
+        self.value(pointer).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.value("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+    }
+
+    /// The cell of the object's name.
+    pub(super) fn name(&self) -> Value {
+        self.text("/metadata/name")
+    }
+
+    /// The cell of the object's age.
+    pub(super) fn age(&self) -> Value {
+        self.since("/metadata/creationTimestamp")
+    }
+
+    pub(super) fn since(&self, pointer: &str) -> Value {
+        age::since(self.value(pointer), self.now).into()
+    }
+
+    pub(super) fn text(&self, pointer: &str) -> Value {
+        self.str(pointer).into()
+    }
+
+    pub(super) fn text_or(&self, pointer: &str, otherwise: &str) -> Value {
+        let text = self.str(pointer);
+        if text.is_empty() { otherwise.into() } else { text.into() }
+    }
+
+    /// The cell of a quantity or int-or-string.
+    pub(super) fn scalar_or(&self, pointer: &str, otherwise: &str) -> Value {
+        self.value(pointer).map_or_else(|| otherwise.to_owned(), scalar).into()
+    }
+
+    pub(super) fn number(&self, pointer: &str) -> Value {
+        self.int(pointer).into()
+    }
+
+    /// Cells of the names and images of the containers below a pod template.
+    pub(super) fn containers(&self, pointer: &str) -> [Value; 2] {
+        ["name", "image"]
+            .map(|field| join(self.list(pointer).iter().map(|container| text(container, field))).into())
+    }
+
+    /// The cell of a `LabelSelector`; `empty` where it selects everything.
+    pub(super) fn selector(&self, pointer: &str, empty: &str) -> Value {
+        let text = self.value(pointer).map(format_selector).unwrap_or_default();
+        if text.is_empty() { empty.into() } else { text.into() }
+    }
+
+    /// The cell of a map of labels.
+    pub(super) fn labels(&self, pointer: &str) -> Value {
+        format_labels(self.map(pointer)).into()
+    }
+}
+
+/// A field of a value as text; empty where it is absent.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A string or number as text.
+pub(super) fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.collect::<Vec<_>>().join(",")
+}
+
+/// `a=b,c=d`, or `<none>`.
+pub(super) fn format_labels(labels: Option<&Map<String, Value>>) -> String {
+    match labels.filter(|labels| !labels.is_empty()) {
+        None => "<none>".to_owned(),
+        Some(labels) => {
+            let pairs: Vec<String> =
+                labels.iter().map(|(key, value)| format!("{key}={}", scalar(value))).collect();
+            pairs.join(",")
+        }
+    }
+}
+
+/// `a=b,c in (d,e),!f`.
+fn format_selector(selector: &Value) -> String {
+    let parsed = LabelSelector::from_object(selector);
+    let exact = selector.get("matchLabels").and_then(Value::as_object).map_or(0, Map::len);
+    let mut terms: Vec<(&str, String)> = Vec::new();
+    for (index, requirement) in parsed.requirements().iter().enumerate() {
+        let key = requirement.key.as_str();
+        let mut values = requirement.values.clone();
+        values.sort();
+        let values = values.join(",");
+        let term = match requirement.operator {
+            LabelOperator::In if index < exact => format!("{key}={values}"),
+            LabelOperator::In => format!("{key} in ({values})"),
+            LabelOperator::NotIn => format!("{key} notin ({values})"),
+            LabelOperator::Exists => key.to_owned(),
+            LabelOperator::DoesNotExist => format!("!{key}"),
+            LabelOperator::GreaterThan => format!("{key}>{values}"),
+            LabelOperator::LessThan => format!("{key}<{values}"),
+        };
+        terms.push((key, term));
+    }
+    terms.sort_by(|a, b| a.0.cmp(b.0));
+    terms.into_iter().map(|(_, term)| term).collect::<Vec<_>>().join(",")
+}
+
+/// The status of a condition by its type.
+pub(super) fn condition<'a>(conditions: &'a [Value], kind: &str) -> Option<&'a Value> {
+    conditions.iter().find(|condition| text(condition, "type") == kind)
+}
+
+/// Whether a condition of that type is `True`.
+pub(super) fn is_true(conditions: &[Value], kind: &str) -> bool {
+    condition(conditions, kind).is_some_and(|condition| text(condition, "status") == "True")
+}
+
+/// The first `max` of many, and how many more there are.
+pub(super) fn with_more(texts: Vec<String>, max: usize, separator: &str) -> String {
+    let more = texts.len().saturating_sub(max);
+    let shown = texts.into_iter().take(max).collect::<Vec<_>>().join(separator);
+    if more > 0 { format!("{shown} + {more} more...") } else { shown }
+}

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
+mod catalog;
+mod codegen;
 mod project;
 mod tidy;
 
@@ -22,12 +24,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Collect the facts about built-in kinds from a real API server into catalog/
+    Catalog(catalog::Args),
+    /// Pack catalog/ into the blob that windlass-schema includes
+    Codegen(codegen::Args),
     /// Check what the compiler does not: edges between crates, long files, unsafe, module docs
     Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Catalog(args) => catalog::run(args),
+        Task::Codegen(args) => codegen::run(args),
         Task::Tidy(args) => tidy::run(args),
     };
     match outcome {

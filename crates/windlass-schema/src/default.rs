@@ -1,40 +1,62 @@
-//! Filling in defaults.
+//! Filling in defaults, and what reading and writing an object in Go does to empty values.
 
 use serde_json::{Map, Value};
 
-use crate::graph::{Additional, NodeRef, Schema};
+use crate::graph::{Additional, Edge, Empty, NodeRef, Schema, Target, Type};
 
-/// Fills in the schema's defaults, and drops `null` where it is not a value: as the API server does to a
-/// custom resource when it reads one.
+/// Fills in the schema's defaults, and drops `null` where it is not a value: as the API server does to an object
+/// when it reads one.
+///
+/// Objects of built-in kinds come out as if they had gone through their Go type: empty values that Go leaves out
+/// are gone, and those that it always writes (`status: {}`) are there. Doing it twice is doing it once.
 pub fn default(schema: &Schema, object: &mut Value) {
-    drop_nulls(object, schema.root());
+    drop_empty(object, schema.root());
     fill(object, schema.root());
 }
 
-fn is_unwanted_null(value: &Value, schema: Option<NodeRef<'_>>) -> bool {
-    value.is_null() && schema.is_some_and(|schema| !schema.is_nullable())
+fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
+    value.is_null() && !schema.is_nullable()
 }
 
-fn drop_nulls(value: &mut Value, schema: NodeRef<'_>) {
+fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
     match value {
-        Value::Object(members) => {
-            members.retain(|name, value| {
-                let Some(member) = schema.member(name) else { return true };
-                if is_unwanted_null(value, Some(member)) && member.default().is_none() {
-                    return false;
-                }
-                drop_nulls(value, member);
-                true
-            });
-        }
+        Value::Object(members) => members.retain(|name, value| {
+            let Some(member) = schema.member(name) else { return true };
+            if is_unwanted_null(value, member) {
+                // One that has a default is replaced later.
+                return member.default().is_some() && member.is_custom();
+            }
+            drop_empty(value, member);
+            !is_omitted(value, member)
+        }),
         Value::Array(items) => {
-            if let Some(schema) = schema.items() {
-                for item in items {
-                    drop_nulls(item, schema);
-                }
+            let Some(schema) = schema.items() else { return };
+            for item in items {
+                drop_empty(item, schema);
             }
         }
         _ => {}
+    }
+}
+
+/// Whether Go leaves the value out when it writes the object.
+fn is_omitted(value: &Value, schema: NodeRef<'_>) -> bool {
+    let is_struct = schema.is_struct();
+    match schema.empty() {
+        Empty::Keep | Empty::Always => false,
+        Empty::Omit => !is_struct && is_empty(value),
+        Empty::OmitZero => is_empty(value),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
     }
 }
 
@@ -44,7 +66,7 @@ fn fill(value: &mut Value, schema: NodeRef<'_>) {
         Value::Array(items) => {
             let Some(schema) = schema.items() else { return };
             for item in items {
-                if is_unwanted_null(item, Some(schema)) {
+                if is_unwanted_null(item, schema) {
                     *item = schema.default().cloned().unwrap_or(Value::Null);
                 }
                 fill(item, schema);
@@ -56,10 +78,11 @@ fn fill(value: &mut Value, schema: NodeRef<'_>) {
 
 fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
     for (name, edge) in &schema.node.properties {
-        let Some(default) = &edge.default else { continue };
         let given = members.get(&**name);
-        if given.is_none_or(|value| is_unwanted_null(value, Some(schema.follow(edge)))) {
-            members.insert(name.to_string(), default.clone());
+        if given.is_none_or(|value| is_unwanted_null(value, schema.follow(edge)))
+            && let Some(value) = stand_in(edge, schema.follow(edge))
+        {
+            members.insert(name.to_string(), value);
         }
     }
     for (name, value) in members {
@@ -67,11 +90,54 @@ fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
             fill(value, property);
         } else if let Some(Additional::Schema(edge)) = &schema.node.additional {
             let additional = schema.follow(edge);
-            if is_unwanted_null(value, Some(additional)) {
+            if is_unwanted_null(value, additional) {
                 *value = edge.default.clone().unwrap_or(Value::Null);
             }
             fill(value, additional);
         }
+    }
+}
+
+/// What a property has when it is not given.
+fn stand_in(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
+    if edge.published.is_none() || edge.published != edge.default {
+        // A default of a custom resource, or one that was observed: it holds.
+        if let Some(default) = &edge.default {
+            return Some(default.clone());
+        }
+    }
+    let always = edge.empty == Empty::Always;
+    match &edge.default {
+        Some(default) if !is_empty(default) => Some(default.clone()),
+        Some(default) if default.is_object() => (edge.empty != Empty::OmitZero).then(|| default.clone()),
+        Some(default) => always.then(|| default.clone()),
+        None if matches!(edge.empty, Empty::Keep | Empty::OmitZero) => None,
+        // Structs without a default: Go writes them whatever `omitempty` says.
+        None => match schema.format() {
+            Some("quantity") => Some("0".into()),
+            Some("date-time" | "micro-time") if matches!(edge.target, Target::Named(_)) => Some(Value::Null),
+            Some("int-or-string") if always => Some(0.into()),
+            _ if always && matches!(schema.kind(), Type::Array | Type::Object) => Some(Value::Null),
+            _ => None,
+        },
+    }
+}
+
+impl NodeRef<'_> {
+    /// What becomes of an empty value here.
+    pub fn empty(self) -> Empty {
+        self.edge.map_or(Empty::Keep, |edge| edge.empty)
+    }
+
+    /// Whether the value is a struct in Go: an object that is no map.
+    fn is_struct(self) -> bool {
+        let named = self.edge.is_some_and(|edge| matches!(edge.target, Target::Named(_)));
+        named && self.node.additional.is_none() && matches!(self.kind(), Type::Object | Type::Any)
+    }
+
+    /// Whether the place belongs to a custom resource: built-in ones all come from published types.
+    fn is_custom(self) -> bool {
+        self.edge.is_some_and(|edge| edge.published.is_none())
     }
 }
 

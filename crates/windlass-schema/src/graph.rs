@@ -49,52 +49,83 @@ pub struct PatchMeta {
     pub merge_key: Option<Box<str>>,
 }
 
+/// What becomes of an empty value (`""`, `0`, `false`, `[]`, `{}`) when Go writes an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// It stays: the field is a pointer in Go, or the object a custom one.
+    Keep,
+    /// It is left out, unless it is a struct.
+    Omit,
+    /// It is left out, whatever it is.
+    OmitZero,
+    /// It is written, also when it was not given.
+    Always,
+}
+
 /// How a field stands on the wire of Kubernetes' protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtoField {
+pub(crate) struct ProtoField {
     /// The field's number.
-    pub number: u32,
-    /// How its bytes become JSON.
-    pub kind: ProtoKind,
+    pub(crate) number: u32,
     /// Whether it may occur many times; arrays only.
-    pub repeated: bool,
+    pub(crate) repeated: bool,
+    /// Numbers of the messages that the field lies in, of those that JSON does not have; zeros are none.
+    pub(crate) through: [u32; 2],
+    /// How its bytes become JSON.
+    pub(crate) kind: ProtoKind,
 }
 
 /// The protobuf types that Kubernetes uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtoKind {
-    /// `bool`
+pub(crate) enum ProtoKind {
     Bool,
     /// `int32` and `int64`
     Int,
     /// `uint32` and `uint64`
     Uint,
-    /// `double`
     Double,
-    /// `string`
     String,
-    /// `bytes`, base64 in JSON
+    /// Base64 in JSON.
     Bytes,
-    /// A message of the edge's target schema.
+    /// A message of the target's type.
     Message,
-    /// `map<string, T>`; the target schema's additional properties are T.
+    /// Entries of key 1 and value 2.
     Map,
-    /// A message whose fields stand among those of the message around it.
-    Inline,
+    /// Seconds and nanoseconds; text in JSON.
+    Time,
+    /// The same, told to the microsecond.
+    MicroTime,
+    /// A message around its text.
+    Quantity,
+    IntOrString,
+    /// A message around JSON bytes.
+    Raw,
+    SchemaOrBool,
+    SchemaOrArray,
+    SchemaOrStrings,
+    /// A message around a list.
+    List,
+    /// A message around nanoseconds; text in JSON.
+    Duration,
 }
 
 /// What stands beside a property, an array's items or a map's values: facts of the place, not of the type.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub(crate) target: Target,
+    /// The value that stands in when none is given.
     pub(crate) default: Option<Value>,
+    /// The default that OpenAPI tells, where that is another one.
+    pub(crate) published: Option<Value>,
+    pub(crate) empty: Empty,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
 }
 
 impl Edge {
     pub(crate) fn own(node: Node) -> Self {
-        Self { target: Target::Own(Box::new(node)), default: None, patch: None, proto: None }
+        let target = Target::Own(Box::new(node));
+        Self { target, default: None, published: None, empty: Empty::Keep, patch: None, proto: None }
     }
 }
 
@@ -133,6 +164,8 @@ pub(crate) struct Node {
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Edge>,
     pub(crate) rules: Rules,
+    /// `x-kubernetes-unions`, as it is published.
+    pub(crate) unions: Option<Value>,
 }
 
 impl Node {
@@ -150,6 +183,7 @@ impl Node {
             additional: None,
             items: None,
             rules: Rules::default(),
+            unions: None,
         }
     }
 }

@@ -12,15 +12,17 @@ mod graph;
 mod path;
 mod pattern;
 
+mod catalog;
 mod compile;
 
 mod default;
 mod prune;
 mod validate;
 
+pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
-pub use graph::{ListType, NodeRef, PatchMeta, ProtoField, ProtoKind, Schema, Type};
+pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};
 pub use validate::{validate, validate_update};

@@ -53,3 +53,30 @@ fn null_is_dropped_or_defaulted_unless_it_is_a_value() {
     default(&schema(), &mut object);
     assert_eq!(object, json!({"spec": {"replicas": 1, "gone": null}}));
 }
+
+fn built_in(group: &str, version: &str, kind: &str, mut object: serde_json::Value) -> serde_json::Value {
+    let schema = crate::Catalog::builtin().schema(group, version, kind).unwrap();
+    default(&schema, &mut object);
+    let once = object.clone();
+    default(&schema, &mut object);
+    assert_eq!(once, object, "twice is once");
+    object
+}
+
+#[test]
+fn built_in_objects_lose_what_go_omits_and_gain_what_it_always_writes() {
+    let service = json!({
+        "metadata": {"name": "a", "labels": {}, "creationTimestamp": null},
+        "spec": {"ports": [{"port": 80, "name": ""}], "selector": null},
+    });
+    let service = built_in("", "v1", "Service", service);
+    assert_eq!(service["metadata"], json!({"name": "a"}));
+    assert_eq!(service["spec"]["ports"], json!([{"port": 80, "protocol": "TCP"}]));
+    assert_eq!(service["status"], json!({"loadBalancer": {}}));
+}
+
+#[test]
+fn lists_that_go_always_writes_are_null() {
+    let role = built_in("rbac.authorization.k8s.io", "v1", "Role", json!({"metadata": {"name": "a"}}));
+    assert_eq!(role, json!({"metadata": {"name": "a"}, "rules": null}));
+}

@@ -1,0 +1,135 @@
+//! `cargo xtask catalog`: collects the facts about the built-in kinds from a running, real API server and from
+//! the Go modules that it is made of, into the data files of `catalog/`. Rarely needed: once for each Kubernetes
+//! minor. Descriptions are left out: they are other people's sentences.
+
+mod discovery;
+mod go_types;
+mod openapi;
+mod proto;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+use crate::Result;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Kubeconfig of the real API server to ask
+    #[arg(long, env = "KUBECONFIG")]
+    kubeconfig: PathBuf,
+    /// The kubectl to ask with
+    #[arg(long, default_value = "kubectl")]
+    kubectl: PathBuf,
+    /// Where the data files go
+    #[arg(long, default_value = "catalog")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: Args) -> Result {
+    let server = Server { kubectl: args.kubectl, kubeconfig: args.kubeconfig };
+    let version = server.get("/version")?["gitVersion"].as_str().unwrap_or_default().to_owned();
+    let modules = Modules::locate(&version)?;
+    fs::create_dir_all(&args.out)?;
+    fs::write(args.out.join("version"), format!("{version}\n"))?;
+    let resources = discovery::collect(&server)?;
+    write_lines(&args.out.join("resources.json"), resources)?;
+    let types = openapi::collect(&server)?;
+    let messages = proto::collect(&modules, types.keys())?;
+    let presence = go_types::collect(&modules, &types)?;
+    println!("{version}: {} types, {} messages", types.len(), messages.len());
+    write_lines(&args.out.join("types.json"), types)?;
+    write_lines(&args.out.join("protobuf.json"), messages)?;
+    write_lines(&args.out.join("presence.json"), presence)?;
+    Ok(())
+}
+
+/// A JSON object with one member a line, so that versions can be compared.
+fn write_lines(path: &Path, members: Map<String, Value>) -> Result {
+    let mut text = String::from("{\n");
+    for (index, (name, value)) in members.iter().enumerate() {
+        let comma = if index + 1 < members.len() { "," } else { "" };
+        writeln!(text, "{}:{value}{comma}", Value::from(name.as_str()))?;
+    }
+    text.push_str("}\n");
+    Ok(fs::write(path, text)?)
+}
+
+/// The server that the facts come from.
+struct Server {
+    kubectl: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Server {
+    fn get(&self, path: &str) -> Result<Value> {
+        let kubeconfig = self.kubeconfig.as_os_str();
+        let output = Command::new(&self.kubectl)
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .args(["get", "--raw", path])
+            .output()
+            .map_err(|error| format!("cannot run {}: {error}", self.kubectl.display()))?;
+        if !output.status.success() {
+            return Err(format!("GET {path}: {}", String::from_utf8_lossy(&output.stderr).trim()).into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+/// The folders of the Go modules that define the API types.
+struct Modules {
+    folders: Vec<PathBuf>,
+}
+
+impl Modules {
+    const NAMES: [&str; 4] =
+        ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
+
+    /// Finds the modules of a server `v1.X.Y` in Go's module cache, and has them downloaded if they are not there.
+    fn locate(server_version: &str) -> Result<Self> {
+        let library = server_version.replacen("v1.", "v0.", 1);
+        let cache = Command::new("go").args(["env", "GOMODCACHE"]).output();
+        let cache = cache.map_err(|error| format!("Go is needed for protobuf field numbers: {error}"))?;
+        let cache = PathBuf::from(String::from_utf8(cache.stdout)?.trim());
+        let mut folders = Vec::new();
+        for name in Self::NAMES {
+            let versioned = format!("{name}@{library}");
+            let folder = cache.join(&versioned);
+            if !folder.is_dir() {
+                let status = Command::new("go").args(["mod", "download", &versioned]).status()?;
+                if !status.success() {
+                    return Err(format!("cannot download {versioned}").into());
+                }
+            }
+            folders.push(folder);
+        }
+        Ok(Self { folders })
+    }
+
+    /// Every package of the modules: its name as in OpenAPI (`io.k8s.api.core.v1`) and its folder.
+    fn packages(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut packages = Vec::new();
+        for (name, folder) in Self::NAMES.iter().zip(&self.folders) {
+            let prefix = name.replacen("k8s.io/", "io.k8s.", 1);
+            visit(folder, &prefix, &mut packages)?;
+        }
+        packages.sort();
+        Ok(packages)
+    }
+}
+
+fn visit(folder: &Path, name: &str, packages: &mut Vec<(String, PathBuf)>) -> Result {
+    packages.push((name.to_owned(), folder.to_owned()));
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let file_name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() && file_name != "testdata" && !file_name.starts_with('.') {
+            visit(&entry.path(), &format!("{name}.{file_name}"), packages)?;
+        }
+    }
+    Ok(())
+}

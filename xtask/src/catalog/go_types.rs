@@ -1,0 +1,95 @@
+//! Which fields Go leaves out when they are empty, from the struct tags of the modules' sources.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::{Map, Value};
+
+use super::Modules;
+use crate::Result;
+
+/// Definition → field → what becomes of an empty value: `omit` (left out, unless it is a struct), `zero` (left
+/// out, also a struct) or `always` (written as empty, also when it is not given). Fields that are not named are
+/// pointers: they are kept as given.
+pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
+    let mut structs = BTreeMap::new();
+    for (package, folder) in modules.packages()? {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let source = name.ends_with(".go") && !name.starts_with("zz_") && !name.ends_with("_test.go");
+            if source && name.contains("types") {
+                read(&fs::read_to_string(path)?, &package, &mut structs);
+            }
+        }
+    }
+    let mut out = Map::new();
+    for name in types.keys() {
+        let mut fields = Map::new();
+        flatten(name, &structs, &mut fields);
+        if !fields.is_empty() {
+            out.insert(name.clone(), fields.into());
+        }
+    }
+    Ok(out)
+}
+
+/// The fields of a struct, and the structs that it takes in.
+#[derive(Default)]
+struct Struct {
+    fields: BTreeMap<String, &'static str>,
+    inlined: Vec<String>,
+}
+
+fn flatten(name: &str, structs: &BTreeMap<String, Struct>, fields: &mut Map<String, Value>) {
+    let Some(known) = structs.get(name) else { return };
+    for inlined in &known.inlined {
+        flatten(inlined, structs, fields);
+    }
+    fields.extend(known.fields.iter().map(|(field, empty)| (field.clone(), (*empty).into())));
+}
+
+fn read(text: &str, package: &str, structs: &mut BTreeMap<String, Struct>) {
+    let mut current: Option<(String, Struct)> = None;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("type ").and_then(|rest| rest.strip_suffix(" struct {")) {
+            current = Some((format!("{package}.{name}"), Struct::default()));
+        } else if line == "}" {
+            structs.extend(current.take());
+        } else if let Some((_, known)) = &mut current {
+            field(line, package, known);
+        }
+    }
+}
+
+fn field(line: &str, package: &str, known: &mut Struct) {
+    let Some((declaration, tags)) = line.trim().split_once('`') else { return };
+    let Some((_, tag)) = tags.split_once("json:\"") else { return };
+    let tag = tag.split('"').next().unwrap_or_default();
+    let mut options = tag.split(',');
+    let name = options.next().unwrap_or_default();
+    let options: Vec<&str> = options.collect();
+    let mut words = declaration.split_whitespace();
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    if name.is_empty() {
+        let embedded = second.unwrap_or(first).trim_start_matches('*');
+        if !embedded.contains('.') {
+            known.inlined.push(format!("{package}.{embedded}"));
+        }
+        return;
+    }
+    let kind = second.unwrap_or_default();
+    let omitted = options.contains(&"omitempty");
+    let empty = if kind.starts_with('*') {
+        None
+    } else if options.contains(&"omitzero") {
+        Some("zero")
+    } else if omitted {
+        Some("omit")
+    } else {
+        Some("always")
+    };
+    if let Some(empty) = empty {
+        known.fields.insert(name.to_owned(), empty);
+    }
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes.
+//! Needs no network. The reader of the format is `crates/windlass-schema/src/catalog/`.
+
+mod pack;
+mod proto;
+mod types;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde_json::{Map, Value};
+
+use crate::{Result, project};
+use pack::Packer;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail if the blob is not what the data files say
+    #[arg(long)]
+    check: bool,
+}
+
+const BLOB: &str = "crates/windlass-schema/src/catalog/builtin.bin";
+
+pub(crate) fn run(args: Args) -> Result {
+    let root = project::root();
+    let facts = Facts::read(&root.join("catalog"))?;
+    let raw = encode(&facts)?;
+    let path = root.join(BLOB);
+    if args.check {
+        // Compared unpacked: another version of the compressor may write other bytes.
+        let current = fs::read(&path).ok().and_then(|blob| unpack(&blob));
+        return match current {
+            Some(current) if current == raw => Ok(()),
+            _ => Err(format!("{BLOB} is not what catalog/ says; run `cargo xtask codegen`").into()),
+        };
+    }
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&raw)?;
+    let packed = encoder.finish()?;
+    println!("{BLOB}: {} bytes, {} unpacked", packed.len(), raw.len());
+    Ok(fs::write(path, packed)?)
+}
+
+fn unpack(blob: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::DeflateDecoder::new(blob), &mut out).ok()?;
+    Some(out)
+}
+
+/// The data files.
+struct Facts {
+    version: String,
+    resources: Map<String, Value>,
+    types: Map<String, Value>,
+    messages: Map<String, Value>,
+    presence: Map<String, Value>,
+    defaults: Map<String, Value>,
+}
+
+impl Facts {
+    fn read(folder: &Path) -> Result<Self> {
+        let text = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let object = |name: &str| -> Result<Map<String, Value>> {
+            serde_json::from_str(&text(name)?).map_err(|error| format!("{name}: {error}").into())
+        };
+        Ok(Self {
+            version: text("version")?.trim().trim_start_matches('v').to_owned(),
+            resources: object("resources.json")?,
+            types: object("types.json")?,
+            messages: object("protobuf.json")?,
+            presence: object("presence.json")?,
+            defaults: object("defaults.json")?,
+        })
+    }
+}
+
+/// Header, definitions, kinds, resources; then the strings that all of them name by number.
+fn encode(facts: &Facts) -> Result<Vec<u8>> {
+    let mut packer = Packer::default();
+    let version = packer.string(&facts.version);
+    packer.number(version);
+    types::definitions(&mut packer, facts)?;
+    kinds(&mut packer, facts);
+    resources(&mut packer, facts);
+    Ok(packer.finish())
+}
+
+/// Which definition a kind is: rows of group, version, kind, definition.
+fn kinds(packer: &mut Packer, facts: &Facts) {
+    let mut rows = Vec::new();
+    for (index, schema) in facts.types.values().enumerate() {
+        for kind in schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+            let text = |name: &str| kind[name].as_str().unwrap_or_default().to_owned();
+            rows.push((text("group"), text("version"), text("kind"), index as u32));
+        }
+    }
+    rows.sort();
+    packer.number(rows.len() as u32);
+    for (group, version, kind, definition) in rows {
+        packer.text(&group);
+        packer.text(&version);
+        packer.text(&kind);
+        packer.number(definition);
+    }
+}
+
+/// Group-versions in the server's order, with their resources and those' subresources.
+fn resources(packer: &mut Packer, facts: &Facts) {
+    let mut versions: Vec<(&String, &Value)> = facts.resources.iter().collect();
+    versions.sort_by_key(|(_, value)| value["rank"].as_u64());
+    packer.number(versions.len() as u32);
+    for (name, value) in versions {
+        let (group, version) = name.split_once('/').unwrap_or(("", name));
+        packer.text(group);
+        packer.text(version);
+        let rows: Vec<&Value> = value["resources"].as_array().into_iter().flatten().collect();
+        packer.number(rows.len() as u32);
+        for row in rows {
+            resource(packer, row, group, version);
+        }
+    }
+}
+
+fn resource(packer: &mut Packer, row: &Value, group: &str, version: &str) {
+    let text = |name: &str| row[name].as_str().unwrap_or_default();
+    let list = |name: &str| -> Vec<&str> {
+        row[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    packer.text(text("name"));
+    packer.text(text("singularName"));
+    packer.text(text("kind"));
+    let explicit = !text("version").is_empty();
+    packer.text(if explicit { text("group") } else { group });
+    packer.text(if explicit { text("version") } else { version });
+    packer.number(u32::from(row["namespaced"] == true));
+    for name in ["verbs", "shortNames", "categories"] {
+        let values = list(name);
+        packer.number(values.len() as u32);
+        for value in values {
+            packer.text(value);
+        }
+    }
+}

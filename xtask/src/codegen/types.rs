@@ -1,0 +1,272 @@
+//! Definitions as nodes and edges.
+
+use serde_json::{Map, Value};
+
+use super::Facts;
+use super::pack::Packer;
+use super::proto::{Place, places};
+use crate::Result;
+
+/// Number of definitions, then each: its name and, sized, its node.
+pub(super) fn definitions(packer: &mut Packer, facts: &Facts) -> Result {
+    packer.number(facts.types.len() as u32);
+    for (name, schema) in &facts.types {
+        packer.text(name);
+        let writer = Writer { facts, definition: name };
+        packer.sized(|packer| writer.definition(packer, schema))?;
+    }
+    Ok(())
+}
+
+/// Bits of a node's first number, beside its type in the lowest three.
+mod node_bit {
+    pub(super) const LIST_TYPE: u32 = 3;
+    pub(super) const MAP_ATOMIC: u32 = 1 << 5;
+    pub(super) const INT_OR_STRING: u32 = 1 << 6;
+    pub(super) const PRESERVE: u32 = 1 << 7;
+    pub(super) const FORMAT: u32 = 1 << 8;
+    pub(super) const REQUIRED: u32 = 1 << 9;
+    pub(super) const ENUM: u32 = 1 << 10;
+    pub(super) const PROPERTIES: u32 = 1 << 11;
+    pub(super) const ADDITIONAL: u32 = 1 << 12;
+    pub(super) const ITEMS: u32 = 1 << 13;
+    pub(super) const MAP_KEYS: u32 = 1 << 14;
+    pub(super) const UNIONS: u32 = 1 << 15;
+}
+
+/// Bits of an edge's first number; what an empty value becomes is in the lowest two.
+mod edge_bit {
+    pub(super) const NAMED: u32 = 1 << 2;
+    pub(super) const DEFAULT: u32 = 1 << 3;
+    pub(super) const MERGE: u32 = 1 << 4;
+    pub(super) const RETAIN_KEYS: u32 = 1 << 5;
+    pub(super) const MERGE_KEY: u32 = 1 << 6;
+    pub(super) const PROTO: u32 = 1 << 7;
+    pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
+}
+
+struct Writer<'f> {
+    facts: &'f Facts,
+    definition: &'f str,
+}
+
+impl Writer<'_> {
+    fn definition(&self, packer: &mut Packer, schema: &Value) -> Result {
+        let empty = Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&empty);
+        let places = places(&self.facts.messages, self.definition, properties)?;
+        let mut edges = Vec::new();
+        for (name, property) in properties {
+            edges.push((name, property, places.get(name)));
+        }
+        self.node(packer, schema, &edges, None)
+    }
+
+    /// Writes a node; `inner` is the place of its items or of its map's values.
+    fn node(
+        &self,
+        packer: &mut Packer,
+        schema: &Value,
+        edges: &[(&String, &Value, Option<&Place>)],
+        inner: Option<&Place>,
+    ) -> Result {
+        let text = |name: &str| schema[name].as_str().unwrap_or_default();
+        let list = |name: &str| schema[name].as_array().cloned().unwrap_or_default();
+        let special = special(self.definition, schema);
+        let kind = match text("type") {
+            _ if special.is_some() => 0,
+            "object" => 1,
+            "array" => 2,
+            "string" => 3,
+            "integer" => 4,
+            "number" => 5,
+            "boolean" => 6,
+            _ => 0,
+        };
+        let list_type = match text("x-kubernetes-list-type") {
+            "atomic" => 1,
+            "set" => 2,
+            "map" => 3,
+            _ => 0,
+        };
+        let format = special.or_else(|| schema["format"].as_str()).unwrap_or_default();
+        let bare_object = kind == 1 && edges.is_empty() && schema["additionalProperties"].is_null();
+        let keeps_all = matches!(special, Some("json" | "raw" | "fields-v1" | "json-or"))
+            || bare_object
+                && text("x-kubernetes-group-version-kind").is_empty()
+                && keeps_all(self.definition);
+        let mut bits = kind | list_type << node_bit::LIST_TYPE;
+        let mut set = |bit: u32, on: bool| bits |= if on { bit } else { 0 };
+        set(node_bit::MAP_ATOMIC, text("x-kubernetes-map-type") == "atomic");
+        set(node_bit::INT_OR_STRING, special == Some("int-or-string"));
+        set(node_bit::PRESERVE, keeps_all);
+        set(node_bit::FORMAT, !format.is_empty());
+        set(node_bit::REQUIRED, !list("required").is_empty());
+        set(node_bit::ENUM, !list("enum").is_empty());
+        set(node_bit::PROPERTIES, !edges.is_empty());
+        set(node_bit::ADDITIONAL, schema["additionalProperties"].is_object());
+        set(node_bit::ITEMS, schema["items"].is_object());
+        set(node_bit::MAP_KEYS, !list("x-kubernetes-list-map-keys").is_empty());
+        set(node_bit::UNIONS, !schema["x-kubernetes-unions"].is_null());
+        packer.number(bits);
+        if !format.is_empty() {
+            packer.text(format);
+        }
+        for name in ["required", "enum", "x-kubernetes-list-map-keys"] {
+            let values = list(name);
+            if !values.is_empty() {
+                packer.number(values.len() as u32);
+                for value in &values {
+                    packer.text(value.as_str().ok_or_else(|| format!("{}: {value}", self.definition))?);
+                }
+            }
+        }
+        if !schema["x-kubernetes-unions"].is_null() {
+            packer.text(&schema["x-kubernetes-unions"].to_string());
+        }
+        if !edges.is_empty() {
+            packer.number(edges.len() as u32);
+            for (name, property, place) in edges {
+                packer.text(name);
+                self.edge(packer, property, Some(name), *place)?;
+            }
+        }
+        for name in ["additionalProperties", "items"] {
+            if schema[name].is_object() {
+                self.edge(packer, &schema[name], None, inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn edge(
+        &self,
+        packer: &mut Packer,
+        schema: &Value,
+        property: Option<&str>,
+        place: Option<&Place>,
+    ) -> Result {
+        let lookup = |table: &Map<String, Value>| {
+            property.and_then(|name| table.get(self.definition)?.get(name).cloned())
+        };
+        let given = lookup(&self.facts.defaults);
+        let default = schema.get("default").filter(|value| !value.is_null());
+        let strategy = schema["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
+        let merge_key = schema["x-kubernetes-patch-merge-key"].as_str();
+        let target = schema["$ref"].as_str();
+        let mut bits = match lookup(&self.facts.presence).as_ref().and_then(Value::as_str) {
+            Some("omit") => 1,
+            Some("zero") => 2,
+            Some("always") => 3,
+            _ => 0,
+        };
+        let mut set = |bit: u32, on: bool| bits |= if on { bit } else { 0 };
+        set(edge_bit::NAMED, target.is_some());
+        set(edge_bit::DEFAULT, default.is_some());
+        set(edge_bit::MERGE, strategy.split(',').any(|part| part == "merge"));
+        set(edge_bit::RETAIN_KEYS, strategy.split(',').any(|part| part == "retainKeys"));
+        set(edge_bit::MERGE_KEY, merge_key.is_some());
+        set(edge_bit::PROTO, place.is_some());
+        set(edge_bit::GIVEN_DEFAULT, given.is_some());
+        packer.number(bits);
+        for value in default.into_iter().chain(&given) {
+            packer.text(&value.to_string());
+        }
+        if let Some(key) = merge_key {
+            packer.text(key);
+        }
+        if let Some(place) = place {
+            self.place(packer, place, schema)?;
+        }
+        if let Some(target) = target {
+            let index = self.facts.types.keys().position(|name| name == target);
+            packer.number(index.ok_or_else(|| format!("{}: unknown type {target}", self.definition))? as u32);
+            return Ok(());
+        }
+        let inner = place.and_then(|place| inner_place(&self.facts.messages, place));
+        self.node(packer, schema, &[], inner.as_ref())
+    }
+
+    fn place(&self, packer: &mut Packer, place: &Place, schema: &Value) -> Result {
+        let kind = proto_kind(&self.facts.messages, place, schema)?;
+        packer.number(place.number << 1 | u32::from(place.repeated));
+        packer.number(kind << 2 | place.through.len() as u32);
+        for number in &place.through {
+            packer.number(*number);
+        }
+        Ok(())
+    }
+}
+
+/// Types that are more, or other, than their schema says.
+fn special(definition: &str, schema: &Value) -> Option<&'static str> {
+    // Properties of these types are described by edges of their own definition: only whole types are special.
+    schema.get("properties").is_none().then_some(())?;
+    if !schema["x-kubernetes-list-type"].is_null() || schema["type"] == "array" {
+        return None;
+    }
+    let of_definition = schema.get("oneOf").is_some() || schema.get("type").is_none() || is_bare(schema);
+    of_definition.then_some(())?;
+    match definition.rsplit_once('.').map_or(definition, |(_, name)| name) {
+        "Quantity" => Some("quantity"),
+        "IntOrString" => Some("int-or-string"),
+        "RawExtension" => Some("raw"),
+        "FieldsV1" => Some("fields-v1"),
+        "JSON" => Some("json"),
+        "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrStringArray" => {
+            Some("json-or")
+        }
+        "Time" => Some("date-time"),
+        "MicroTime" => Some("micro-time"),
+        _ => None,
+    }
+}
+
+fn is_bare(schema: &Value) -> bool {
+    schema["additionalProperties"].is_null() && schema["items"].is_null()
+}
+
+fn keeps_all(definition: &str) -> bool {
+    ["RawExtension", "FieldsV1"].iter().any(|name| definition.ends_with(name))
+}
+
+/// The place of a map's values or a list's items.
+fn inner_place(messages: &Map<String, Value>, place: &Place) -> Option<Place> {
+    if let Some(value) = place.kind.strip_prefix("map<string,").and_then(|rest| rest.strip_suffix('>')) {
+        let kind = value.to_owned();
+        return Some(Place { through: Vec::new(), number: 2, kind, repeated: false });
+    }
+    if place.repeated {
+        return Some(Place { repeated: false, through: Vec::new(), ..place.clone() });
+    }
+    // A message that stands for a list (`ExtraValue`): its one field holds the items.
+    let (_, row) = messages.get(&place.kind)?.as_object()?.iter().next()?;
+    let kind = row[1].as_str()?.strip_prefix("repeated ")?.to_owned();
+    Some(Place { through: Vec::new(), number: row[0].as_u64()? as u32, kind, repeated: false })
+}
+
+/// The kind's number, as `ProtoKind` reads it.
+fn proto_kind(messages: &Map<String, Value>, place: &Place, schema: &Value) -> Result<u32> {
+    let name = place.kind.rsplit('.').next().unwrap_or_default();
+    Ok(match place.kind.as_str() {
+        "bool" => 0,
+        "int32" | "int64" => 1,
+        "uint32" | "uint64" => 2,
+        "double" => 3,
+        "string" => 4,
+        "bytes" => 5,
+        kind if kind.starts_with("map<") => 7,
+        _ if name == "Time" => 8,
+        _ if name == "MicroTime" => 9,
+        _ if name == "Quantity" => 10,
+        _ if name == "IntOrString" => 11,
+        _ if matches!(name, "RawExtension" | "FieldsV1" | "JSON") => 12,
+        _ if name == "JSONSchemaPropsOrBool" => 13,
+        _ if name == "JSONSchemaPropsOrArray" => 14,
+        _ if name == "JSONSchemaPropsOrStringArray" => 15,
+        _ if name == "Duration" => 17,
+        _ if !place.repeated && schema["type"] == "array" => 16,
+        kind if messages.contains_key(kind) => 6,
+        kind => return Err(format!("unknown protobuf type {kind}").into()),
+    })
+}

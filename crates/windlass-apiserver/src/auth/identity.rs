@@ -33,6 +33,11 @@ impl Identity {
         Self { name: name.into(), uid: None, groups: vec![Self::AUTHENTICATED.to_owned()] }
     }
 
+    /// Somebody as a review names them: in no groups but those it gives.
+    pub(crate) fn unverified(name: impl Into<String>) -> Self {
+        Self { name: name.into(), uid: None, groups: Vec::new() }
+    }
+
     /// Someone who showed no credentials.
     pub fn anonymous() -> Self {
         Self {

@@ -1,7 +1,11 @@
 //! Who asks, and what they may do.
 
 mod authenticate;
+mod authorize;
 mod identity;
+mod reviews;
 
 pub(crate) use authenticate::{Authenticated, Tokens, authenticate, certificate_identity};
+pub(crate) use authorize::{Attributes, authorize};
 pub use identity::Identity;
+pub(crate) use reviews::Reviewer;

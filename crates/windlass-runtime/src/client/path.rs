@@ -1,0 +1,62 @@
+//! What a request path names.
+
+/// A resource of a group. The version does not matter: all versions of a kind are one set of objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct GroupResource {
+    pub(crate) group: String,
+    pub(crate) resource: String,
+}
+
+impl GroupResource {
+    pub(crate) fn of(resource: &kube_core::ApiResource) -> Self {
+        Self { group: resource.group.clone(), resource: resource.plural.clone() }
+    }
+}
+
+/// A path of the API, taken apart: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResourcePath<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) subresource: Option<&'a str>,
+}
+
+impl<'a> ResourcePath<'a> {
+    /// `None` for a path that names no resource: `/version`, `/openapi/v3`, discovery.
+    pub(crate) fn parse(path: &'a str) -> Option<Self> {
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let group = match segments.next()? {
+            "api" => "",
+            "apis" => segments.next()?,
+            _ => return None,
+        };
+        let _version = segments.next()?;
+        let rest: Vec<&str> = segments.collect();
+        let (namespace, rest) = match rest.as_slice() {
+            // A namespace itself, and its subresources, which look like a resource inside it.
+            ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest.as_slice()),
+            ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
+            rest => (None, rest),
+        };
+        let (resource, name, subresource) = match rest {
+            [resource] => (*resource, None, None),
+            [resource, name] => (*resource, Some(*name), None),
+            [resource, name, subresource, ..] => (*resource, Some(*name), Some(*subresource)),
+            [] => return None,
+        };
+        Some(Self { group, resource, namespace, name, subresource })
+    }
+
+    pub(crate) fn group_resource(&self) -> GroupResource {
+        GroupResource { group: self.group.to_owned(), resource: self.resource.to_owned() }
+    }
+}
+
+/// Whether a query asks for `key` with a true value, as the API server reads it.
+pub(crate) fn query_flag(query: Option<&str>, key: &str) -> bool {
+    query.unwrap_or_default().split('&').any(|pair| {
+        pair.split_once('=').is_some_and(|(name, value)| name == key && matches!(value, "true" | "1" | "True" | "TRUE" | "t"))
+    })
+}

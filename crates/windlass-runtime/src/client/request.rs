@@ -1,0 +1,60 @@
+//! Sending one request and understanding the answer, without ever logging an object.
+
+use bytes::Bytes;
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use kube_client::{Client, client::Body};
+use kube_core::response::Status;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::retry::retry_after;
+use crate::error::{Error, Result};
+
+/// The answer's body, or the failure the server tells of.
+pub(crate) async fn send(client: &Client, request: Request<Body>) -> Result<Bytes> {
+    let response = client.send(request).await?;
+    let status = response.status();
+    let wait = retry_after(response.headers());
+    let bytes = response.into_body().collect().await.map_err(Error::transport)?.to_bytes();
+    if status.is_success() { Ok(bytes) } else { Err(failure(status, wait, &bytes)) }
+}
+
+/// As [`send`], with a JSON object in and out.
+pub(crate) async fn exchange<T: DeserializeOwned>(
+    client: &Client,
+    request: http::request::Builder,
+    content_type: &'static str,
+    body: &impl Serialize,
+) -> Result<T> {
+    let body = serde_json::to_vec(body)?;
+    let request = request
+        .header(header::CONTENT_TYPE, content_type)
+        .header(header::ACCEPT, "application/json")
+        .body(Body::from(body))
+        .map_err(Error::other)?;
+    decode(&send(client, request).await?)
+}
+
+pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T> {
+    let request = Request::get(path)
+        .header(header::ACCEPT, "application/json")
+        .body(Body::empty())
+        .map_err(Error::other)?;
+    decode(&send(client, request).await?)
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|cause| Error::decode("the API server's answer", cause))
+}
+
+/// The server's `Status`; for an answer that is none (a proxy's page), one made from the HTTP code.
+fn failure(code: StatusCode, wait: Option<std::time::Duration>, body: &[u8]) -> Error {
+    let status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.code != 0 || !status.reason.is_empty());
+    let status = status.unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(&body[..body.len().min(200)]).trim().to_owned();
+        let mut status = Status::failure(&format!("{code}: {text}"), "");
+        status.code = code.as_u16();
+        status
+    });
+    Error::api(status, wait)
+}

@@ -1,0 +1,82 @@
+//! Conditions: what is so with an object, since when, and why.
+
+use jiff::Timestamp;
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+/// Sets a condition in a list, as the API conventions want it: one of each type, and `lastTransitionTime` moves only when the
+/// status does. Gives back whether anything changed.
+///
+/// ```
+/// use windlass_runtime::conditions::{self, Condition};
+///
+/// let mut conditions = Vec::new();
+/// let ready = conditions::condition("Ready", true, "AllRunning", "3 of 3 pods run").observed_generation(Some(7));
+/// let now = jiff::Timestamp::UNIX_EPOCH;
+/// assert!(conditions::set(&mut conditions, ready.clone(), now));
+/// assert!(!conditions::set(&mut conditions, ready, now + jiff::SignedDuration::from_secs(60)), "the same again");
+/// # let _: &Vec<Condition> = &conditions;
+/// ```
+pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp) -> bool {
+    let NewCondition { type_, status, reason, message, observed_generation } = wanted;
+    let status = status.to_owned();
+    match conditions.iter_mut().find(|known| known.type_ == type_) {
+        None => {
+            let last_transition_time = Time(now);
+            conditions.push(Condition { type_, status, reason, message, observed_generation, last_transition_time });
+            true
+        }
+        Some(known) => {
+            let since = if known.status == status { known.last_transition_time.clone() } else { Time(now) };
+            let next = Condition { type_, status, reason, message, observed_generation, last_transition_time: since };
+            let changed = *known != next;
+            *known = next;
+            changed
+        }
+    }
+}
+
+/// Whether the condition of a type is there and `True`.
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+/// A condition that holds or does not; see [`NewCondition::unknown`] for one of which that is not known.
+pub fn condition(
+    type_: impl Into<String>,
+    holds: bool,
+    reason: impl Into<String>,
+    message: impl Into<String>,
+) -> NewCondition {
+    NewCondition {
+        type_: type_.into(),
+        status: if holds { "True" } else { "False" },
+        reason: reason.into(),
+        message: message.into(),
+        observed_generation: None,
+    }
+}
+
+/// A condition that is to be [set](set).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCondition {
+    type_: String,
+    status: &'static str,
+    reason: String,
+    message: String,
+    observed_generation: Option<i64>,
+}
+
+impl NewCondition {
+    /// It is not known whether it holds.
+    pub fn unknown(mut self) -> Self {
+        self.status = "Unknown";
+        self
+    }
+
+    /// The generation of the object that was looked at, from its metadata.
+    pub fn observed_generation(mut self, generation: Option<i64>) -> Self {
+        self.observed_generation = generation;
+        self
+    }
+}

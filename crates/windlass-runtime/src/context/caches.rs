@@ -1,0 +1,98 @@
+//! The caches that one controller declared.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use kube_core::{ApiResource, Resource};
+use parking_lot::RwLock;
+use serde::de::DeserializeOwned;
+use windlass_cache::{ObjectKey, RawObject};
+
+use super::lister::Lister;
+use crate::{
+    client::path::GroupResource,
+    error::{Error, Result},
+    informer::SharedInformer,
+    read_your_writes::{CacheView, KindWrites, Overlay},
+};
+
+/// The caches of a controller, by kind. Reading another kind is an error: a Lister never starts a watch silently.
+pub(crate) struct Caches {
+    pub(crate) controller: String,
+    kinds: RwLock<HashMap<GroupResource, Arc<KindCache>, foldhash::fast::FixedState>>,
+}
+
+/// One kind's cache, with the unseen writes to be laid over it.
+pub(crate) struct KindCache {
+    pub(crate) kind: String,
+    pub(crate) informer: SharedInformer,
+    pub(crate) writes: Arc<KindWrites>,
+    /// Whether the cache has objects whole, or their metadata alone.
+    pub(crate) metadata_only: bool,
+}
+
+impl Caches {
+    pub(crate) fn new(controller: &str) -> Self {
+        Self { controller: controller.to_owned(), kinds: RwLock::default() }
+    }
+
+    /// Adds a kind. Where a controller watches one whole and as metadata, reads use the whole one.
+    pub(crate) fn add(&self, resource: &ApiResource, cache: Arc<KindCache>) {
+        let mut kinds = self.kinds.write();
+        let place = kinds.entry(GroupResource::of(resource)).or_insert_with(|| cache.clone());
+        if place.metadata_only && !cache.metadata_only {
+            *place = cache;
+        }
+    }
+
+    pub(crate) fn remove(&self, resource: &ApiResource) {
+        self.kinds.write().remove(&GroupResource::of(resource));
+    }
+
+    pub(crate) fn find(&self, resource: &GroupResource) -> Option<Arc<KindCache>> {
+        self.kinds.read().get(resource).cloned()
+    }
+
+    pub(crate) fn of(&self, resource: &ApiResource) -> Result<Arc<KindCache>> {
+        self.find(&GroupResource::of(resource))
+            .ok_or_else(|| Error::not_declared(&self.controller, &resource.kind))
+    }
+
+    pub(crate) fn lister<C>(&self) -> Result<Lister<C>>
+    where
+        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    {
+        Ok(Lister::new(self.of(&ApiResource::erase::<C>(&()))?))
+    }
+}
+
+impl KindCache {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
+        Overlay::new(&self.writes, self).get(key, |object| self.holds(object), || self.informer.store().get(key))
+    }
+
+    /// The objects that `matches` says are wanted; `read` finds those of the cache, by an index if there is one.
+    pub(crate) fn list(
+        &self,
+        matches: impl Fn(&RawObject) -> bool,
+        read: impl FnOnce() -> Vec<RawObject>,
+    ) -> Vec<RawObject> {
+        Overlay::new(&self.writes, self).list(|object| self.holds(object) && matches(object), read)
+    }
+
+    /// Whether the cache's own filter lets an object in.
+    fn holds(&self, object: &RawObject) -> bool {
+        self.informer.options().admits(object)
+    }
+}
+
+impl CacheView for KindCache {
+    fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
+        let object = self.informer.store().get(key)?;
+        Some((object.uid().to_owned(), object.resource_version().parse().unwrap_or(0)))
+    }
+
+    fn high_water_mark(&self) -> u64 {
+        self.informer.high_water_mark()
+    }
+}

@@ -1,0 +1,61 @@
+//! Before a key is reconciled again, its caches see what it wrote.
+
+use std::{hash::Hash, sync::Arc, time::Duration};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    context::Caches,
+    metrics::OneController,
+    read_your_writes::{Seen, WriteRef},
+};
+
+/// What the last reconcile of each key wrote, until the caches have seen it.
+pub(crate) struct Gate<Q> {
+    last: Mutex<HashMap<Q, Vec<WriteRef>, foldhash::fast::FixedState>>,
+    limit: Duration,
+}
+
+impl<Q: Eq + Hash> Gate<Q> {
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self { last: Mutex::default(), limit }
+    }
+
+    /// Remembers what a reconcile wrote.
+    pub(crate) fn close(&self, key: Q, writes: Vec<WriteRef>) {
+        if !writes.is_empty() && !self.limit.is_zero() {
+            self.last.lock().insert(key, writes);
+        }
+    }
+
+    /// Waits until the caches have seen the last writes of a key, or the limit is over, which is counted.
+    pub(crate) async fn pass(&self, key: &Q, caches: &Caches, metrics: &OneController) {
+        let Some(writes) = self.last.lock().remove(key) else { return };
+        let begun = Instant::now();
+        let seen = timeout(self.limit, all_seen(&writes, caches)).await;
+        metrics.gate_waits.observe(begun.elapsed().as_secs_f64());
+        if seen.is_err() {
+            metrics.gate_timeouts.inc();
+            tracing::warn!(
+                waited = ?self.limit,
+                "the watches have not yet told of what the last reconcile wrote; reconciling all the same"
+            );
+        }
+    }
+}
+
+async fn all_seen(writes: &[WriteRef], caches: &Caches) {
+    for write in writes {
+        // A kind that the controller does not read needs no waiting for.
+        let Some(cache) = caches.find(&write.resource) else { continue };
+        wait_until_seen(write, &cache).await;
+    }
+}
+
+async fn wait_until_seen(write: &WriteRef, cache: &Arc<crate::context::KindCache>) {
+    let mut progress = cache.informer.progress();
+    // An informer that ended makes no more progress.
+    while !Seen::of_ref(write, cache.as_ref()) && progress.changed().await.is_ok() {}
+}

@@ -1,0 +1,79 @@
+//! A controller, reached from outside while it runs.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use windlass_cache::ObjectKey;
+use windlass_workqueue::AddOptions;
+
+use super::Running;
+use crate::{
+    error::{Error, Result},
+    handler::QueueKey,
+    source::Watch,
+};
+
+/// Names a watch that was added while the controller runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WatchId(pub(super) u64);
+
+/// Queues keys of a controller, and adds and removes its watches while it runs. Cheap to clone.
+pub struct ControllerHandle<Q = ObjectKey> {
+    link: Arc<Link<Q>>,
+}
+
+struct Link<Q> {
+    running: watch::Sender<Option<Arc<Running<Q>>>>,
+    /// Keys that were queued before the controller had a queue.
+    early: Mutex<Vec<(Q, AddOptions)>>,
+}
+
+impl<Q> Clone for ControllerHandle<Q> {
+    fn clone(&self) -> Self {
+        Self { link: self.link.clone() }
+    }
+}
+
+impl<Q: QueueKey> ControllerHandle<Q> {
+    pub(super) fn new() -> Self {
+        Self { link: Arc::new(Link { running: watch::channel(None).0, early: Mutex::default() }) }
+    }
+
+    pub(super) fn connect(&self, running: Arc<Running<Q>>) {
+        let mut early = self.link.early.lock();
+        for (key, options) in early.drain(..) {
+            running.queue.add_with(key, options);
+        }
+        self.link.running.send_replace(Some(running));
+    }
+
+    /// Queues a key.
+    pub fn enqueue(&self, key: Q) {
+        self.enqueue_with(key, AddOptions::default());
+    }
+
+    /// Queues a key with a delay, a priority, or as a failure.
+    pub fn enqueue_with(&self, key: Q, options: AddOptions) {
+        let mut early = self.link.early.lock();
+        match self.link.running.borrow().as_ref() {
+            Some(running) => running.queue.add_with(key, options),
+            None => early.push((key, options)),
+        }
+    }
+
+    /// Adds a watch, as soon as the controller runs, and waits until its first list is through. The manager's other watch of the
+    /// same kind is shared if there is one.
+    pub async fn watch(&self, watch: Watch<Q>) -> Result<WatchId> {
+        let mut running = self.link.running.subscribe();
+        let running = running.wait_for(Option::is_some).await.map_err(|_| Error::stopped())?.clone();
+        running.ok_or_else(Error::stopped)?.add_watch(watch).await
+    }
+
+    /// Removes a watch that [`watch`](Self::watch) added. Its cache goes too, if nobody else uses it.
+    pub fn unwatch(&self, id: WatchId) {
+        if let Some(running) = self.link.running.borrow().as_ref() {
+            running.remove_watch(id);
+        }
+    }
+}

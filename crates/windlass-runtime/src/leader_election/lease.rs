@@ -1,0 +1,138 @@
+//! Reading and writing the Lease.
+
+use std::time::Duration;
+
+use http::{Request, header};
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+};
+use kube_client::{Client, client::Body};
+
+use super::elector::{Reading, Record};
+use crate::{
+    client::{NoRetry, request},
+    error::{Error, Result},
+};
+
+/// One Lease. Requests are sent once; who asks bounds their time.
+pub(super) struct LeaseLock {
+    client: Client,
+    namespace: String,
+    name: String,
+    /// The Lease as it was last read or written: what others put into it is kept, and nothing is overwritten unseen.
+    last: Option<Lease>,
+}
+
+impl LeaseLock {
+    pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), last: None }
+    }
+
+    fn collection(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    async fn send(&self, request: http::request::Builder, body: Option<&Lease>) -> Result<Lease> {
+        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
+        let mut request = request
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Body::from(body))
+            .map_err(Error::other)?;
+        request.extensions_mut().insert(NoRetry);
+        request::decode(&request::send(&self.client, request).await?)
+    }
+
+    pub(super) async fn read(&mut self) -> Reading {
+        let path = format!("{}/{}", self.collection(), self.name);
+        match self.send(Request::get(path), None).await {
+            Ok(lease) => {
+                let record = record_of(&lease);
+                self.last = Some(lease);
+                Reading::Found(record)
+            }
+            Err(error) if error.is_not_found() => Reading::Absent,
+            Err(error) => {
+                tracing::error!(%error, lease = %self, "error retrieving resource lock");
+                Reading::Failed
+            }
+        }
+    }
+
+    pub(super) async fn create(&mut self, record: &Record) -> bool {
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                namespace: Some(self.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(spec_of(record, None)),
+        };
+        let created = self.send(Request::post(self.collection()), Some(&lease)).await;
+        self.keep(created, "creating")
+    }
+
+    pub(super) async fn update(&mut self, record: &Record) -> bool {
+        let Some(mut lease) = self.last.clone() else { return false };
+        lease.spec = Some(spec_of(record, lease.spec.take()));
+        let path = format!("{}/{}", self.collection(), self.name);
+        let updated = self.send(Request::put(path), Some(&lease)).await;
+        self.keep(updated, "updating")
+    }
+
+    /// As [`update`](Self::update); where somebody touched the Lease in between, once more, if it is still held.
+    pub(super) async fn release(&mut self, record: &Record) -> bool {
+        let held_by = self.last.as_ref().map(record_of).map(|record| record.holder);
+        if self.update(record).await {
+            return true;
+        }
+        match self.read().await {
+            Reading::Found(now) if Some(&now.holder) == held_by.as_ref() => self.update(record).await,
+            Reading::Found(_) | Reading::Absent => true,
+            Reading::Failed => false,
+        }
+    }
+
+    fn keep(&mut self, answer: Result<Lease>, doing: &str) -> bool {
+        match answer {
+            Ok(lease) => {
+                self.last = Some(lease);
+                true
+            }
+            Err(error) if error.is_conflict() || error.is_already_exists() => false,
+            Err(error) => {
+                tracing::error!(%error, lease = %self, "{doing} the leader lease failed");
+                false
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for LeaseLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+fn record_of(lease: &Lease) -> Record {
+    let Some(spec) = &lease.spec else { return Record::default() };
+    Record {
+        holder: spec.holder_identity.clone().unwrap_or_default(),
+        lease_duration: Duration::from_secs(spec.lease_duration_seconds.unwrap_or(0).max(0).unsigned_abs().into()),
+        acquired: spec.acquire_time.as_ref().map(|time| time.0),
+        renewed: spec.renew_time.as_ref().map(|time| time.0),
+        transitions: spec.lease_transitions.unwrap_or(0),
+    }
+}
+
+fn spec_of(record: &Record, before: Option<LeaseSpec>) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(record.holder.clone()),
+        lease_duration_seconds: Some(record.lease_duration.as_secs() as i32),
+        acquire_time: record.acquired.map(MicroTime),
+        renew_time: record.renewed.map(MicroTime),
+        lease_transitions: Some(record.transitions),
+        ..before.unwrap_or_default()
+    }
+}

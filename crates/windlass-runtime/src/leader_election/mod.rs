@@ -1,0 +1,248 @@
+//! Leader election by a Lease: of several replicas, one works.
+
+mod elector;
+mod lease;
+
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+pub use self::elector::Timing;
+use self::{
+    elector::{Elector, Moment, Step},
+    lease::LeaseLock,
+};
+use crate::{
+    env::Env,
+    error::{Error, Result},
+    manager::Shared,
+    metrics::NameLabel,
+};
+
+/// How the replicas of an operator agree on who works.
+///
+/// client-go's algorithm and times, so replicas of both kinds may compete for one Lease. The leadership is given back on a
+/// graceful stop, so that the next one need not wait; losing it stops everything at once, and the manager's `run` fails: the
+/// process must end.
+#[derive(Clone, Debug)]
+pub struct LeaderElection {
+    name: String,
+    namespace: Option<String>,
+    identity: Option<String>,
+    timing: Timing,
+    release_on_stop: bool,
+}
+
+impl LeaderElection {
+    /// The replicas that name the same Lease compete.
+    pub fn new(lease: impl Into<String>) -> Self {
+        Self {
+            name: lease.into(),
+            namespace: None,
+            identity: None,
+            timing: Timing::default(),
+            release_on_stop: true,
+        }
+    }
+
+    /// Where the Lease lies. Default: the client's namespace, which in a pod is the pod's.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// The replica's name. Default: the host's name and a random id.
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// Other times than 15, 10 and 2 seconds.
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// Whether a graceful stop gives the leadership back. Default: yes. Say no where the process goes on writing after the manager
+    /// ended.
+    pub fn release_on_stop(mut self, release: bool) -> Self {
+        self.release_on_stop = release;
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        let Timing { lease_duration, renew_deadline, retry_period } = self.timing;
+        let bad = |what: &str| Err(Error::setup(format!("leader election {:?}: {what}", self.name)));
+        if lease_duration <= renew_deadline {
+            return bad("lease_duration must be longer than renew_deadline");
+        }
+        if renew_deadline <= retry_period.mul_f64(1.2) {
+            return bad("renew_deadline must be longer than 1.2 times retry_period");
+        }
+        if self.name.is_empty() {
+            return bad("the Lease has no name");
+        }
+        if lease_duration < Duration::from_secs(1) {
+            return bad("lease_duration must be a second at least: a Lease counts in seconds");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn start(self, shared: &Arc<Shared>) -> Result<Leadership> {
+        self.check()?;
+        let namespace = self.namespace.unwrap_or_else(|| shared.client.default_namespace().to_owned());
+        let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
+        let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
+        gauge.set(0);
+        let (tell, standing) = watch::channel(None);
+        let stop = CancellationToken::new();
+        let campaign = Campaign {
+            elector: Elector::new(identity.clone(), self.timing),
+            lock: LeaseLock::new(shared.client.clone(), &namespace, &self.name),
+            release_on_stop: self.release_on_stop,
+            begun: Instant::now(),
+            env: shared.env.clone(),
+            tell,
+            gauge,
+            stop: stop.clone(),
+        };
+        tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
+        Ok(Leadership { standing, stop, task: tokio::spawn(campaign.run()) })
+    }
+}
+
+fn host_name() -> String {
+    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+}
+
+/// Where this replica stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Leading,
+    Lost,
+}
+
+/// An election that is under way.
+pub(crate) struct Leadership {
+    standing: watch::Receiver<Option<Standing>>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Leadership {
+    /// The next change of standing.
+    pub(crate) async fn changed(&mut self) -> Standing {
+        // A campaign that is gone without a word cannot renew any more.
+        match self.standing.changed().await {
+            Ok(()) => self.standing.borrow_and_update().unwrap_or(Standing::Lost),
+            Err(_) => Standing::Lost,
+        }
+    }
+
+    /// Ends it, and gives the leadership back.
+    pub(crate) async fn end(mut self, deadline: Option<Instant>) {
+        self.stop.cancel();
+        // Even where no time is left, the last request is worth a moment: it saves the others the wait.
+        let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
+        if timeout_at(deadline.max(Instant::now() + Duration::from_secs(1)), &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+/// Drives the state machine: asks it, does what it says, tells it what came of that.
+struct Campaign {
+    elector: Elector,
+    lock: LeaseLock,
+    release_on_stop: bool,
+    begun: Instant,
+    env: Env,
+    tell: watch::Sender<Option<Standing>>,
+    gauge: Gauge,
+    stop: CancellationToken,
+}
+
+impl Campaign {
+    async fn run(mut self) {
+        let stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => self.step_down().await,
+            () = self.campaign() => {}
+        }
+        self.gauge.set(0);
+    }
+
+    async fn campaign(&mut self) {
+        let mut step = self.elector.next(self.now(), self.env.fraction());
+        let mut known_leader = None;
+        loop {
+            step = match step {
+                Step::Lost => {
+                    self.tell.send_replace(Some(Standing::Lost));
+                    return;
+                }
+                Step::WaitUntil(elapsed) => {
+                    sleep_until(self.begun + elapsed).await;
+                    self.elector.next(self.now(), self.env.fraction())
+                }
+                Step::Read => {
+                    let limit = self.elector.request_timeout(self.now());
+                    let reading = timeout(limit, self.lock.read()).await.unwrap_or(elector::Reading::Failed);
+                    self.elector.read(self.now(), self.env.fraction(), reading)
+                }
+                Step::Create(record) => {
+                    let limit = self.elector.request_timeout(self.now());
+                    let ok = timeout(limit, self.lock.create(&record)).await.unwrap_or(false);
+                    self.after_write(ok)
+                }
+                Step::Update(record) => {
+                    let limit = self.elector.request_timeout(self.now());
+                    let ok = timeout(limit, self.lock.update(&record)).await.unwrap_or(false);
+                    self.after_write(ok)
+                }
+            };
+            if self.elector.leader() != known_leader.as_deref() {
+                known_leader = self.elector.leader().map(ToOwned::to_owned);
+                tracing::info!(leader = known_leader, "new leader");
+            }
+        }
+    }
+
+    fn after_write(&mut self, ok: bool) -> Step {
+        let led = self.elector.is_leading();
+        self.elector.wrote(self.now(), self.env.fraction(), ok);
+        if self.elector.is_leading() && !led {
+            tracing::info!("successfully acquired lease");
+            self.gauge.set(1);
+            self.tell.send_replace(Some(Standing::Leading));
+        }
+        self.elector.next(self.now(), self.env.fraction())
+    }
+
+    async fn step_down(&mut self) {
+        let limit = Duration::from_secs(5);
+        if let Some(record) = self.elector.release(self.now()).filter(|_| self.release_on_stop) {
+            if timeout(limit, self.lock.release(&record)).await.unwrap_or(false) {
+                tracing::info!("gave the leader lease back");
+            } else {
+                tracing::warn!("could not give the leader lease back; others wait until it expires");
+            }
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment { elapsed: self.begun.elapsed(), time: self.env.now() }
+    }
+}
+

@@ -1,0 +1,53 @@
+//! What of a write's answer matters here.
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    pub(super) metadata: Metadata,
+    details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) name: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    deletion_grace_period_seconds: Option<i64>,
+    #[serde(default)]
+    finalizers: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    uid: Option<String>,
+}
+
+impl Answer {
+    pub(super) fn parse(body: &[u8]) -> Option<Self> {
+        serde_json::from_slice(body).ok()
+    }
+
+    /// The uid of an object that a DELETE removed at once, which the server answers with a `Status`.
+    pub(super) fn deleted_uid(&self) -> Option<&str> {
+        if self.kind != "Status" {
+            return None;
+        }
+        self.details.as_ref()?.uid.as_deref()
+    }
+}
+
+impl Metadata {
+    /// Whether the write ended the object: a deletion that nothing holds up, or the last finalizer removed.
+    pub(super) fn is_gone(&self, delete: bool) -> bool {
+        let held = !self.finalizers.is_empty() || self.deletion_grace_period_seconds.unwrap_or(0) > 0;
+        !held && (delete || self.deletion_timestamp.is_some())
+    }
+}

@@ -23,12 +23,26 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp
     match conditions.iter_mut().find(|known| known.type_ == type_) {
         None => {
             let last_transition_time = Time(now);
-            conditions.push(Condition { type_, status, reason, message, observed_generation, last_transition_time });
+            conditions.push(Condition {
+                type_,
+                status,
+                reason,
+                message,
+                observed_generation,
+                last_transition_time,
+            });
             true
         }
         Some(known) => {
             let since = if known.status == status { known.last_transition_time.clone() } else { Time(now) };
-            let next = Condition { type_, status, reason, message, observed_generation, last_transition_time: since };
+            let next = Condition {
+                type_,
+                status,
+                reason,
+                message,
+                observed_generation,
+                last_transition_time: since,
+            };
             let changed = *known != next;
             *known = next;
             changed

@@ -271,7 +271,9 @@ impl fmt::Display for Error {
                  add `.owns::<{kind}>()` or `.watches::<{kind}>(..)` where the controller is built"
             ),
             Kind::Setup(message) => f.write_str(message),
-            Kind::LostLeadership => f.write_str("leader election lost: another replica may lead now, this one must end"),
+            Kind::LostLeadership => {
+                f.write_str("leader election lost: another replica may lead now, this one must end")
+            }
             Kind::Stopped => f.write_str("the manager is stopping"),
             Kind::Other(cause) => f.write_str(&chain(cause.as_ref())),
         }

@@ -41,7 +41,12 @@ pub enum Finalize<K> {
 ///     .await
 /// }
 /// ```
-pub async fn guard<K, C, F, Fut, E>(cx: &Context<C>, object: Arc<K>, name: &str, reconcile: F) -> Result<Action>
+pub async fn guard<K, C, F, Fut, E>(
+    cx: &Context<C>,
+    object: Arc<K>,
+    name: &str,
+    reconcile: F,
+) -> Result<Action>
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static,
     F: FnOnce(Finalize<K>) -> Fut,
@@ -78,7 +83,8 @@ where
         _ => json!({ "op": "add", "path": "/metadata/finalizers/-", "value": name }),
     };
     // With the resourceVersion: an empty list that is not empty any more would be overwritten.
-    let test = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
+    let test =
+        json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
     let target = Target::of(object);
     let added = patch::<K, C>(cx, &target, &[test, add]).await;
     added.map_err(|e| e.while_doing(format_args!("adding finalizer {name} to {target}")))

@@ -137,13 +137,13 @@ impl EventHandler<ObjectKey> for EnqueueOwner {
     fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<ObjectKey>) {
         for object in event.states() {
             for owner in object.owner_references() {
-                let group = owner.api_version().split_once('/').map_or("", |(group, _)| group);
-                if group != self.group || owner.kind() != self.kind || !(self.every_owner || owner.controller()) {
+                let same_kind = owner.group() == self.group && owner.kind == self.kind;
+                if !same_kind || !(self.every_owner || owner.controller) {
                     continue;
                 }
                 keys.add(match object.namespace().filter(|_| self.namespaced) {
-                    Some(namespace) => ObjectKey::namespaced(namespace, owner.name()),
-                    None => ObjectKey::cluster(owner.name()),
+                    Some(namespace) => ObjectKey::namespaced(namespace, owner.name),
+                    None => ObjectKey::cluster(owner.name),
                 });
             }
         }

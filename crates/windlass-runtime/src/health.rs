@@ -68,7 +68,9 @@ impl Health {
             let checks = checks.lock();
             match rest.strip_prefix('/') {
                 Some(one) => vec![(one.to_owned(), checks.get(one)?.clone())],
-                None if rest.is_empty() => checks.iter().map(|(name, check)| (name.clone(), check.clone())).collect(),
+                None if rest.is_empty() => {
+                    checks.iter().map(|(name, check)| (name.clone(), check.clone())).collect()
+                }
                 None => return None,
             }
         };
@@ -85,7 +87,12 @@ impl Health {
                 Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
                 Err(error) => {
                     // Why it failed is for the log: the endpoint is open to everybody.
-                    tracing::info!(endpoint, check = name, error = chain(error.as_ref()), "health check failed");
+                    tracing::info!(
+                        endpoint,
+                        check = name,
+                        error = chain(error.as_ref()),
+                        "health check failed"
+                    );
                     lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
                     well = false;
                 }

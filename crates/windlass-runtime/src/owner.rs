@@ -90,9 +90,9 @@ fn reference_to<O: Resource<DynamicType = ()>>(owner: &O, owned: &impl Resource)
         }
         _ => {}
     }
-    owner
-        .owner_ref(&())
-        .ok_or_else(|| Error::setup(format!("{} has no uid and so cannot own anything; use what was read", named())))
+    owner.owner_ref(&()).ok_or_else(|| {
+        Error::setup(format!("{} has no uid and so cannot own anything; use what was read", named()))
+    })
 }
 
 /// Adds a reference, or replaces the one to the same object.

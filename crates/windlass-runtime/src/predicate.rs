@@ -40,19 +40,19 @@ impl Predicate {
 
     /// An annotation changed.
     pub fn annotation_changed() -> Self {
-        Self::on_update(|old, new| !same(old.annotations(), new.annotations()))
+        Self::on_update(|old, new| old.annotations() != new.annotations())
     }
 
     /// A label changed.
     pub fn label_changed() -> Self {
-        Self::on_update(|old, new| !same(old.labels(), new.labels()))
+        Self::on_update(|old, new| !old.labels().eq(new.labels()))
     }
 
     /// The object has matching labels; for an update, before or after.
     pub fn labels(selector: Selector) -> Self {
         Self::new(move |event| match event {
-            Event::Update { old, new } => selector.matches(old.labels()) || selector.matches(new.labels()),
-            _ => selector.matches(event.object().labels()),
+            Event::Update { old, new } => selector.matches(old) || selector.matches(new),
+            _ => selector.matches(event.object()),
         })
     }
 
@@ -82,14 +82,6 @@ impl Predicate {
     pub fn counts(&self, event: &Event<'_>) -> bool {
         (self.0)(event)
     }
-}
-
-fn same<'a>(
-    a: impl Iterator<Item = (&'a str, &'a str)>,
-    b: impl Iterator<Item = (&'a str, &'a str)>,
-) -> bool {
-    // In order of keys, as the server writes them; two orders would count as a change, which costs a reconcile and no more.
-    a.eq(b)
 }
 
 impl std::fmt::Debug for Predicate {

@@ -76,11 +76,7 @@ pub trait Reconciler<K, Q = ObjectKey>: Send + Sync + 'static {
     type Error: Into<BoxError>;
 
     /// Reconciles one key.
-    fn reconcile(
-        &self,
-        key: Q,
-        cx: Context<K>,
-    ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
+    fn reconcile(&self, key: Q, cx: Context<K>) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 }
 
 impl<K, Q, F, Fut, E> Reconciler<K, Q> for F

@@ -58,7 +58,10 @@ impl<Q: QueueKey> Watch<Q> {
                 Vec::new()
             }
         };
-        Self { namespaced: Some(is_namespaced::<W>()), ..Self::with_handler(ApiResource::erase::<W>(&()), EnqueueMapped(mapper)) }
+        Self {
+            namespaced: Some(is_namespaced::<W>()),
+            ..Self::with_handler(ApiResource::erase::<W>(&()), EnqueueMapped(mapper))
+        }
     }
 
     /// Watches a kind that may be known only at run time, its metadata alone.

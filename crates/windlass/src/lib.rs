@@ -1,1 +1,46 @@
-//! Placeholder.
+//! Windlass: write Kubernetes operators in Rust.
+//!
+//! This crate is a facade: it re-exports what an operator needs, `kube` and `k8s_openapi` among it, so that one dependency names
+//! one set of versions. Most programs begin with the [`prelude`]:
+//!
+//! ```no_run
+//! use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+//! use windlass::prelude::*;
+//!
+//! async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+//!     let Some(config) = cx.get(&key)? else { return Ok(Action::done()) };
+//!     tracing::info!(pods = cx.owned_by::<Pod>(&*config)?.len(), "seen");
+//!     Ok(Action::done())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     Manager::from_args().controller(Controller::of::<ConfigMap>(reconcile).owns::<Pod>()).run().await
+//! }
+//! ```
+//!
+//! A binary chooses the versions of Kubernetes' types and the TLS library, a library does not: enable one `v1_*` feature of
+//! `k8s-openapi`, and `rustls-tls` with `ring` of `kube`.
+#![forbid(unsafe_code)]
+
+pub use k8s_openapi;
+pub use kube;
+#[doc(inline)]
+pub use windlass_runtime::*;
+
+/// What most operators use: `use windlass::prelude::*;`.
+pub mod prelude {
+    pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
+    pub use windlass_runtime::{
+        Action, BoxError, Context, Controller, Error, Lister, Manager, ObjectKey, Objects, Predicate,
+        Reconciler, Result, Selector, Watch, conditions, owner::Owned as _,
+    };
+}
+
+/// What macros write into others' crates. Not for people: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use k8s_openapi;
+    pub use kube;
+    pub use windlass_runtime as runtime;
+}

@@ -34,8 +34,9 @@ impl ConfigSource {
     async fn without_master(&self) -> Result<kube_client::Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         if let Some(path) = &self.kubeconfig {
-            let file = Kubeconfig::read_from(path)
-                .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), crate::error::chain(&e))))?;
+            let file = Kubeconfig::read_from(path).map_err(|e| {
+                Error::setup(format!("kubeconfig {}: {}", path.display(), crate::error::chain(&e)))
+            })?;
             return resolve(file, &options, &path.display().to_string()).await;
         }
         if let Some(files) = std::env::var_os("KUBECONFIG").filter(|files| !files.is_empty()) {
@@ -49,8 +50,9 @@ impl ConfigSource {
             return Ok(kube_client::Config::new(parse_master(master)?));
         }
         if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() && self.context.is_none() {
-            return kube_client::Config::incluster()
-                .map_err(|e| Error::setup(format!("the pod's service account: {}", crate::error::chain(&e))));
+            return kube_client::Config::incluster().map_err(|e| {
+                Error::setup(format!("the pod's service account: {}", crate::error::chain(&e)))
+            });
         }
         let home = std::env::home_dir().unwrap_or_default().join(".kube").join("config");
         if !home.exists() {
@@ -60,8 +62,9 @@ impl ConfigSource {
                 home.display()
             )));
         }
-        let file = Kubeconfig::read_from(&home)
-            .map_err(|e| Error::setup(format!("kubeconfig {}: {}", home.display(), crate::error::chain(&e))))?;
+        let file = Kubeconfig::read_from(&home).map_err(|e| {
+            Error::setup(format!("kubeconfig {}: {}", home.display(), crate::error::chain(&e)))
+        })?;
         resolve(file, &options, &home.display().to_string()).await
     }
 }

@@ -36,7 +36,9 @@ impl<'a> ResourcePath<'a> {
         let rest: Vec<&str> = segments.collect();
         let (namespace, rest) = match rest.as_slice() {
             // A namespace itself, and its subresources, which look like a resource inside it.
-            ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest.as_slice()),
+            ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => {
+                (None, rest.as_slice())
+            }
             ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
             rest => (None, rest),
         };
@@ -57,6 +59,7 @@ impl<'a> ResourcePath<'a> {
 /// Whether a query asks for `key` with a true value, as the API server reads it.
 pub(crate) fn query_flag(query: Option<&str>, key: &str) -> bool {
     query.unwrap_or_default().split('&').any(|pair| {
-        pair.split_once('=').is_some_and(|(name, value)| name == key && matches!(value, "true" | "1" | "True" | "TRUE" | "t"))
+        pair.split_once('=')
+            .is_some_and(|(name, value)| name == key && matches!(value, "true" | "1" | "True" | "TRUE" | "t"))
     })
 }

@@ -35,21 +35,15 @@ pub(crate) async fn exchange<T: DeserializeOwned>(
     decode(&send(client, request).await?)
 }
 
-pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T> {
-    let request = Request::get(path)
-        .header(header::ACCEPT, "application/json")
-        .body(Body::empty())
-        .map_err(Error::other)?;
-    decode(&send(client, request).await?)
-}
-
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|cause| Error::decode("the API server's answer", cause))
 }
 
 /// The server's `Status`; for an answer that is none (a proxy's page), one made from the HTTP code.
 fn failure(code: StatusCode, wait: Option<std::time::Duration>, body: &[u8]) -> Error {
-    let status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.code != 0 || !status.reason.is_empty());
+    let status = serde_json::from_slice::<Status>(body)
+        .ok()
+        .filter(|status| status.code != 0 || !status.reason.is_empty());
     let status = status.unwrap_or_else(|| {
         let text = String::from_utf8_lossy(&body[..body.len().min(200)]).trim().to_owned();
         let mut status = Status::failure(&format!("{code}: {text}"), "");

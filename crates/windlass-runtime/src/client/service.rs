@@ -95,7 +95,12 @@ impl Exchange {
             });
             match (again, wait) {
                 (Some(again), Some(wait)) => {
-                    tracing::debug!(status = response.status().as_u16(), ?wait, retry, "the API server asks to wait");
+                    tracing::debug!(
+                        status = response.status().as_u16(),
+                        ?wait,
+                        retry,
+                        "the API server asks to wait"
+                    );
                     drop(response);
                     tokio::time::sleep(wait).await;
                     request = again;

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use kube_core::{ApiResource, Resource};
 use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
-use windlass_cache::{ObjectKey, RawObject};
+use windlass_cache::{ObjectKey, Query, RawObject};
 
 use super::lister::Lister;
 use crate::{
@@ -68,16 +68,20 @@ impl Caches {
 
 impl KindCache {
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
-        Overlay::new(&self.writes, self).get(key, |object| self.holds(object), || self.informer.store().get(key))
+        Overlay::new(&self.writes, self).get(
+            key,
+            |object| self.holds(object),
+            || self.informer.store().get(key),
+        )
     }
 
-    /// The objects that `matches` says are wanted; `read` finds those of the cache, by an index if there is one.
-    pub(crate) fn list(
-        &self,
-        matches: impl Fn(&RawObject) -> bool,
-        read: impl FnOnce() -> Vec<RawObject>,
-    ) -> Vec<RawObject> {
-        Overlay::new(&self.writes, self).list(|object| self.holds(object) && matches(object), read)
+    /// The objects that a query wants.
+    pub(crate) fn list(&self, query: &Query<'_>) -> Vec<RawObject> {
+        Overlay::new(&self.writes, self).list(
+            |object| self.holds(object) && query.matches(object),
+            // Without a named index there is none that could be unknown.
+            || self.informer.store().query(query).unwrap_or_default(),
+        )
     }
 
     /// Whether the cache's own filter lets an object in.
@@ -89,7 +93,7 @@ impl KindCache {
 impl CacheView for KindCache {
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
         let object = self.informer.store().get(key)?;
-        Some((object.uid().to_owned(), object.resource_version().parse().unwrap_or(0)))
+        Some((object.uid().to_owned(), object.revision()))
     }
 
     fn high_water_mark(&self) -> u64 {

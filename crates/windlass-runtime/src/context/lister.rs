@@ -1,11 +1,11 @@
 //! Typed reads from memory.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_core::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use windlass_cache::{ObjectKey, RawObject, Selector};
+use windlass_cache::{ObjectKey, Query, RawObject, Selector};
 
 use super::caches::KindCache;
 use crate::error::{Error, Result};
@@ -16,12 +16,13 @@ use crate::error::{Error, Result};
 pub struct Lister<K> {
     cache: Arc<KindCache>,
     namespace: Option<Arc<str>>,
-    kind: PhantomData<fn() -> K>,
+    /// Decodes, and remembers what was decoded.
+    typed: windlass_cache::Lister<K>,
 }
 
 impl<K> Clone for Lister<K> {
     fn clone(&self) -> Self {
-        Self { cache: self.cache.clone(), namespace: self.namespace.clone(), kind: PhantomData }
+        Self { cache: self.cache.clone(), namespace: self.namespace.clone(), typed: self.typed.clone() }
     }
 }
 
@@ -30,7 +31,8 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
 {
     pub(crate) fn new(cache: Arc<KindCache>) -> Self {
-        Self { cache, namespace: None, kind: PhantomData }
+        let typed = cache.informer.store().lister();
+        Self { cache, namespace: None, typed }
     }
 
     /// The same within one namespace.
@@ -43,58 +45,39 @@ where
         if self.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace)) {
             return Ok(None);
         }
-        self.cache.get(key).map(|object| decode(&self.cache.kind, &object)).transpose()
+        self.cache.get(key).map(|object| self.decode(&object)).transpose()
     }
 
-    /// All objects, in order of their keys.
+    /// All objects.
     pub fn all(&self) -> Result<Objects<K>> {
-        self.read(|_| true, |this| this.in_namespace())
+        self.query(Query::new())
     }
 
-    /// The objects with matching labels, in order of their keys.
+    /// The objects with matching labels.
     pub fn list(&self, selector: &Selector) -> Result<Objects<K>> {
-        self.read(
-            |object| selector.matches(object.labels()),
-            |this| {
-                let mut objects = this.in_namespace();
-                objects.retain(|object| selector.matches(object.labels()));
-                objects
-            },
-        )
+        self.query(Query::new().selector(selector))
     }
 
-    /// The objects that the object with this uid owns, as controller or otherwise.
+    /// The objects that the object with this uid owns, as controller or with others.
     pub fn owned_by(&self, uid: &str) -> Result<Objects<K>> {
-        self.read(
-            |object| object.owner_references().any(|owner| owner.uid() == uid),
-            |this| this.cache.informer.store().owned_by(uid),
-        )
+        self.query(Query::new().owner(uid))
     }
 
-    fn in_namespace(&self) -> Vec<RawObject> {
-        match &self.namespace {
-            Some(namespace) => self.cache.informer.store().in_namespace(namespace),
-            None => self.cache.informer.store().all(),
-        }
-    }
-
-    fn read(
-        &self,
-        matches: impl Fn(&RawObject) -> bool,
-        read: impl FnOnce(&Self) -> Vec<RawObject>,
-    ) -> Result<Objects<K>> {
-        let inside = |object: &RawObject| match self.namespace.as_deref() {
-            Some(namespace) => object.namespace() == Some(namespace),
-            None => true,
+    fn query(&self, query: Query<'_>) -> Result<Objects<K>> {
+        let query = match self.namespace.as_deref() {
+            Some(namespace) => query.namespace(namespace),
+            None => query,
         };
-        let objects = self.cache.list(|object| inside(object) && matches(object), || read(self));
-        let decoded = objects.iter().filter(|object| inside(object)).map(|object| decode(&self.cache.kind, object));
-        Ok(Objects(decoded.collect::<Result<_>>()?))
+        let mut objects = self.cache.list(&query);
+        objects.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
+        objects.iter().map(|object| self.decode(object)).collect::<Result<_>>().map(Objects)
     }
-}
 
-fn decode<K: DeserializeOwned + Send + Sync + 'static>(kind: &str, object: &RawObject) -> Result<Arc<K>> {
-    object.decode::<K>().map_err(|cause| Error::decode(format!("{kind} {}", object.key()), cause))
+    fn decode(&self, object: &RawObject) -> Result<Arc<K>> {
+        self.typed
+            .decode(object)
+            .map_err(|cause| Error::decode(format!("{} {}", self.cache.kind, object.key()), cause))
+    }
 }
 
 /// Objects that were read, in order of their keys.

@@ -12,11 +12,11 @@ use kube_core::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use windlass_cache::ObjectKey;
 
+pub use self::lister::{Lister, Objects};
 pub(crate) use self::{
     caches::{Caches, KindCache},
     write::Target,
 };
-pub use self::lister::{Lister, Objects};
 use crate::{
     env::Env,
     error::{Error, Result},
@@ -91,7 +91,10 @@ impl<K> Context<K> {
         C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     {
         let uid = owner.meta().uid.as_deref().ok_or_else(|| {
-            Error::setup(format!("{}: has no uid, so nothing can be owned by it; use what was read", owner.name_any()))
+            Error::setup(format!(
+                "{}: has no uid, so nothing can be owned by it; use what was read",
+                owner.name_any()
+            ))
         })?;
         self.lister::<C>()?.owned_by(uid)
     }

@@ -1,7 +1,6 @@
 //! Writes, in the forms that are hard to get wrong.
 
 use http::Request;
-use kube_client::client::Body;
 use kube_core::{Resource, ResourceExt};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -66,8 +65,11 @@ impl<K> Context<K> {
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        let path = format!("{}{subresource}?fieldManager={}&force=true", target.path()?, self.field_manager());
-        let applied = request::exchange(self.client(), Request::patch(path), "application/apply-patch+yaml", &body).await;
+        let path =
+            format!("{}{subresource}?fieldManager={}&force=true", target.path()?, self.field_manager());
+        let applied =
+            request::exchange(self.client(), Request::patch(path), "application/apply-patch+yaml", &body)
+                .await;
         applied.map_err(|e| e.while_doing(format_args!("applying {target}")))
     }
 
@@ -77,11 +79,13 @@ impl<K> Context<K> {
         C: Resource<DynamicType = ()> + 'static,
     {
         let target = Target::of(object);
-        let mut options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
+        let mut options =
+            json!({ "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background" });
         if let Some(uid) = object.uid() {
             options["preconditions"] = json!({ "uid": uid });
         }
-        match request::exchange::<Value>(self.client(), Request::delete(target.path()?), JSON, &options).await {
+        match request::exchange::<Value>(self.client(), Request::delete(target.path()?), JSON, &options).await
+        {
             Ok(_) => Ok(()),
             // Gone, or another of that name: the object that was meant is no more.
             Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
@@ -98,18 +102,27 @@ impl<K> Context<K> {
         C: Resource<DynamicType = ()> + Serialize + 'static,
     {
         let wanted = without_nulls(serde_json::to_value(status)?);
-        let current = without_nulls(serde_json::to_value(object)?.get("status").cloned().unwrap_or(Value::Null));
+        let current =
+            without_nulls(serde_json::to_value(object)?.get("status").cloned().unwrap_or(Value::Null));
         if wanted == current {
             return Ok(());
         }
         let target = Target::of(object);
-        let uid = object.uid().ok_or_else(|| Error::setup(format!("{target}: has no uid; give what was read")))?;
+        let uid =
+            object.uid().ok_or_else(|| Error::setup(format!("{target}: has no uid; give what was read")))?;
         let patch = json!([
             { "op": "test", "path": "/metadata/uid", "value": uid },
             { "op": "add", "path": "/status", "value": wanted },
         ]);
         let path = format!("{}/status?fieldManager={}", target.path()?, self.field_manager());
-        match request::exchange::<Value>(self.client(), Request::patch(path), "application/json-patch+json", &patch).await {
+        match request::exchange::<Value>(
+            self.client(),
+            Request::patch(path),
+            "application/json-patch+json",
+            &patch,
+        )
+        .await
+        {
             Ok(_) => Ok(()),
             Err(error) if is_object_gone(&error, &target.name) => Ok(()),
             Err(error) if error.is_not_found() => Err(error.while_doing(format_args!(
@@ -129,7 +142,10 @@ pub(crate) const JSON: &str = "application/json";
 /// "This object is not there", not "there is no such resource", which names no object.
 fn is_object_gone(error: &Error, name: &str) -> bool {
     error.is_not_found()
-        && error.status().and_then(|status| status.details.as_ref()).is_some_and(|details| details.name == name)
+        && error
+            .status()
+            .and_then(|status| status.details.as_ref())
+            .is_some_and(|details| details.name == name)
 }
 
 /// Without members that are null, which the server would leave out too.
@@ -158,7 +174,12 @@ impl Target {
         let namespace = object.namespace().filter(|_| namespaced);
         Self {
             kind: C::kind(&()).into_owned(),
-            name: object.meta().name.clone().or_else(|| object.meta().generate_name.clone()).unwrap_or_default(),
+            name: object
+                .meta()
+                .name
+                .clone()
+                .or_else(|| object.meta().generate_name.clone())
+                .unwrap_or_default(),
             collection: C::url_path(&(), namespace.as_deref()),
             namespace_missing: namespaced && namespace.is_none(),
             namespace,

@@ -19,17 +19,17 @@ use crate::{
 pub struct WatchId(pub(super) u64);
 
 /// Queues keys of a controller, and adds and removes its watches while it runs. Cheap to clone.
-pub struct ControllerHandle<Q = ObjectKey> {
+pub struct ControllerHandle<Q: QueueKey = ObjectKey> {
     link: Arc<Link<Q>>,
 }
 
-struct Link<Q> {
+struct Link<Q: QueueKey> {
     running: watch::Sender<Option<Arc<Running<Q>>>>,
     /// Keys that were queued before the controller had a queue.
     early: Mutex<Vec<(Q, AddOptions)>>,
 }
 
-impl<Q> Clone for ControllerHandle<Q> {
+impl<Q: QueueKey> Clone for ControllerHandle<Q> {
     fn clone(&self) -> Self {
         Self { link: self.link.clone() }
     }

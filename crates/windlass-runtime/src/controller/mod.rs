@@ -55,7 +55,7 @@ use crate::{
 /// ```
 ///
 /// Its caches, and so what it may read, are those of the kinds named here.
-pub struct Controller<Q = ObjectKey> {
+pub struct Controller<Q: QueueKey = ObjectKey> {
     name: String,
     primary: Option<ApiResource>,
     owner: Option<OwnerKind>,

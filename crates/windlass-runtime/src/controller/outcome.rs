@@ -57,14 +57,22 @@ impl Outcome {
                 metrics.requeue_after.inc();
                 // What went well fails anew the next time it fails.
                 item.forget();
-                item.requeue(AddOptions { after: Some(after), priority: priority.unwrap_or(again.priority), ..again });
+                item.requeue(AddOptions {
+                    after: Some(after),
+                    priority: priority.unwrap_or(again.priority),
+                    ..again
+                });
                 tracing::debug!(?after, "reconciled, to be requeued");
             }
             Self::Failed(error) => {
                 metrics.error.inc();
                 metrics.errors.inc();
                 item.requeue(AddOptions { rate_limited: true, ..again });
-                tracing::error!(error = chain(error.as_ref()), failures = item.num_requeues(), "reconciler error");
+                tracing::error!(
+                    error = chain(error.as_ref()),
+                    failures = item.num_requeues(),
+                    "reconciler error"
+                );
             }
             Self::Terminal(error) => {
                 metrics.error.inc();

@@ -29,7 +29,7 @@ use crate::{
     source::Watch,
 };
 
-pub(crate) struct Running<Q> {
+pub(crate) struct Running<Q: QueueKey> {
     pub(super) name: String,
     pub(super) primary: Option<ApiResource>,
     pub(super) reconcile: ErasedReconcile<Q>,
@@ -49,7 +49,7 @@ pub(crate) struct Running<Q> {
     feeding: CancellationToken,
 }
 
-struct Prepared<Q> {
+struct Prepared<Q: QueueKey> {
     informer: SharedInformer,
     enqueuer: Enqueuer<Q>,
 }
@@ -120,11 +120,9 @@ impl<Q: QueueKey> Running<Q> {
             options.namespaces.clone_from(&self.manager.namespaces);
         }
         let metadata_only = options.metadata_only;
-        let informer = self
-            .manager
-            .informers
-            .informer(&resource, options)
-            .map_err(|e| Error::setup(format!("controller {}: watching {}: {e}", self.name, resource.kind)))?;
+        let informer = self.manager.informers.informer(&resource, options).map_err(|e| {
+            Error::setup(format!("controller {}: watching {}: {e}", self.name, resource.kind))
+        })?;
         let cache = KindCache {
             kind: resource.kind.clone(),
             informer: informer.clone(),
@@ -172,7 +170,10 @@ impl<Q: QueueKey> Running<Q> {
     pub(super) fn remove_watch(&self, id: WatchId) {
         let mut active = self.active.lock();
         let Some(removed) = active.remove(&id) else { return };
-        if !active.values().any(|other| GroupResource::of(&other.resource) == GroupResource::of(&removed.resource)) {
+        if !active
+            .values()
+            .any(|other| GroupResource::of(&other.resource) == GroupResource::of(&removed.resource))
+        {
             self.caches.remove(&removed.resource);
         }
         drop(active);
@@ -231,7 +232,7 @@ impl<Q: QueueKey> Running<Q> {
 }
 
 /// From a watch's events to the queue.
-struct Enqueuer<Q> {
+struct Enqueuer<Q: QueueKey> {
     queue: WorkQueue<Q>,
     handler: Arc<dyn EventHandler<Q>>,
     common: Arc<Vec<Predicate>>,

@@ -112,7 +112,8 @@ impl Correlator {
     fn aggregate(&mut self, occurrence: &Occurrence, now: Timestamp) -> (String, String) {
         let group = occurrence.group_key();
         let same = occurrence.full_key();
-        let mut similar = self.similar.remove(&group).unwrap_or(Similar { notes: BTreeSet::new(), last: now });
+        let mut similar =
+            self.similar.remove(&group).unwrap_or(Similar { notes: BTreeSet::new(), last: now });
         if since(similar.last, now) > self.limits.similar_within {
             similar.notes.clear();
         }

@@ -108,7 +108,8 @@ impl Recorder {
     /// `reason` is a word in upper camel case, for programs; `note` is a sentence, for people.
     pub fn event(&self, kind: EventType, regarding: ObjectReference, reason: &str, note: impl Into<String>) {
         let component = self.component.clone();
-        let occurrence = Occurrence { component, regarding, kind, reason: reason.to_owned(), note: note.into() };
+        let occurrence =
+            Occurrence { component, regarding, kind, reason: reason.to_owned(), note: note.into() };
         if self.queue.try_send(occurrence).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(reason, "too many events wait to be written, this one is dropped");

@@ -15,11 +15,7 @@ use super::{
     Occurrence,
     correlator::{Correlator, Limits, Verdict},
 };
-use crate::{
-    client::request,
-    env::Env,
-    error::Result,
-};
+use crate::{client::request, env::Env, error::Result};
 
 /// client-go's figures.
 const TRIES: u32 = 12;
@@ -99,8 +95,11 @@ impl Sink {
     }
 
     async fn count(&self, occurrence: &Occurrence, name: &str, patch: &Value) -> Result<()> {
-        let request = Request::patch(format!("/api/v1/namespaces/{}/events/{name}", namespace_of(occurrence)));
-        request::exchange::<Value>(&self.client, request, "application/merge-patch+json", patch).await.map(drop)
+        let request =
+            Request::patch(format!("/api/v1/namespaces/{}/events/{name}", namespace_of(occurrence)));
+        request::exchange::<Value>(&self.client, request, "application/merge-patch+json", patch)
+            .await
+            .map(drop)
     }
 
     /// Tries until the server has answered; `None` when it never did.

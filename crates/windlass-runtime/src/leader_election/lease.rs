@@ -119,7 +119,9 @@ fn record_of(lease: &Lease) -> Record {
     let Some(spec) = &lease.spec else { return Record::default() };
     Record {
         holder: spec.holder_identity.clone().unwrap_or_default(),
-        lease_duration: Duration::from_secs(spec.lease_duration_seconds.unwrap_or(0).max(0).unsigned_abs().into()),
+        lease_duration: Duration::from_secs(
+            spec.lease_duration_seconds.unwrap_or(0).max(0).unsigned_abs().into(),
+        ),
         acquired: spec.acquire_time.as_ref().map(|time| time.0),
         renewed: spec.renew_time.as_ref().map(|time| time.0),
         transitions: spec.lease_transitions.unwrap_or(0),

@@ -122,7 +122,9 @@ impl LeaderElection {
 
 fn host_name() -> String {
     let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
 }
 
 /// Where this replica stands.
@@ -245,4 +247,3 @@ impl Campaign {
         Moment { elapsed: self.begun.elapsed(), time: self.env.now() }
     }
 }
-

@@ -78,8 +78,14 @@ impl FromStr for BindAddress {
         if text == "0" {
             return Ok(Self(None));
         }
-        let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.replace("localhost", "127.0.0.1") };
-        full.parse().map(|address| Self(Some(address))).map_err(|_| "not an address such as :8081 or 127.0.0.1:8081, nor 0".to_owned())
+        let full = if text.starts_with(':') {
+            format!("0.0.0.0{text}")
+        } else {
+            text.replace("localhost", "127.0.0.1")
+        };
+        full.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(|_| "not an address such as :8081 or 127.0.0.1:8081, nor 0".to_owned())
     }
 }
 
@@ -103,7 +109,7 @@ enum Command {
 impl ManagerArgs {
     pub(super) fn parse_command_line() -> Manager {
         let name = program_name();
-        let matches = CommandLine::command().name(name.clone()).bin_name(name).get_matches();
+        let matches = CommandLine::command().bin_name(name.clone()).display_name(name).get_matches();
         let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         line.args.init_logging();
         let mut manager = Manager::with_args(line.args);
@@ -115,7 +121,10 @@ impl ManagerArgs {
     pub fn init_logging(&self) {
         let filter = EnvFilter::try_new(&self.log_level).unwrap_or_else(|error| {
             CommandLine::command()
-                .error(clap::error::ErrorKind::InvalidValue, format!("--log-level {}: {error}", self.log_level))
+                .error(
+                    clap::error::ErrorKind::InvalidValue,
+                    format!("--log-level {}: {error}", self.log_level),
+                )
                 .exit()
         });
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -41,7 +41,10 @@ enum Next {
 }
 
 impl Running {
-    pub(super) async fn start_and_stop(manager: Manager, stop: impl Future<Output = ()> + Send) -> Result<()> {
+    pub(super) async fn start_and_stop(
+        manager: Manager,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<()> {
         let Manager { target, env, metrics, health, namespaces, later: (_, mut later), .. } = manager;
         let client = Manager::client(target, &env).await?;
         let shared = Shared::new(client, env, metrics, namespaces).await?;
@@ -126,7 +129,9 @@ impl Running {
 
     fn start_controller(&mut self, group: Group, controller: Box<dyn AnyController>) {
         let name = controller.name().to_owned();
-        self.start_one(Runnable::new(name, |cx: RunContext| controller.run(cx.shutdown.clone())).group(group));
+        self.start_one(
+            Runnable::new(name, |cx: RunContext| controller.run(cx.shutdown.clone())).group(group),
+        );
     }
 
     fn start_one(&mut self, runnable: Runnable) {

@@ -28,7 +28,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(super) async fn new(client: Client, env: Env, metrics: Metrics, namespaces: Vec<String>) -> Result<Arc<Self>> {
+    pub(super) async fn new(
+        client: Client,
+        env: Env,
+        metrics: Metrics,
+        namespaces: Vec<String>,
+    ) -> Result<Arc<Self>> {
         let (client, of_client) = client::adopt(client).await?;
         let queues = QueueMetrics::default();
         metrics.register(|registry| {

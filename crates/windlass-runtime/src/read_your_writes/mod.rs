@@ -82,7 +82,8 @@ impl WriteLog {
         }
         let path = ResourcePath::parse(request.uri().path())?;
         // Other subresources answer with something that is not the object.
-        if !matches!(path.subresource, None | Some("status" | "finalize" | "ephemeralcontainers" | "resize")) {
+        if !matches!(path.subresource, None | Some("status" | "finalize" | "ephemeralcontainers" | "resize"))
+        {
             return None;
         }
         let delete = request.method() == Method::DELETE;
@@ -120,7 +121,8 @@ pub(crate) struct Written {
 impl Written {
     /// Remembers what the server answered. An answer that cannot be understood is not remembered: the cache's word holds.
     pub(crate) fn finish(self, body: &[u8]) {
-        let Some((key, mut pending)) = Answer::parse(body).and_then(|answer| self.understand(answer, body)) else {
+        let Some((key, mut pending)) = Answer::parse(body).and_then(|answer| self.understand(answer, body))
+        else {
             return;
         };
         {
@@ -156,11 +158,7 @@ impl Written {
         // Only what the server counts up can be compared; of anything else nothing is claimed.
         let revision: u64 = meta.resource_version.as_deref()?.parse().ok()?;
         let gone = meta.is_gone(self.delete);
-        let state = if gone {
-            State::Gone
-        } else {
-            State::Alive(RawObject::parse(bytes::Bytes::copy_from_slice(body)).ok()?)
-        };
+        let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
         Some((key, Pending { uid, revision, state }))
     }
 }
@@ -184,10 +182,5 @@ impl KindWrites {
             return None;
         }
         Some(write.clone())
-    }
-
-    /// How many writes are remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.pending.lock().len()
     }
 }

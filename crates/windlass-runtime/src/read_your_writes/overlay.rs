@@ -45,14 +45,15 @@ impl<'a> Overlay<'a> {
             match write.state {
                 State::Gone => objects.retain(|object| *object.uid() != *write.uid),
                 State::Alive(written) => {
-                    objects.retain(|object| object.key() != key);
+                    objects.retain(|object| {
+                        (object.namespace(), object.name()) != (key.namespace(), key.name())
+                    });
                     if matches(&written) {
                         objects.push(written);
                     }
                 }
             }
         }
-        objects.sort_by_key(RawObject::key);
         objects
     }
 }

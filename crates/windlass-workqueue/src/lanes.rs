@@ -1,7 +1,7 @@
 //! Ready slots: a FIFO lane for each priority, and ageing across them.
 
 use crate::slot::{Place, Ticket};
-use crate::sync::{Arc, AtomicBool, AtomicI64, AtomicU32, Fifo, Ordering, Padded, RwLock};
+use crate::sync::{Arc, AtomicBool, Fifo, Ordering, Padded, PlainI64, PlainU32, RwLock};
 use crate::{Key, LOW_PRIORITY};
 use std::cmp::Reverse;
 
@@ -19,14 +19,14 @@ pub(crate) struct Lanes<K> {
     others: RwLock<Vec<Arc<Lane<K>>>>,
     has_others: AtomicBool,
     ageing: u32,
-    turn: AtomicU32,
+    turn: PlainU32,
 }
 
 struct Lane<K> {
     priority: i32,
     entries: Fifo<Entry<K>>,
     /// Entries that a raise made void and nobody has come across yet.
-    void: AtomicI64,
+    void: PlainI64,
 }
 
 struct Entry<K> {
@@ -43,7 +43,7 @@ impl<K: Key> Lanes<K> {
             others: RwLock::new(Vec::new()),
             has_others: AtomicBool::new(false),
             ageing,
-            turn: AtomicU32::new(0),
+            turn: PlainU32::new(0),
         }
     }
 
@@ -157,7 +157,7 @@ impl<K: Key> Lanes<K> {
 
 impl<K> Lane<K> {
     fn new(priority: i32) -> Self {
-        Self { priority, entries: Fifo::new(), void: AtomicI64::new(0) }
+        Self { priority, entries: Fifo::new(), void: PlainI64::new(0) }
     }
 
     /// The first entry that is still good, claimed.

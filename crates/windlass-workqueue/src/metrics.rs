@@ -1,6 +1,6 @@
 //! What client-go's `workqueue_*` metrics say, counted without locks.
 
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::sync::{Ordering, Padded, PlainU64};
 use std::time::Duration;
 
 /// Bucket bounds of both histograms: 10 ns × 10ⁿ, as controller-runtime has them.
@@ -47,24 +47,24 @@ pub(crate) struct Meters {
 }
 
 struct Stripe {
-    adds: AtomicU64,
-    retries: AtomicU64,
+    adds: PlainU64,
+    retries: PlainU64,
     queue: Padded<Cells>,
     work: Padded<Cells>,
 }
 
 struct Cells {
     /// Not cumulative; the last is for what exceeds every bound.
-    buckets: [AtomicU64; BUCKETS + 1],
-    nanos: AtomicU64,
+    buckets: [PlainU64; BUCKETS + 1],
+    nanos: PlainU64,
 }
 
 impl Meters {
     pub(crate) fn new() -> Self {
         let stripe = || {
             Padded(Stripe {
-                adds: AtomicU64::new(0),
-                retries: AtomicU64::new(0),
+                adds: PlainU64::new(0),
+                retries: PlainU64::new(0),
                 queue: Padded(Cells::new()),
                 work: Padded(Cells::new()),
             })
@@ -111,7 +111,7 @@ impl Meters {
 
 impl Cells {
     fn new() -> Self {
-        Self { buckets: std::array::from_fn(|_| AtomicU64::new(0)), nanos: AtomicU64::new(0) }
+        Self { buckets: std::array::from_fn(|_| PlainU64::new(0)), nanos: PlainU64::new(0) }
     }
 
     fn observe(&self, time: Duration) {

@@ -233,25 +233,27 @@ impl<K: Key> Queue<K> {
 
     /// Hands out the next key that is ready at `now`.
     pub fn get(&self, now: Tick) -> Option<Lease<K>> {
-        if self.next_deadline.load(Ordering::Acquire) <= now.as_nanos() {
-            self.fire(now);
-        }
+        self.fire(now);
         let (place, priority) = self.lanes.pop()?;
         place.start(now);
         self.meters.queued_for(place.hash, now.since(place.queued_at()));
         Some(Lease { place, priority })
     }
 
-    /// Makes ready what is due.
-    fn fire(&self, now: Tick) {
+    /// Makes ready what is due: whether there was anything.
+    fn fire(&self, now: Tick) -> bool {
+        if self.next_deadline.load(Ordering::Acquire) > now.as_nanos() {
+            return false;
+        }
         let mut timers = self.timers.lock();
         while let Some(place) = timers.pop(now) {
             let priority = place.waiting_priority().unwrap_or_default();
             let (added, _) = place.add_and_disarm(priority, now);
-            // Nobody is signalled: whoever asked for the next key looks whether there are more.
+            // One signal does for all: whoever gets a key looks whether there are more.
             let _ = self.admit(&place, added);
         }
         let _ = self.publish_deadline(&timers);
+        true
     }
 
     fn publish_deadline(&self, timers: &Timers<K>) -> Signal {

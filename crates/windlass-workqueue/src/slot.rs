@@ -2,7 +2,7 @@
 
 mod word;
 
-use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, Ordering, PlainU32, PlainU64};
 use crate::tick::Tick;
 use word::Phase;
 pub(crate) use word::{Ticket, Word};
@@ -61,14 +61,14 @@ pub(crate) struct Place<K> {
     pub(crate) hash: u64,
     word: AtomicU64,
     /// When the key was added, while it is queued; for the latency metric.
-    queued_at: AtomicU64,
+    queued_at: PlainU64,
     /// When the key was handed out, while it is worked on.
-    started_at: AtomicU64,
+    started_at: PlainU64,
     /// The timer's key while the waiting bit is set. Read and written only under the timers' lock.
-    deadline: AtomicU64,
-    sequence: AtomicU64,
+    deadline: PlainU64,
+    sequence: PlainU64,
     /// Rate-limited adds since the last `forget`.
-    failures: AtomicU32,
+    failures: PlainU32,
 }
 
 impl<K> Place<K> {
@@ -77,11 +77,11 @@ impl<K> Place<K> {
             key,
             hash,
             word: AtomicU64::new(Word::IDLE.bits()),
-            queued_at: AtomicU64::new(0),
-            started_at: AtomicU64::new(0),
-            deadline: AtomicU64::new(0),
-            sequence: AtomicU64::new(0),
-            failures: AtomicU32::new(0),
+            queued_at: PlainU64::new(0),
+            started_at: PlainU64::new(0),
+            deadline: PlainU64::new(0),
+            sequence: PlainU64::new(0),
+            failures: PlainU32::new(0),
         }
     }
 

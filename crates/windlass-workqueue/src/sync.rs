@@ -1,11 +1,16 @@
 //! The primitives that loom replaces when it explores the interleavings (`--cfg loom`).
+//!
+//! What only counts, or is written and read under a lock, takes the standard atomics in both cases (`Plain…`): it
+//! decides nothing, and would only multiply the interleavings.
+
+pub(crate) use std::sync::atomic::{AtomicI64 as PlainI64, AtomicU32 as PlainU32, AtomicU64 as PlainU64};
 
 #[cfg(not(loom))]
 mod real {
     pub(crate) use parking_lot::{Mutex, RwLock};
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicU64, AtomicUsize, Ordering, fence,
     };
 
     pub(crate) use crossbeam_queue::SegQueue as Fifo;
@@ -14,9 +19,7 @@ mod real {
 #[cfg(loom)]
 mod modelled {
     pub(crate) use loom::sync::Arc;
-    pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     use std::collections::VecDeque;
 
     /// `parking_lot`'s shape over loom's mutex.

@@ -2,7 +2,7 @@
 
 use crate::Key;
 use crate::slot::Place;
-use crate::sync::{Arc, AtomicU32, Mutex, Ordering, Padded, fence};
+use crate::sync::{Arc, Mutex, Ordering, Padded, PlainU32, fence};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -26,8 +26,8 @@ pub(crate) struct Table<K> {
 struct Shard<K> {
     slots: Mutex<HashTable<Arc<Place<K>>>>,
     /// Slots that came or went idle since the last sweep.
-    churn: AtomicU32,
-    sweep_at: AtomicU32,
+    churn: PlainU32,
+    sweep_at: PlainU32,
 }
 
 impl<K: Key> Table<K> {
@@ -35,8 +35,8 @@ impl<K: Key> Table<K> {
         let shard = || {
             Padded(Shard {
                 slots: Mutex::new(HashTable::new()),
-                churn: AtomicU32::new(0),
-                sweep_at: AtomicU32::new(SWEEP_AFTER),
+                churn: PlainU32::new(0),
+                sweep_at: PlainU32::new(SWEEP_AFTER),
             })
         };
         Self { hasher: RandomState::default(), shards: std::iter::repeat_with(shard).take(SHARDS).collect() }

@@ -251,7 +251,7 @@ impl<K: Key> Shared<K> {
 
     /// The seat of the one who watches the clock, if it is free.
     fn take_watch(&self) -> Option<Watch<'_, K>> {
-        (!self.watched.swap(true, Ordering::AcqRel)).then_some(Watch(self))
+        (!self.watched.swap(true, Ordering::AcqRel)).then(|| Watch(self))
     }
 }
 

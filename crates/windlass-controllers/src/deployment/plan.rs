@@ -55,6 +55,13 @@ pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Times
     Plan { tasks, status, revision: rollout.revision, wake }
 }
 
+/// How many pods a Deployment asks for, and how many a rollout may have at most.
+pub(super) fn sizes(deployment: &Deployment) -> (i32, i32) {
+    let rollout = Rollout::new(deployment, &[]);
+    let surge = if rollout.recreate { 0 } else { rollout.bounds.surge };
+    (rollout.replicas, rollout.replicas.saturating_add(surge))
+}
+
 struct Rollout<'a> {
     deployment: &'a Deployment,
     new: Option<&'a ReplicaSet>,

@@ -3,17 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kube_core::discovery::ApiResource;
+use crate::resources::Resource;
 
 /// The uid of an object: the key of the graph and of the collector's queue.
 pub(super) type Uid = Arc<str>;
-
-/// A resource that the collector can watch and delete.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Resource {
-    pub api: ApiResource,
-    pub namespaced: bool,
-}
 
 /// One owner as an object's metadata names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,13 +123,11 @@ impl Graph {
     }
 
     /// Forgets every object of a resource that is served no more.
-    pub(super) fn remove_resource(&mut self, group: &str, plural: &str) -> Dirty {
-        let gone: Vec<Uid> = self
-            .nodes
-            .values()
-            .filter(|node| node.resource.api.group == group && node.resource.api.plural == plural)
-            .map(|node| node.uid.clone())
-            .collect();
+    pub(super) fn remove_resource(&mut self, gone: &Resource) -> Dirty {
+        let of_resource = |node: &&Node| {
+            node.resource.api.group == gone.api.group && node.resource.api.plural == gone.api.plural
+        };
+        let gone: Vec<Uid> = self.nodes.values().filter(of_resource).map(|node| node.uid.clone()).collect();
         gone.iter().flat_map(|uid| self.remove(uid)).collect()
     }
 

@@ -9,12 +9,14 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
+use windlass_runtime::events::EventType;
+
 use super::container::{Container, Happened, Moments, Restart, earlier, not_before, waiting_for};
 use super::readiness;
 use super::script::ContainerScript;
 
 /// What the kubelet remembers of a pod beside its object. Losing it costs precision (seconds), nothing else.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     moments: BTreeMap<String, Moments>,
     stopping_since: Option<Timestamp>,
@@ -23,7 +25,7 @@ pub(super) struct Memory {
 /// An event to record about the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PodEvent {
-    pub warning: bool,
+    pub kind: EventType,
     pub reason: &'static str,
     pub message: String,
 }
@@ -236,7 +238,7 @@ impl Life<'_> {
         let running = self.running();
         if first_look {
             self.events.extend(running.iter().map(|name| PodEvent {
-                warning: false,
+                kind: EventType::Normal,
                 reason: "Killing",
                 message: format!("Stopping container {name}"),
             }));
@@ -354,20 +356,24 @@ pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
 }
 
 fn tell(happened: &Happened, status: &ContainerStatus) -> Vec<PodEvent> {
-    let event = |warning, reason, message| PodEvent { warning, reason, message };
+    let event = |kind, reason, message| PodEvent { kind, reason, message };
     let (name, image) = (&status.name, &status.image);
     match happened {
         Happened::Started => vec![
-            event(false, "Pulled", format!("Container image {image:?} already present on machine")),
-            event(false, "Created", format!("Created container: {name}")),
-            event(false, "Started", format!("Started container {name}")),
+            event(
+                EventType::Normal,
+                "Pulled",
+                format!("Container image {image:?} already present on machine"),
+            ),
+            event(EventType::Normal, "Created", format!("Created container: {name}")),
+            event(EventType::Normal, "Started", format!("Started container {name}")),
         ],
         Happened::PullFailed => vec![
-            event(true, "Failed", format!("Failed to pull image {image:?}")),
-            event(true, "Failed", "Error: ErrImagePull".to_owned()),
+            event(EventType::Warning, "Failed", format!("Failed to pull image {image:?}")),
+            event(EventType::Warning, "Failed", "Error: ErrImagePull".to_owned()),
         ],
         Happened::BackedOff => {
-            vec![event(true, "BackOff", format!("Back-off restarting failed container {name}"))]
+            vec![event(EventType::Warning, "BackOff", format!("Back-off restarting failed container {name}"))]
         }
         Happened::Ended | Happened::Restarting => Vec::new(),
     }

@@ -1,7 +1,14 @@
-//! A node whose pods are simulated.
+//! A node whose pods are simulated: they are placed, start, become ready, end, and stop, with no container behind them.
+//!
+//! What a pod does can be told by its annotations; see [`script`].
 
 mod addresses;
 mod container;
+mod controller;
 mod lifecycle;
+mod node;
 mod readiness;
-mod script;
+pub mod script;
+
+pub(crate) use self::controller::controller;
+pub(crate) use self::node::keep as keep_node;

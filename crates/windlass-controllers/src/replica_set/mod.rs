@@ -1,3 +1,6 @@
 //! Keeps as many pods as a ReplicaSet says.
 
+mod controller;
 mod plan;
+
+pub(crate) use self::controller::controller;

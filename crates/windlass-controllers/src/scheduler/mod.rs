@@ -1,4 +1,8 @@
-//! Finds a node for every pod.
+//! Finds a node for every pod that has none.
 
+mod controller;
 mod fit;
+mod ledger;
 mod quantity;
+
+pub(crate) use self::controller::controller;

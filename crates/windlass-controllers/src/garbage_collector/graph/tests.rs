@@ -1,3 +1,5 @@
+use kube_core::discovery::ApiResource;
+
 use super::*;
 
 fn resource(kind: &str, namespaced: bool) -> Arc<Resource> {
@@ -8,7 +10,7 @@ fn resource(kind: &str, namespaced: bool) -> Arc<Resource> {
         kind: kind.into(),
         plural: format!("{}s", kind.to_lowercase()),
     };
-    Arc::new(Resource { api, namespaced })
+    Arc::new(Resource { api, namespaced, watchable: true, deletable: true, collection_deletable: true })
 }
 
 fn node(name: &str) -> Node {
@@ -121,6 +123,6 @@ fn a_resource_that_is_gone_takes_its_nodes_along() {
     let mut child = owned("child", "owner");
     child.owners[0].kind = "Widget".into();
     graph.observe(child);
-    assert_eq!(graph.remove_resource("", "widgets"), dirty(&["child"]));
+    assert_eq!(graph.remove_resource(&resource("Widget", true)), dirty(&["child"]));
     assert!(graph.node(&"owner".into()).is_none());
 }

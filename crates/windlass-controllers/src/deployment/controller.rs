@@ -1,0 +1,182 @@
+//! Makes, sizes and forgets the ReplicaSets of Deployments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube_client::api::{Api, Patch, PatchParams};
+use kube_core::{ObjectMeta, ResourceExt};
+use serde_json::{Value, json};
+use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
+
+use super::plan::{HASH_LABEL, REVISION, Task, plan};
+use crate::claim;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
+const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
+
+/// The controller.
+pub(crate) fn controller() -> Controller {
+    Controller::of::<Deployment>(reconcile).named("deployment").owns::<ReplicaSet>().concurrency(4)
+}
+
+async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
+    let Some(deployment) = cx.get(&key)? else { return Ok(Action::done()) };
+    let (Some(spec), Some(uid)) = (&deployment.spec, &deployment.metadata.uid) else {
+        return Ok(Action::done());
+    };
+    if deployment.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::done());
+    }
+    let sets = cx.lister::<ReplicaSet>()?.namespace(&deployment.namespace().unwrap_or_default()).all()?;
+    let sets = claim::sort(sets, &spec.selector, uid).settle(&*deployment, &cx).await?;
+    let plan = plan(&deployment, &sets, cx.now());
+    let mut status = plan.status;
+    for task in &plan.tasks {
+        if let Done::Collision = carry_out(task, &deployment, &sets, &cx).await? {
+            *status.collision_count.get_or_insert_default() += 1;
+        }
+    }
+    number(&deployment, plan.revision, &cx).await?;
+    cx.update_status(&*deployment, status).await?;
+    let wait = plan.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
+    Ok(wait.map_or_else(Action::done, Action::requeue_after))
+}
+
+enum Done {
+    Well,
+    /// Somebody else's ReplicaSet has the name: the next attempt takes another.
+    Collision,
+}
+
+async fn carry_out(
+    task: &Task,
+    deployment: &Deployment,
+    sets: &[Arc<ReplicaSet>],
+    cx: &Context<Deployment>,
+) -> Result<Done> {
+    let find = |name: &str| sets.iter().find(|set| set.metadata.name.as_deref() == Some(name));
+    match task {
+        Task::Create { hash, replicas, revision } => {
+            let set = set_of(deployment, hash, *replicas, *revision);
+            let name = set.name_any();
+            match cx.create(set).await {
+                Ok(_) if *replicas > 0 => tell_scale(deployment, &name, 0, *replicas, cx),
+                Ok(_) => {}
+                Err(error) if error.is_already_exists() => return collision(deployment, &name, cx).await,
+                Err(error) => return Err(error),
+            }
+        }
+        Task::Scale { name, from, to } => {
+            let annotations = sizes(deployment);
+            let patch = json!({ "metadata": { "annotations": annotations }, "spec": { "replicas": to } });
+            patch_set(deployment, name, patch, cx).await?;
+            tell_scale(deployment, name, *from, *to, cx);
+        }
+        Task::Renumber { name, revision } => {
+            let annotations = json!({ REVISION: revision.to_string() });
+            patch_set(deployment, name, json!({ "metadata": { "annotations": annotations } }), cx).await?;
+        }
+        Task::Forget { name } => {
+            if let Some(set) = find(name) {
+                cx.delete(&**set).await?;
+            }
+        }
+    }
+    Ok(Done::Well)
+}
+
+/// A name that is taken: by a ReplicaSet of ours that the cache has not seen, or by somebody else's.
+async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>) -> Result<Done> {
+    let there = api(deployment, cx).get_opt(name).await.map_err(Error::from)?;
+    let ours = there.as_ref().and_then(claim::controller_of).map(|owner| &owner.uid)
+        == deployment.metadata.uid.as_ref();
+    Ok(if ours { Done::Well } else { Done::Collision })
+}
+
+fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> ReplicaSet {
+    let spec = deployment.spec.clone().unwrap_or_default();
+    let label = |labels: Option<BTreeMap<String, String>>| {
+        let mut labels = labels.unwrap_or_default();
+        labels.insert(HASH_LABEL.to_owned(), hash.to_owned());
+        labels
+    };
+    let mut template = spec.template;
+    let metadata = template.metadata.get_or_insert_default();
+    metadata.labels = Some(label(metadata.labels.take()));
+    let labels = metadata.labels.clone();
+    let mut annotations = deployment.metadata.annotations.clone().unwrap_or_default();
+    annotations.remove(LAST_APPLIED);
+    annotations.insert(REVISION.to_owned(), revision.to_string());
+    annotations.extend(sizes(deployment));
+    ReplicaSet {
+        metadata: ObjectMeta {
+            name: Some(format!("{}-{hash}", deployment.name_any())),
+            namespace: deployment.namespace(),
+            labels,
+            annotations: Some(annotations),
+            owner_references: claim::controlled_by(deployment).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(ReplicaSetSpec {
+            min_ready_seconds: spec.min_ready_seconds,
+            replicas: Some(replicas),
+            selector: LabelSelector {
+                match_labels: Some(label(spec.selector.match_labels)),
+                ..spec.selector
+            },
+            template: Some(template),
+        }),
+        status: None,
+    }
+}
+
+/// The sizes that a ReplicaSet shows of its Deployment.
+fn sizes(deployment: &Deployment) -> BTreeMap<String, String> {
+    let (desired, maximum) = super::plan::sizes(deployment);
+    BTreeMap::from([(DESIRED.to_owned(), desired.to_string()), (MAXIMUM.to_owned(), maximum.to_string())])
+}
+
+fn tell_scale(deployment: &Deployment, name: &str, from: i32, to: i32, cx: &Context<Deployment>) {
+    let direction = if to > from { "up" } else { "down" };
+    let message = format!("Scaled {direction} replica set {name} from {from} to {to}");
+    cx.recorder().normal(deployment, "ScalingReplicaSet", message);
+}
+
+/// Writes the number of the present rollout on the Deployment.
+async fn number(deployment: &Deployment, revision: u64, cx: &Context<Deployment>) -> Result<()> {
+    let revision = revision.to_string();
+    if deployment.annotations().get(REVISION) == Some(&revision) {
+        return Ok(());
+    }
+    let deployments: Api<Deployment> =
+        Api::namespaced(cx.client().clone(), &deployment.namespace().unwrap_or_default());
+    let patch = json!({ "metadata": { "uid": deployment.uid(), "annotations": { REVISION: revision } } });
+    let patch = Patch::Merge(patch);
+    let numbered = deployments.patch(&deployment.name_any(), &PatchParams::default(), &patch).await;
+    ignore_gone(numbered.map(drop).map_err(Error::from))
+}
+
+async fn patch_set(
+    deployment: &Deployment,
+    name: &str,
+    patch: Value,
+    cx: &Context<Deployment>,
+) -> Result<()> {
+    let patched = api(deployment, cx).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    ignore_gone(patched.map(drop).map_err(Error::from))
+}
+
+fn ignore_gone(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other,
+    }
+}
+
+fn api(deployment: &Deployment, cx: &Context<Deployment>) -> Api<ReplicaSet> {
+    Api::namespaced(cx.client().clone(), &deployment.namespace().unwrap_or_default())
+}

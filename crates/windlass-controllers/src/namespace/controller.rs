@@ -1,0 +1,81 @@
+//! From a namespace that is to go to one that is gone.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube_client::api::{Api, PostParams};
+use kube_core::ResourceExt;
+use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
+
+use super::sweep;
+
+/// The finalizer in `spec` that this controller answers for.
+const KUBERNETES: &str = "kubernetes";
+
+/// Deletes what is in a namespace, as often as it takes.
+#[derive(Default)]
+struct Namespaces {
+    /// How often each namespace, by uid, was swept.
+    sweeps: Mutex<BTreeMap<String, u32>>,
+}
+
+/// The controller.
+pub(crate) fn controller() -> Controller {
+    Controller::of::<Namespace>(Namespaces::default()).named("namespace").concurrency(4)
+}
+
+impl Reconciler<Namespace> for Namespaces {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {
+        let Some(namespace) = cx.get(&key)? else { return Ok(Action::done()) };
+        let held =
+            namespace.spec.iter().flat_map(|spec| spec.finalizers.iter().flatten()).any(|f| f == KUBERNETES);
+        if namespace.metadata.deletion_timestamp.is_none() || !held {
+            return Ok(Action::done());
+        }
+        let sweep = sweep::sweep(cx.client(), key.name()).await;
+        let mut status = NamespaceStatus {
+            phase: Some("Terminating".to_owned()),
+            ..namespace.status.clone().unwrap_or_default()
+        };
+        sweep.describe(status.conditions.get_or_insert_default(), &Time(cx.now()));
+        cx.update_status(&*namespace, status).await?;
+        let uid = namespace.uid().unwrap_or_default();
+        if sweep.is_empty() {
+            self.sweeps().remove(&uid);
+            finalize(&cx, key.name()).await?;
+            return Ok(Action::done());
+        }
+        let done = {
+            let mut sweeps = self.sweeps();
+            let count = sweeps.entry(uid).or_default();
+            *count += 1;
+            *count
+        };
+        Ok(Action::requeue_after(sweep.look_again_after(done)))
+    }
+}
+
+impl Namespaces {
+    fn sweeps(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
+        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes the finalizer away; the server then deletes the namespace.
+async fn finalize(cx: &Context<Namespace>, name: &str) -> Result<()> {
+    let api: Api<Namespace> = Api::all(cx.client().clone());
+    let Some(mut latest) = api.get_opt(name).await.map_err(Error::from)? else { return Ok(()) };
+    if let Some(finalizers) = latest.spec.as_mut().and_then(|spec| spec.finalizers.as_mut()) {
+        finalizers.retain(|finalizer| finalizer != KUBERNETES);
+    }
+    let finalized: Result<Namespace, _> =
+        api.replace_subresource("finalize", name, &PostParams::default(), &latest).await;
+    match finalized.map_err(Error::from) {
+        Err(error) if error.is_not_found() => Ok(()),
+        other => other.map(drop),
+    }
+}

@@ -1,0 +1,31 @@
+//! What the controllers have in common that keep one object in every namespace.
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use windlass_runtime::{Action, Context, ObjectKey, Result};
+
+/// Whether the namespace is there to stay.
+pub(crate) fn is_active(key: &ObjectKey, cx: &Context<Namespace>) -> Result<bool> {
+    Ok(cx.get(key)?.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none()))
+}
+
+/// The key of an object's namespace, if the object is the one of that name.
+pub(crate) fn of_object<K: Resource>(object: &K, name: &str) -> Vec<ObjectKey> {
+    let namespace = object.meta().namespace.as_deref().filter(|_| object.name_any() == name);
+    namespace.map(ObjectKey::cluster).into_iter().collect()
+}
+
+/// Creates the object. That it is there already, or that its namespace is going, is as good.
+pub(crate) async fn create_unless_there<K>(cx: &Context<Namespace>, object: K) -> Result<Action>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + DeserializeOwned + 'static,
+{
+    match cx.create(object).await {
+        Err(error) if !(error.is_already_exists() || error.is_not_found() || error.is_forbidden()) => {
+            Err(error)
+        }
+        _ => Ok(Action::done()),
+    }
+}

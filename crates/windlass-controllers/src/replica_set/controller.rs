@@ -1,0 +1,113 @@
+//! Makes and deletes the pods of ReplicaSets.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube_core::{ObjectMeta, ResourceExt};
+use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+
+use super::plan::plan;
+use crate::{claim, conditions, labels};
+
+/// The controller.
+pub(crate) fn controller() -> Controller {
+    Controller::of::<ReplicaSet>(reconcile)
+        .named("replicaset")
+        .owns::<Pod>()
+        .watches::<Pod>(adopters)
+        .concurrency(4)
+}
+
+/// The ReplicaSets that would adopt a pod which nobody controls.
+fn adopters(pod: &Pod, cx: &MapContext) -> Vec<ObjectKey> {
+    let Some(namespace) = pod.namespace().filter(|_| claim::controller_of(pod).is_none()) else {
+        return Vec::new();
+    };
+    let sets = cx.lister::<ReplicaSet>().and_then(|lister| lister.namespace(&namespace).all());
+    let selects = |set: &ReplicaSet| {
+        set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
+    };
+    let key = |set: &ReplicaSet| ObjectKey::namespaced(&namespace, &set.name_any());
+    sets.map(|sets| sets.iter().filter(|set| selects(set)).map(|set| key(set)).collect()).unwrap_or_default()
+}
+
+async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {
+    let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
+    let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Action::done()) };
+    let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?;
+    let owned = claim::sort(pods, &spec.selector, uid).settle(&*set, &cx).await?;
+    let plan = plan(&set, &owned, cx.now());
+    let template = spec.template.clone().unwrap_or_default();
+    let mut failure = None;
+    for _ in 0..plan.create {
+        match cx.create(pod_of(&set, &template)).await {
+            Ok(pod) => {
+                let message = format!("Created pod: {}", pod.name_any());
+                cx.recorder().normal(&*set, "SuccessfulCreate", message);
+            }
+            Err(error) => {
+                cx.recorder().warning(&*set, "FailedCreate", format!("Error creating: {error}"));
+                failure = Some(("FailedCreate", error));
+                break;
+            }
+        }
+    }
+    for pod in &plan.delete {
+        cx.delete(&**pod).await?;
+        let message = format!("Deleted pod: {}", pod.name_any());
+        cx.recorder().normal(&*set, "SuccessfulDelete", message);
+    }
+    let status =
+        with_failure(plan.status, failure.as_ref().map(|(reason, error)| (*reason, error.to_string())), &cx);
+    cx.update_status(&*set, status).await?;
+    if let Some((_, error)) = failure {
+        return Err(error);
+    }
+    let wait = plan.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
+    Ok(wait.map_or_else(Action::done, Action::requeue_after))
+}
+
+/// Says in the conditions that pods cannot be made; says nothing there when they can.
+fn with_failure(
+    mut status: ReplicaSetStatus,
+    failure: Option<(&str, String)>,
+    cx: &Context<ReplicaSet>,
+) -> ReplicaSetStatus {
+    let list = status.conditions.get_or_insert_default();
+    match failure {
+        None => list.retain(|condition| condition.type_ != "ReplicaFailure"),
+        Some((reason, message)) => {
+            let condition = ReplicaSetCondition {
+                type_: "ReplicaFailure".to_owned(),
+                status: "True".to_owned(),
+                reason: Some(reason.to_owned()),
+                message: Some(message),
+                last_transition_time: None,
+            };
+            conditions::set(list, condition, &Time(cx.now()));
+        }
+    }
+    if list.is_empty() {
+        status.conditions = None;
+    }
+    status
+}
+
+fn pod_of(set: &ReplicaSet, template: &PodTemplateSpec) -> Pod {
+    let asked = template.metadata.clone().unwrap_or_default();
+    Pod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", set.name_any())),
+            namespace: set.namespace(),
+            labels: asked.labels,
+            annotations: asked.annotations,
+            finalizers: asked.finalizers,
+            owner_references: claim::controlled_by(set).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: template.spec.clone(),
+        status: None,
+    }
+}

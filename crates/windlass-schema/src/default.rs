@@ -18,7 +18,8 @@ fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
     value.is_null() && !schema.is_nullable()
 }
 
-fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
+/// Drops what Go would not have written.
+pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
     match value {
         Value::Object(members) => members.retain(|name, value| {
             let Some(member) = schema.member(name) else { return true };

@@ -105,8 +105,6 @@ pub(crate) enum ProtoKind {
     SchemaOrStrings,
     /// A message around a list.
     List,
-    /// A message around nanoseconds; text in JSON.
-    Duration,
 }
 
 /// What stands beside a property, an array's items or a map's values: facts of the place, not of the type.

@@ -16,6 +16,7 @@ mod catalog;
 mod compile;
 
 mod default;
+mod protobuf;
 mod prune;
 mod validate;
 
@@ -23,6 +24,7 @@ pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
 pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
+pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};
 pub use validate::{validate, validate_update};

@@ -53,8 +53,13 @@ struct Writer<'f> {
 impl Writer<'_> {
     fn definition(&self, packer: &mut Packer, schema: &Value) -> Result {
         let empty = Map::new();
-        let properties = schema["properties"].as_object().unwrap_or(&empty);
-        let places = places(&self.facts.messages, self.definition, properties)?;
+        // `JSONSchemaPropsOrBool` and its like: what a schema has, if it is one.
+        let of_schema = self.definition.split_once("PropsOr").map(|(start, _)| format!("{start}Props"));
+        let described = of_schema.as_ref().and_then(|name| self.facts.types.get(name));
+        let shape = described.unwrap_or(schema);
+        let properties = shape["properties"].as_object().unwrap_or(&empty);
+        let message = of_schema.as_deref().unwrap_or(self.definition);
+        let places = places(&self.facts.messages, message, properties)?;
         let mut edges = Vec::new();
         for (name, property) in properties {
             edges.push((name, property, places.get(name)));
@@ -146,9 +151,10 @@ impl Writer<'_> {
         property: Option<&str>,
         place: Option<&Place>,
     ) -> Result {
-        let lookup = |table: &Map<String, Value>| {
-            property.and_then(|name| table.get(self.definition)?.get(name).cloned())
-        };
+        let owner = self.definition.split_once("PropsOr").map(|(start, _)| format!("{start}Props"));
+        let owner = owner.as_deref().unwrap_or(self.definition);
+        let lookup =
+            |table: &Map<String, Value>| property.and_then(|name| table.get(owner)?.get(name).cloned());
         let given = lookup(&self.facts.defaults);
         let default = schema.get("default").filter(|value| !value.is_null());
         let strategy = schema["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
@@ -264,7 +270,6 @@ fn proto_kind(messages: &Map<String, Value>, place: &Place, schema: &Value) -> R
         _ if name == "JSONSchemaPropsOrBool" => 13,
         _ if name == "JSONSchemaPropsOrArray" => 14,
         _ if name == "JSONSchemaPropsOrStringArray" => 15,
-        _ if name == "Duration" => 17,
         _ if !place.repeated && schema["type"] == "array" => 16,
         kind if messages.contains_key(kind) => 6,
         kind => return Err(format!("unknown protobuf type {kind}").into()),

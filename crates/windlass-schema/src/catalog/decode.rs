@@ -193,7 +193,6 @@ fn proto_kind(number: u32) -> Option<ProtoKind> {
         14 => ProtoKind::SchemaOrArray,
         15 => ProtoKind::SchemaOrStrings,
         16 => ProtoKind::List,
-        17 => ProtoKind::Duration,
         _ => return None,
     })
 }

@@ -1,0 +1,312 @@
+//! Request bodies in Kubernetes' protobuf, decoded to JSON.
+//!
+//! Clients written in Go send built-in kinds so. Which field is which number comes from the catalog; there is no
+//! code for any kind.
+
+mod scalar;
+mod wire;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::catalog::Catalog;
+use crate::default::drop_empty;
+use crate::graph::{Edge, NodeRef, ProtoKind, Schema};
+use wire::{Field, Fields, Payload};
+
+/// What every such body begins with.
+const MAGIC: &[u8] = b"k8s\0";
+
+/// Messages nested deeper than this are refused.
+const MAX_DEPTH: usize = 100;
+
+/// Why bytes are not a message of the kind that they say they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    text: String,
+    unknown_kind: bool,
+}
+
+impl DecodeError {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), unknown_kind: false }
+    }
+
+    /// Whether the message is whole, but of a kind that is not built in.
+    pub fn is_unknown_kind(&self) -> bool {
+        self.unknown_kind
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+type Result<T> = std::result::Result<T, DecodeError>;
+
+/// Decodes a body of type `application/vnd.kubernetes.protobuf` to the JSON object that it stands for, with
+/// `apiVersion` and `kind`.
+///
+/// # Errors
+/// If the bytes are no such message, or of a kind that the catalog does not know. It never panics.
+pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
+    let Some(envelope) = bytes.strip_prefix(MAGIC) else {
+        return Err(DecodeError::new(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+        ));
+    };
+    let envelope = Envelope::read(envelope)?;
+    let mut object = if envelope.content_type == "application/json" {
+        serde_json::from_slice(envelope.raw).map_err(|error| DecodeError::new(error.to_string()))?
+    } else {
+        let schema = envelope.schema(catalog)?;
+        let mut members = Map::new();
+        message(envelope.raw, schema.root(), [0; 2], &mut members, 0)?;
+        let mut object = Value::Object(members);
+        drop_empty(&mut object, schema.root());
+        object
+    };
+    if let Some(members) = object.as_object_mut() {
+        members.insert("apiVersion".to_owned(), envelope.api_version.into());
+        members.insert("kind".to_owned(), envelope.kind.into());
+    }
+    Ok(object)
+}
+
+/// `runtime.Unknown`: the object's type, and its bytes.
+#[derive(Default)]
+struct Envelope<'b> {
+    api_version: &'b str,
+    kind: &'b str,
+    raw: &'b [u8],
+    content_encoding: &'b str,
+    content_type: &'b str,
+}
+
+impl<'b> Envelope<'b> {
+    fn read(bytes: &'b [u8]) -> Result<Self> {
+        let mut envelope = Self::default();
+        for field in Fields::new(bytes) {
+            let field = field?;
+            match field.number {
+                1 => envelope.type_meta(field.bytes()?)?,
+                2 => envelope.raw = field.bytes()?,
+                3 => envelope.content_encoding = field.text()?,
+                4 => envelope.content_type = field.text()?,
+                _ => {}
+            }
+        }
+        if !envelope.content_encoding.is_empty() {
+            let encoding = crate::go_quote(envelope.content_encoding);
+            return Err(DecodeError::new(format!("unsupported content encoding {encoding}")));
+        }
+        Ok(envelope)
+    }
+
+    fn type_meta(&mut self, bytes: &'b [u8]) -> Result<()> {
+        for field in Fields::new(bytes) {
+            let field = field?;
+            match field.number {
+                1 => self.api_version = field.text()?,
+                2 => self.kind = field.text()?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn schema(&self, catalog: &Catalog) -> Result<Schema> {
+        let (group, version) = self.api_version.rsplit_once('/').unwrap_or(("", self.api_version));
+        // Options may come in the version of any group, also of one that is not built in.
+        let options = || {
+            let of_meta = self
+                .kind
+                .ends_with("Options")
+                .then(|| format!("io.k8s.apimachinery.pkg.apis.meta.v1.{}", self.kind));
+            of_meta.and_then(|name| catalog.definition(&name))
+        };
+        catalog.schema(group, version, self.kind).or_else(options).ok_or_else(|| {
+            let (kind, version) = (crate::go_quote(self.kind), crate::go_quote(self.api_version));
+            let text = format!("no kind {kind} is registered for version {version} in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+            DecodeError { text, unknown_kind: true }
+        })
+    }
+}
+
+/// Reads a message's fields into `members`. `through` names the messages on the way that JSON does not have.
+fn message(
+    bytes: &[u8],
+    node: NodeRef<'_>,
+    through: [u32; 2],
+    members: &mut Map<String, Value>,
+    depth: usize,
+) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(DecodeError::new("exceeded max depth"));
+    }
+    for field in Fields::new(bytes) {
+        let field = field?;
+        if let Some((name, edge)) = property(node, through, field.number) {
+            if edge.proto.is_some_and(|proto| proto.repeated) {
+                let items = members.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                let Value::Array(items) = items else { continue };
+                repeated(node, edge, &field, items, depth)?;
+            } else if edge.proto.is_some_and(|proto| proto.kind == ProtoKind::Map) {
+                let entries = members.entry(name).or_insert_with(|| Value::Object(Map::new()));
+                let Value::Object(entries) = entries else { continue };
+                map_entry(node, node.follow(edge), field.bytes()?, entries, depth)?;
+            } else {
+                let value = value(node, edge, &field, depth)?;
+                members.insert(name.to_owned(), value);
+            }
+        } else if let Some(deeper) = inlined(node, through, field.number) {
+            message(field.bytes()?, node, deeper, members, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn property(node: NodeRef<'_>, through: [u32; 2], number: u32) -> Option<(&str, &Edge)> {
+    let mut properties = node.node.properties.iter();
+    let (name, edge) = properties.find(|(_, edge)| {
+        edge.proto.is_some_and(|proto| proto.number == number && proto.through == through)
+    })?;
+    Some((name, edge))
+}
+
+/// The way through a message that Go takes in whole, if there is one of this number.
+fn inlined(node: NodeRef<'_>, through: [u32; 2], number: u32) -> Option<[u32; 2]> {
+    let deeper = match through {
+        [0, 0] => [number, 0],
+        [first, 0] => [first, number],
+        _ => return None,
+    };
+    let leads = |place: [u32; 2]| place == deeper || deeper[1] == 0 && place[0] == deeper[0];
+    let mut edges = node.node.properties.values();
+    edges.any(|edge| edge.proto.is_some_and(|proto| leads(proto.through))).then_some(deeper)
+}
+
+fn repeated(
+    owner: NodeRef<'_>,
+    edge: &Edge,
+    field: &Field<'_>,
+    items: &mut Vec<Value>,
+    depth: usize,
+) -> Result<()> {
+    let Some(inner) = owner.follow(edge).node.items.as_ref() else { return Ok(()) };
+    let numeric = edge.proto.is_some_and(|proto| {
+        matches!(proto.kind, ProtoKind::Bool | ProtoKind::Int | ProtoKind::Uint | ProtoKind::Double)
+    });
+    if let (true, Payload::Bytes(packed)) = (numeric, field.payload) {
+        let fixed = edge.proto.is_some_and(|proto| proto.kind == ProtoKind::Double);
+        for payload in wire::packed(packed, fixed) {
+            items.push(value(owner, inner, &Field { number: field.number, payload: payload? }, depth)?);
+        }
+        return Ok(());
+    }
+    items.push(value(owner, inner, field, depth)?);
+    Ok(())
+}
+
+fn map_entry(
+    owner: NodeRef<'_>,
+    map: NodeRef<'_>,
+    bytes: &[u8],
+    entries: &mut Map<String, Value>,
+    depth: usize,
+) -> Result<()> {
+    let Some(crate::graph::Additional::Schema(edge)) = &map.node.additional else { return Ok(()) };
+    let mut key = "";
+    let mut content = None;
+    for field in Fields::new(bytes) {
+        let field = field?;
+        match field.number {
+            1 => key = field.text()?,
+            2 => content = Some(value(owner, edge, &field, depth)?),
+            _ => {}
+        }
+    }
+    let nothing = Field { number: 2, payload: Payload::Bytes(&[]) };
+    let content = match content {
+        Some(content) => content,
+        None => value(owner, edge, &nothing, depth)?,
+    };
+    entries.insert(key.to_owned(), content);
+    Ok(())
+}
+
+/// One value. `owner` is the message that it lies in.
+fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Result<Value> {
+    let node = owner.follow(edge);
+    Ok(match edge.proto.map_or(ProtoKind::Message, |proto| proto.kind) {
+        ProtoKind::Bool => Value::Bool(field.varint()? != 0),
+        ProtoKind::Int => Value::from(field.varint()? as i64),
+        ProtoKind::Uint => Value::from(field.varint()?),
+        ProtoKind::Double => scalar::double(field.fixed64()?)?,
+        ProtoKind::String => Value::from(field.text()?),
+        ProtoKind::Bytes => scalar::base64(field.bytes()?),
+        ProtoKind::Time => scalar::time(field.bytes()?, false)?,
+        ProtoKind::MicroTime => scalar::time(field.bytes()?, true)?,
+        ProtoKind::Quantity => scalar::quantity(field.bytes()?)?,
+        ProtoKind::IntOrString => scalar::int_or_string(field.bytes()?)?,
+        ProtoKind::Raw => scalar::raw(field.bytes()?)?,
+        ProtoKind::SchemaOrBool => schema_or(owner, field.bytes()?, 2, depth)?,
+        ProtoKind::SchemaOrArray => schema_or(owner, field.bytes()?, 1, depth)?,
+        ProtoKind::SchemaOrStrings => schema_or(owner, field.bytes()?, 1, depth)?,
+        ProtoKind::List => {
+            let mut items = Vec::new();
+            let inner = node.node.items.as_ref();
+            let number = inner.and_then(|inner| inner.proto).map_or(1, |proto| proto.number);
+            for item in Fields::new(field.bytes()?) {
+                let item = item?;
+                if let Some(inner) = inner.filter(|_| item.number == number) {
+                    items.push(value(owner, inner, &item, depth)?);
+                }
+            }
+            Value::Array(items)
+        }
+        ProtoKind::Message | ProtoKind::Map => {
+            let mut members = Map::new();
+            message(field.bytes()?, node, [0; 2], &mut members, depth + 1)?;
+            Value::Object(members)
+        }
+    })
+}
+
+/// `JSONSchemaProps` or something simpler; `number` is the schema's field, the other of 1 and 2 the rest's.
+/// These types occur in `JSONSchemaProps` only, which therefore is `owner`.
+fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, depth: usize) -> Result<Value> {
+    let mut schema = None;
+    let mut allows = false;
+    let mut list = Vec::new();
+    for field in Fields::new(bytes) {
+        let field = field?;
+        if field.number == number {
+            let mut members = Map::new();
+            message(field.bytes()?, owner, [0; 2], &mut members, depth + 1)?;
+            schema = Some(Value::Object(members));
+        } else if let Payload::Varint(value) = field.payload {
+            allows = value != 0;
+        } else if let Payload::Bytes(bytes) = field.payload {
+            let text = std::str::from_utf8(bytes).ok();
+            let mut members = Map::new();
+            match message(bytes, owner, [0; 2], &mut members, depth + 1) {
+                Ok(()) if !members.is_empty() => list.push(Value::Object(members)),
+                _ => list.extend(text.map(Value::from)),
+            }
+        }
+    }
+    Ok(match schema {
+        Some(schema) => schema,
+        None if !list.is_empty() => Value::Array(list),
+        None => Value::Bool(allows),
+    })
+}
+
+#[cfg(test)]
+mod tests;

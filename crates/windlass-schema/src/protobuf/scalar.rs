@@ -1,0 +1,125 @@
+//! Messages that are one value in JSON.
+
+use base64::Engine as _;
+use serde_json::{Number, Value};
+
+use super::wire::{Field, Fields};
+use super::{DecodeError, Result};
+
+pub(super) fn double(bits: u64) -> Result<Value> {
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    let value = f64::from_bits(bits);
+    if value.fract() == 0.0 && value.abs() < WHOLE {
+        return Ok(Value::from(value as i64));
+    }
+    let number = Number::from_f64(value);
+    number.map(Value::Number).ok_or_else(|| DecodeError::new(format!("json: unsupported value: {value}")))
+}
+
+pub(super) fn base64(bytes: &[u8]) -> Value {
+    base64::engine::general_purpose::STANDARD.encode(bytes).into()
+}
+
+pub(super) fn quantity(bytes: &[u8]) -> Result<Value> {
+    let mut text = "0";
+    for field in Fields::new(bytes) {
+        let field = field?;
+        if field.number == 1 {
+            text = field.text()?;
+        }
+    }
+    Ok(text.into())
+}
+
+pub(super) fn int_or_string(bytes: &[u8]) -> Result<Value> {
+    let mut is_text = false;
+    let mut number = 0;
+    let mut text = "";
+    for field in Fields::new(bytes) {
+        let field: Field<'_> = field?;
+        match field.number {
+            1 => is_text = field.varint()? == 1,
+            2 => number = field.varint()? as i64,
+            3 => text = field.text()?,
+            _ => {}
+        }
+    }
+    Ok(if is_text { text.into() } else { number.into() })
+}
+
+/// JSON in a message.
+pub(super) fn raw(bytes: &[u8]) -> Result<Value> {
+    let mut raw: &[u8] = &[];
+    for field in Fields::new(bytes) {
+        let field = field?;
+        if field.number == 1 {
+            raw = field.bytes()?;
+        }
+    }
+    if raw.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(raw)
+        .map_err(|error| DecodeError::new(format!("invalid JSON in a message: {error}")))
+}
+
+/// A point in time; the empty one is null.
+pub(super) fn time(bytes: &[u8], micros: bool) -> Result<Value> {
+    let (mut seconds, mut nanos) = (0_i64, 0_i64);
+    for field in Fields::new(bytes) {
+        let field = field?;
+        match field.number {
+            1 => seconds = field.varint()? as i64,
+            2 => nanos = field.varint()? as i64,
+            _ => {}
+        }
+    }
+    if seconds == 0 && nanos == 0 {
+        return Ok(Value::Null);
+    }
+    let in_range =
+        (-62_135_596_800..=253_402_300_799).contains(&seconds) && (0..1_000_000_000).contains(&nanos);
+    if !in_range {
+        return Err(DecodeError::new("timestamp: year outside of range [1,9999]"));
+    }
+    Ok(rfc3339(seconds, micros.then_some(nanos / 1000)).into())
+}
+
+/// Seconds since 1970 as `2006-01-02T15:04:05Z`, or with microseconds.
+fn rfc3339(seconds: i64, micros: Option<i64>) -> String {
+    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let clock = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    match micros {
+        Some(micros) => format!("{clock}.{micros:06}Z"),
+        None => format!("{clock}Z"),
+    }
+}
+
+/// The Gregorian date of a day, counted from 1970-01-01. Years are reckoned from March, so that a leap day is a
+/// year's last.
+fn date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rfc3339;
+
+    #[test]
+    fn times_read_as_go_writes_them() {
+        assert_eq!(rfc3339(0, None), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(951_782_400, None), "2000-02-29T00:00:00Z");
+        assert_eq!(rfc3339(1_795_262_400, Some(7)), "2026-11-21T12:00:00.000007Z");
+        assert_eq!(rfc3339(-1, None), "1969-12-31T23:59:59Z");
+    }
+}

@@ -40,12 +40,14 @@ impl Gate {
         fence(Ordering::SeqCst);
     }
 
+    #[cfg(not(loom))]
     pub(crate) fn has_sleepers(&self) -> bool {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
     /// A sleeper has got up from the seat that only one can have: is there another one who might want it? The fence
     /// pairs with that of `enter`: either this sees the other, or the other sees the free seat.
+    #[cfg(not(loom))]
     pub(crate) fn others_sleep(&self) -> bool {
         fence(Ordering::SeqCst);
         self.sleepers.load(Ordering::Relaxed) > 1

@@ -58,6 +58,9 @@ mod work_queue;
 
 mod gate;
 
+#[cfg(all(test, loom))]
+mod interleavings;
+
 #[cfg(not(loom))]
 pub use builder::Builder;
 #[cfg(not(loom))]

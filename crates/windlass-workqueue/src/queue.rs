@@ -156,6 +156,13 @@ impl<K: Key> Queue<K> {
     }
 
     fn add_place(&self, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
+        // Keys whose time came before this add go before it.
+        let fired = self.fire(now);
+        let signal = self.add_one(place, options, now);
+        if fired { Signal::Ready } else { signal }
+    }
+
+    fn add_one(&self, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
         let delay =
             if options.rate_limited { Some(self.limit(place, options.after, now)) } else { options.after };
         match delay {

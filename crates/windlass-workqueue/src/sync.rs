@@ -9,9 +9,7 @@ pub(crate) use std::sync::atomic::{AtomicI64 as PlainI64, AtomicU32 as PlainU32,
 mod real {
     pub(crate) use parking_lot::{Mutex, RwLock};
     pub(crate) use std::sync::Arc;
-    pub(crate) use std::sync::atomic::{
-        AtomicBool, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
     pub(crate) use crossbeam_queue::SegQueue as Fifo;
 }

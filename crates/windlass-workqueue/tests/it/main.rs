@@ -1,0 +1,17 @@
+//! The queue's behaviour from the outside.
+
+#![allow(clippy::unwrap_used, reason = "a test may")]
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+mod script;
+
+mod priorities;
+mod scenarios;
+mod shut_down;
+
+mod model;
+mod threads;
+
+mod metrics;
+mod reclaim;
+mod shell;

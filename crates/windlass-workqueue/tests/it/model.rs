@@ -1,0 +1,145 @@
+//! The queue against the simplest queue that could be right, on random calls, one at a time.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use windlass_workqueue::{AddOptions, Config, Lease, Queue, RateLimiter, Tick};
+
+#[derive(Clone, Debug)]
+enum Call {
+    Add { key: u8, priority: i32, after: Option<u64> },
+    Get,
+    Done { nth: usize },
+    Pass { time: u64 },
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let priority = prop_oneof![3 => Just(0), 2 => Just(-100), 1 => -3..4_i32];
+    let after = prop_oneof![2 => Just(None), 1 => (0..50_u64).prop_map(Some)];
+    prop_oneof![
+        6 => (0..6_u8, priority, after).prop_map(|(key, priority, after)| Call::Add { key, priority, after }),
+        4 => Just(Call::Get),
+        4 => (0..8_usize).prop_map(|nth| Call::Done { nth }),
+        2 => (0..40_u64).prop_map(|time| Call::Pass { time }),
+    ]
+}
+
+/// Every entry in one list, searched from the front.
+#[derive(Default)]
+struct Naive {
+    /// In order of arrival.
+    ready: Vec<(u8, i32)>,
+    waiting: Vec<Wait>,
+    running: BTreeSet<u8>,
+    dirty: BTreeMap<u8, i32>,
+}
+
+#[derive(Clone, Copy)]
+struct Wait {
+    key: u8,
+    priority: i32,
+    deadline: u64,
+}
+
+impl Naive {
+    fn add(&mut self, key: u8, priority: i32, after: Option<u64>, now: u64) {
+        self.fire(now);
+        let ready = self.ready.iter().any(|&(k, _)| k == key) || self.dirty.contains_key(&key);
+        match after {
+            Some(after) if after > 0 && !ready => self.wait(Wait { key, priority, deadline: now + after }),
+            _ => self.make_ready(key, priority),
+        }
+    }
+
+    fn wait(&mut self, new: Wait) {
+        let Some(at) = self.waiting.iter().position(|old| old.key == new.key) else {
+            return self.waiting.push(new);
+        };
+        self.waiting[at].priority = self.waiting[at].priority.max(new.priority);
+        if new.deadline < self.waiting[at].deadline {
+            let old = self.waiting.remove(at);
+            self.waiting.push(Wait { deadline: new.deadline, ..old });
+        }
+    }
+
+    fn make_ready(&mut self, key: u8, mut priority: i32) {
+        if let Some(at) = self.waiting.iter().position(|wait| wait.key == key) {
+            priority = priority.max(self.waiting.remove(at).priority);
+        }
+        if self.running.contains(&key) {
+            let dirty = self.dirty.entry(key).or_insert(priority);
+            *dirty = priority.max(*dirty);
+            return;
+        }
+        if let Some(at) = self.ready.iter().position(|&(k, _)| k == key) {
+            if self.ready[at].1 >= priority {
+                return;
+            }
+            self.ready.remove(at);
+        }
+        self.ready.push((key, priority));
+    }
+
+    fn fire(&mut self, now: u64) {
+        // The sort is stable: equals stay in the order they were set.
+        let mut due: Vec<Wait> = self.waiting.iter().copied().filter(|wait| wait.deadline <= now).collect();
+        due.sort_by_key(|wait| wait.deadline);
+        due.into_iter().for_each(|wait| self.make_ready(wait.key, wait.priority));
+    }
+
+    fn get(&mut self, now: u64) -> Option<(u8, i32)> {
+        self.fire(now);
+        let highest = self.ready.iter().map(|&(_, priority)| priority).max()?;
+        let at = self.ready.iter().position(|&(_, priority)| priority == highest)?;
+        let (key, priority) = self.ready.remove(at);
+        self.running.insert(key);
+        Some((key, priority))
+    }
+
+    fn done(&mut self, key: u8) {
+        self.running.remove(&key);
+        if let Some(priority) = self.dirty.remove(&key) {
+            self.ready.push((key, priority));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn behaves_like_the_naive_queue(calls in prop::collection::vec(call(), 1..120)) {
+        let rate_limiter = RateLimiter::default();
+        // Few enough calls that it is never a lower priority's turn out of order.
+        let queue = Queue::new(&Config { rate_limiter, ageing: 1024, ..Config::default() });
+        let mut naive = Naive::default();
+        let mut leases: Vec<Lease<u8>> = Vec::new();
+        let mut now = 0;
+        for call in calls {
+            let tick = Tick::from_nanos(now);
+            match call {
+                Call::Add { key, priority, after } => {
+                    let options = AddOptions { priority, after: after.map(Duration::from_nanos), rate_limited: false };
+                    let _ = queue.add(key, options, tick);
+                    naive.add(key, priority, after, now);
+                }
+                Call::Get => {
+                    let lease = queue.get(tick);
+                    prop_assert_eq!(lease.as_ref().map(|l| (*l.key(), l.priority())), naive.get(now));
+                    leases.extend(lease);
+                }
+                Call::Done { nth } if !leases.is_empty() => {
+                    let lease = leases.remove(nth % leases.len());
+                    naive.done(*lease.key());
+                    let _ = queue.done(lease, tick);
+                }
+                Call::Done { .. } => {}
+                Call::Pass { time } => now += time,
+            }
+            prop_assert_eq!(queue.len(), naive.ready.len());
+            prop_assert_eq!(queue.waiting(), naive.waiting.len());
+            let next = naive.waiting.iter().map(|wait| Tick::from_nanos(wait.deadline)).min();
+            prop_assert_eq!(queue.next_deadline(), next);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! One entry a key, delays and back-off.
+
+use crate::script::play;
+use expect_test::expect;
+
+#[test]
+fn a_key_added_twice_waits_once() {
+    expect![[r#"
+        add a                       wake a worker
+        add b                       wake a worker
+        add a
+        state                       ready 2 waiting 0 running 0
+        get                         a
+        get                         b
+        get                         nothing
+        done a
+        done b
+        state                       ready 0 waiting 0 running 0 drained
+    "#]]
+    .assert_eq(&play("add a; add b; add a; state; get; get; get; done a; done b; state"));
+}
+
+#[test]
+fn a_key_added_while_it_is_worked_on_comes_back_after_done() {
+    expect![[r#"
+        add a                       wake a worker
+        get                         a
+        add a
+        add a
+        get                         nothing
+        add b                       wake a worker
+        done a                      wake a worker
+        get                         b
+        get                         a
+        done b
+        done a
+        get                         nothing
+    "#]]
+    .assert_eq(&play("add a; get; add a; add a; get; add b; done a; get; get; done b; done a; get"));
+}
+
+#[test]
+fn a_delayed_key_is_handed_out_in_time_and_not_before() {
+    expect![[r#"
+        add a after=5s              wake the clock
+        get                         nothing
+        at 4999ms
+        get                         nothing
+        at 5s
+        state                       ready 0 waiting 1 running 0 next 5s drained
+        get                         a
+        state                       ready 0 waiting 0 running 1
+    "#]]
+    .assert_eq(&play("add a after=5s; get; at 4999ms; get; at 5s; state; get; state"));
+}
+
+#[test]
+fn of_two_delays_the_shorter_counts() {
+    expect![[r#"
+        add a after=5s              wake the clock
+        add a after=9s
+        add b after=9s
+        add b after=5s
+        state                       ready 0 waiting 2 running 0 next 5s drained
+        at 5s
+        get                         a
+        get                         b
+        get                         nothing
+        at 9s
+        get                         nothing
+    "#]].assert_eq(&play(
+        "add a after=5s; add a after=9s; add b after=9s; add b after=5s; state; at 5s; get; get; get; at 9s; get",
+    ));
+}
+
+#[test]
+fn an_add_without_delay_takes_the_timer_out() {
+    expect![[r#"
+        add a after=10h             wake the clock
+        add a                       wake a worker
+        state                       ready 1 waiting 0 running 0
+        get                         a
+        done a
+        at 10h
+        get                         nothing
+    "#]]
+    .assert_eq(&play("add a after=10h; add a; state; get; done a; at 10h; get"));
+}
+
+#[test]
+fn a_ready_key_never_goes_back_to_waiting() {
+    expect![[r#"
+        add a                       wake a worker
+        add a after=5s
+        state                       ready 1 waiting 0 running 0
+        get                         a
+        at 5s
+        done a
+        get                         nothing
+    "#]]
+    .assert_eq(&play("add a; add a after=5s; state; get; at 5s; done a; get"));
+}
+
+#[test]
+fn a_timer_set_during_the_work_outlives_it() {
+    expect![[r#"
+        add a                       wake a worker
+        get                         a
+        add a after=5s              wake the clock
+        done a
+        state                       ready 0 waiting 1 running 0 next 5s drained
+        get                         nothing
+        at 5s
+        get                         a
+    "#]]
+    .assert_eq(&play("add a; get; add a after=5s; done a; state; get; at 5s; get"));
+}
+
+#[test]
+fn a_timer_that_fires_during_the_work_waits_for_done() {
+    expect![[r#"
+        add a                       wake a worker
+        get                         a
+        add a after=5s              wake the clock
+        at 6s
+        get                         nothing
+        state                       ready 0 waiting 0 running 1
+        done a                      wake a worker
+        get                         a
+    "#]]
+    .assert_eq(&play("add a; get; add a after=5s; at 6s; get; state; done a; get"));
+}
+
+#[test]
+fn an_add_during_the_work_replaces_a_timer_set_during_it() {
+    expect![[r#"
+        add a                       wake a worker
+        get                         a
+        add a after=10h             wake the clock
+        add a
+        done a                      wake a worker
+        get                         a
+        state                       ready 0 waiting 0 running 1
+        done a
+        at 10h
+        get                         nothing
+    "#]]
+    .assert_eq(&play("add a; get; add a after=10h; add a; done a; get; state; done a; at 10h; get"));
+}
+
+#[test]
+fn a_delay_after_an_add_during_the_work_changes_nothing() {
+    expect![[r#"
+        add a                       wake a worker
+        get                         a
+        add a
+        add a after=10h
+        state                       ready 0 waiting 0 running 1
+        done a                      wake a worker
+        get                         a
+    "#]]
+    .assert_eq(&play("add a; get; add a; add a after=10h; state; done a; get"));
+}
+
+#[test]
+fn what_was_due_before_an_add_goes_before_it() {
+    expect![[r#"
+        add a after=5s              wake the clock
+        at 6s
+        add b                       wake a worker
+        get                         a
+        get                         b
+    "#]]
+    .assert_eq(&play("add a after=5s; at 6s; add b; get; get"));
+}
+
+#[test]
+fn timers_due_together_fire_in_the_order_they_were_set() {
+    expect![[r#"
+        add c after=5s              wake the clock
+        add a after=5s
+        add b after=4s              wake the clock
+        at 5s
+        get                         b
+        get                         c
+        get                         a
+    "#]]
+    .assert_eq(&play("add c after=5s; add a after=5s; add b after=4s; at 5s; get; get; get"));
+}
+
+#[test]
+fn a_failing_key_waits_twice_as_long_each_time() {
+    expect![[r#"
+        add a limited               wake the clock
+        state                       ready 0 waiting 1 running 0 next 5ms drained
+        at 5ms
+        get                         a
+        add a limited               wake the clock
+        done a
+        state                       ready 0 waiting 1 running 0 next 15ms drained
+        at 15ms
+        get                         a
+        add a limited               wake the clock
+        done a
+        state                       ready 0 waiting 1 running 0 next 35ms drained
+        failures a                  3
+        at 35ms
+        get                         a
+        forget a
+        failures a                  0
+        add a limited               wake the clock
+        state                       ready 0 waiting 1 running 1 next 40ms
+    "#]].assert_eq(&play(
+        "add a limited; state; at 5ms; get; add a limited; done a; state; at 15ms; get; add a limited; done a; state
+         failures a; at 35ms; get; forget a; failures a; add a limited; state",
+    ));
+}
+
+#[test]
+fn limited_and_delayed_waits_for_the_shorter() {
+    expect![[r#"
+        add a limited after=1s      wake the clock
+        state                       ready 0 waiting 1 running 0 next 5ms drained
+        add b limited after=1ms     wake the clock
+        state                       ready 0 waiting 2 running 0 next 1ms drained
+        failures b                  1
+    "#]]
+    .assert_eq(&play("add a limited after=1s; state; add b limited after=1ms; state; failures b"));
+}
+
+#[test]
+fn every_limited_add_is_a_failure_even_if_it_changes_nothing() {
+    expect![[r#"
+        add a                       wake a worker
+        add a limited
+        add a limited
+        failures a                  2
+        state                       ready 1 waiting 0 running 0
+    "#]]
+    .assert_eq(&play("add a; add a limited; add a limited; failures a; state"));
+}

@@ -1,0 +1,115 @@
+//! Plays a scenario in words against the state machine and writes down what happens.
+//!
+//! One step a line. `add K [p=N] [after=5s] [limited]`, `get`, `done K`, `forget K`, `at 10ms` (time since the
+//! beginning), `shut down`, `state`. Times are written as tokio users write them: ns, us, ms, s, h.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+use windlass_workqueue::{AddOptions, Config, Lease, Queue, RateLimiter, Signal, Tick};
+
+struct Player {
+    queue: Queue<String>,
+    leases: BTreeMap<String, Lease<String>>,
+    now: Tick,
+}
+
+/// Plays with the default configuration, but for the jitter.
+pub(crate) fn play(script: &str) -> String {
+    let rate_limiter = RateLimiter::default().jitter(0.0);
+    play_with(&Config { rate_limiter, ..Config::default() }, script)
+}
+
+pub(crate) fn play_with(config: &Config, script: &str) -> String {
+    let mut player = Player { queue: Queue::new(config), leases: BTreeMap::new(), now: Tick::ZERO };
+    let mut transcript = String::new();
+    for step in script.split(['\n', ';']).map(str::trim).filter(|step| !step.is_empty()) {
+        let outcome = player.play(step);
+        writeln!(transcript, "{step:<28}{outcome}").unwrap();
+    }
+    transcript.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+impl Player {
+    fn play(&mut self, step: &str) -> String {
+        let words: Vec<&str> = step.split_whitespace().collect();
+        match words[..] {
+            ["add", key, ref options @ ..] => {
+                say(self.queue.add(key.to_owned(), options_of(options), self.now))
+            }
+            ["get"] => self.get(),
+            ["done", key] => say(self.queue.done(self.leases.remove(key).unwrap(), self.now)),
+            ["forget", key] => {
+                self.queue.forget(&key.to_owned());
+                String::new()
+            }
+            ["failures", key] => self.queue.num_requeues(&key.to_owned()).to_string(),
+            ["at", time] => {
+                self.now = Tick::from(time_of(time));
+                String::new()
+            }
+            ["shut", "down"] => {
+                self.queue.shut_down();
+                String::new()
+            }
+            ["state"] => self.state(),
+            _ => panic!("no such step: {step}"),
+        }
+    }
+
+    fn get(&mut self) -> String {
+        let Some(lease) = self.queue.get(self.now) else { return "nothing".into() };
+        let said = match lease.priority() {
+            0 => lease.key().clone(),
+            priority => format!("{} p={priority}", lease.key()),
+        };
+        assert!(self.leases.insert(lease.key().clone(), lease).is_none(), "{said} was handed out twice");
+        said
+    }
+
+    fn state(&self) -> String {
+        let Self { queue, leases, .. } = self;
+        let mut out = format!("ready {} waiting {} running {}", queue.len(), queue.waiting(), leases.len());
+        if let Some(next) = queue.next_deadline() {
+            write!(out, " next {:?}", Duration::from(next)).unwrap();
+        }
+        if queue.is_drained() {
+            out.push_str(" drained");
+        }
+        out
+    }
+}
+
+fn say(signal: Signal) -> String {
+    match signal {
+        Signal::Nothing => String::new(),
+        Signal::Ready => "wake a worker".into(),
+        Signal::Earlier => "wake the clock".into(),
+    }
+}
+
+fn options_of(words: &[&str]) -> AddOptions {
+    let mut options = AddOptions::default();
+    for word in words {
+        match word.split_once('=') {
+            Some(("p", priority)) => options.priority = priority.parse().unwrap(),
+            Some(("after", time)) => options.after = Some(time_of(time)),
+            None if *word == "limited" => options.rate_limited = true,
+            _ => panic!("no such option: {word}"),
+        }
+    }
+    options
+}
+
+fn time_of(text: &str) -> Duration {
+    let unit = text.find(|c: char| !c.is_ascii_digit()).unwrap();
+    let number: u64 = text[..unit].parse().unwrap();
+    match &text[unit..] {
+        "ns" => Duration::from_nanos(number),
+        "us" => Duration::from_micros(number),
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        "h" => Duration::from_secs(number * 3600),
+        other => panic!("no such unit: {other}"),
+    }
+}

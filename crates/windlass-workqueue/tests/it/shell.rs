@@ -1,0 +1,178 @@
+//! `get().await` on tokio's paused clock.
+
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use windlass_workqueue::{AddOptions, RateLimiter, WorkQueue};
+
+fn queue() -> WorkQueue<&'static str> {
+    WorkQueue::builder("test").rate_limiter(RateLimiter::default().jitter(0.0)).build()
+}
+
+#[tokio::test(start_paused = true)]
+async fn get_waits_for_a_delayed_key() {
+    let queue = queue();
+    let began = Instant::now();
+    queue.add_after("a", Duration::from_secs(3600));
+    assert_eq!(*queue.get().await.unwrap().key(), "a");
+    assert_eq!(began.elapsed().as_secs(), 3600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_deadline_is_noticed_during_the_wait() {
+    let queue = queue();
+    queue.add_after("late", Duration::from_secs(100));
+    let began = Instant::now();
+    let worker = tokio::spawn({
+        let queue = queue.clone();
+        async move { *queue.get().await.unwrap().key() }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    queue.add_after("early", Duration::from_secs(10));
+    assert_eq!(worker.await.unwrap(), "early");
+    assert_eq!(began.elapsed().as_secs(), 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_one_who_watches_the_clock_leaves_another_does() {
+    let queue = queue();
+    let spawn = || {
+        let queue = queue.clone();
+        tokio::spawn(async move { *queue.get().await.unwrap().key() })
+    };
+    let (watcher, other) = (spawn(), spawn());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    queue.add_after("a", Duration::from_secs(5));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    watcher.abort();
+    assert_eq!(timeout(Duration::from_secs(10), other).await.unwrap().unwrap(), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_that_is_due_at_once_wakes_enough_workers() {
+    let queue: WorkQueue<u32> = WorkQueue::builder("test").build();
+    let workers: Vec<_> = (0..5)
+        .map(|_| {
+            let queue = queue.clone();
+            // Each holds on to its key: five keys need five workers.
+            tokio::spawn(async move {
+                let item = queue.get().await.unwrap();
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                *item.key()
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    (0..5).for_each(|key| queue.add_after(key, Duration::from_secs(5)));
+    let began = Instant::now();
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    assert_eq!(began.elapsed().as_secs(), 65);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_get_that_is_given_up_loses_nothing() {
+    let queue = queue();
+    for _ in 0..100 {
+        let given_up = timeout(Duration::from_millis(1), queue.get()).await;
+        assert!(given_up.is_err());
+    }
+    let mut sleeper = Box::pin(queue.get());
+    assert!(futures_poll(&mut sleeper).is_none());
+    queue.add("a");
+    // It has been rung for, and never looks.
+    drop(sleeper);
+    assert_eq!(*timeout(Duration::from_secs(1), queue.get()).await.unwrap().unwrap().key(), "a");
+}
+
+fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::Pin::new(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_dropped_is_done_and_can_ask_to_come_back() {
+    let queue = queue();
+    queue.add_with("a", AddOptions { priority: 7, ..AddOptions::default() });
+    let item = queue.get().await.unwrap();
+    assert_eq!(item.priority(), 7);
+    item.requeue(AddOptions { rate_limited: true, priority: item.priority(), after: None });
+    assert_eq!(item.num_requeues(), 1);
+    drop(item);
+    let began = Instant::now();
+    let item = queue.get().await.unwrap();
+    assert_eq!((item.priority(), began.elapsed()), (7, Duration::from_millis(5)));
+    item.forget();
+    assert_eq!(queue.num_requeues(&"a"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shut_down_ends_every_wait() {
+    let queue = queue();
+    let workers: Vec<_> = (0..3)
+        .map(|_| {
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.get().await.is_none() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    queue.shut_down();
+    for worker in workers {
+        assert!(worker.await.unwrap());
+    }
+    assert!(queue.is_shut_down());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_the_work_that_goes_on() {
+    let queue = queue();
+    queue.add("a");
+    queue.add("b");
+    let worker = tokio::spawn({
+        let queue = queue.clone();
+        async move {
+            while let Some(item) = queue.get().await {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                item.done();
+            }
+        }
+    });
+    tokio::task::yield_now().await;
+    let began = Instant::now();
+    queue.shut_down_with_drain().await;
+    assert_eq!(began.elapsed().as_secs(), 20);
+    worker.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
+    async fn delays(seed: u64) -> Vec<Duration> {
+        let queue = WorkQueue::builder("test").seed(seed).build();
+        let mut delays = Vec::new();
+        for _ in 0..8 {
+            queue.add_rate_limited("a");
+            let began = Instant::now();
+            queue.get().await.unwrap().done();
+            delays.push(began.elapsed());
+        }
+        delays
+    }
+    let first = delays(1).await;
+    assert_eq!(first, delays(1).await);
+    assert_ne!(first, delays(2).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bucket_holds_back_what_exceeds_it() {
+    let queue: WorkQueue<u32> = WorkQueue::builder("test").rate_limiter(RateLimiter::client_go()).build();
+    let began = Instant::now();
+    (0..110).for_each(|key| queue.add_rate_limited(key));
+    for _ in 0..110 {
+        queue.get().await.unwrap().done();
+    }
+    // 100 at once, each after its own 5 ms, then 10 a second.
+    assert_eq!(began.elapsed().as_millis(), 1000);
+}

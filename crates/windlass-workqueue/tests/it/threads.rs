@@ -1,0 +1,158 @@
+//! Eight workers at once: no key twice, none lost, order kept.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
+
+const WORKERS: usize = 8;
+const ADDERS: usize = 4;
+const ADDS: u64 = if cfg!(miri) { 60 } else { 20_000 };
+
+fn runtime(threads: usize) -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_time().build().unwrap()
+}
+
+/// A small generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// What is known about one key.
+#[derive(Default)]
+struct Record {
+    running: AtomicBool,
+    /// Bumped before each add.
+    wanted: AtomicU64,
+    /// The `wanted` that the last work saw.
+    seen: AtomicU64,
+}
+
+async fn work(queue: WorkQueue<usize>, records: Arc<[Record]>) {
+    while let Some(item) = queue.get().await {
+        let record = &records[*item.key()];
+        assert!(!record.running.swap(true, Ordering::SeqCst), "{} was handed out twice", item.key());
+        let wanted = record.wanted.load(Ordering::SeqCst);
+        if wanted.is_multiple_of(7) {
+            tokio::task::yield_now().await;
+        }
+        record.seen.store(wanted, Ordering::SeqCst);
+        record.running.store(false, Ordering::SeqCst);
+        item.done();
+    }
+}
+
+fn add_at_random(queue: &WorkQueue<usize>, records: &[Record], seed: u64) {
+    let mut random = Random(seed);
+    for _ in 0..ADDS {
+        let key = random.below(records.len() as u64) as usize;
+        let options = AddOptions {
+            priority: [0, 0, LOW_PRIORITY, 5][random.below(4) as usize],
+            after: (random.below(8) == 0).then(|| std::time::Duration::from_micros(random.below(200))),
+            rate_limited: false,
+        };
+        records[key].wanted.fetch_add(1, Ordering::SeqCst);
+        if random.below(2) == 0 {
+            queue.add_with(key, options);
+        } else {
+            queue.add_slot(&queue.intern(key), options);
+        }
+    }
+}
+
+#[test]
+fn no_key_twice_at_once_and_none_lost() {
+    for keys in [1, 3, 100, 5000] {
+        let queue = WorkQueue::builder("test").build();
+        let records: Arc<[Record]> = (0..keys).map(|_| Record::default()).collect();
+        let runtime = runtime(2);
+        let workers: Vec<_> =
+            (0..WORKERS).map(|_| runtime.spawn(work(queue.clone(), Arc::clone(&records)))).collect();
+        thread::scope(|scope| {
+            for adder in 0..ADDERS {
+                let (queue, records) = (&queue, &records);
+                scope.spawn(move || add_at_random(queue, records, 0x9E37_79B9 + adder as u64 + keys as u64));
+            }
+        });
+        runtime.block_on(async {
+            // Delayed keys are dropped by a shut-down: let them come first.
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while records.iter().any(|r| r.seen.load(Ordering::SeqCst) != r.wanted.load(Ordering::SeqCst)) {
+                assert!(std::time::Instant::now() < deadline, "a key was lost: {:?}", queue.metrics());
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+            queue.shut_down_with_drain().await;
+            for worker in workers {
+                worker.await.unwrap();
+            }
+        });
+        assert_eq!(queue.len(), 0);
+        let metrics = queue.metrics();
+        assert_eq!(metrics.queue_duration.count, metrics.work_duration.count);
+        assert_eq!(
+            metrics.adds, metrics.work_duration.count,
+            "each add that counts leads to one piece of work"
+        );
+    }
+}
+
+#[test]
+fn keys_of_one_adder_come_in_the_order_they_were_added() {
+    let queue: WorkQueue<(usize, u64)> = WorkQueue::builder("test").build();
+    let handed_out = Mutex::new([0; ADDERS]);
+    let left = AtomicUsize::new(ADDERS * ADDS as usize);
+    thread::scope(|scope| {
+        for adder in 0..ADDERS {
+            let queue = queue.clone();
+            scope.spawn(move || (1..=ADDS).for_each(|n| queue.add((adder, n))));
+        }
+        for _ in 0..WORKERS {
+            let (queue, handed_out, left) = (queue.clone(), &handed_out, &left);
+            scope.spawn(move || {
+                while left.load(Ordering::Relaxed) > 0 {
+                    let mut last = handed_out.lock().unwrap();
+                    let Some(item) = queue.try_get() else {
+                        drop(last);
+                        thread::yield_now();
+                        continue;
+                    };
+                    let (adder, n) = *item.key();
+                    assert_eq!(n, last[adder] + 1, "adder {adder}");
+                    last[adder] = n;
+                    drop(last);
+                    left.fetch_sub(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn a_worker_that_sleeps_is_woken() {
+    let queue: WorkQueue<u64> = WorkQueue::builder("test").build();
+    let back: WorkQueue<u64> = WorkQueue::builder("back").build();
+    let runtime = runtime(2);
+    let (here, there) = (queue.clone(), back.clone());
+    runtime.spawn(async move {
+        while let Some(item) = here.get().await {
+            there.add(*item.key());
+        }
+    });
+    // Each add meets a worker that is about to sleep, sleeps, or is about to wake.
+    runtime.block_on(async {
+        for n in 0..ADDS {
+            queue.add(n);
+            let item = tokio::time::timeout(std::time::Duration::from_secs(20), back.get()).await;
+            assert_eq!(item.expect("woken in time").map(|item| *item.key()), Some(n));
+        }
+    });
+    queue.shut_down();
+}

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod codegen;
+mod control_plane;
 mod project;
 mod tidy;
 
@@ -28,6 +29,8 @@ enum Task {
     Catalog(catalog::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
     Codegen(codegen::Args),
+    /// A real etcd, kube-apiserver and kube-controller-manager, to compare ours with
+    ControlPlane(control_plane::Args),
     /// Check what the compiler does not: edges between crates, long files, unsafe, module docs
     Tidy(tidy::Args),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
+        Task::ControlPlane(args) => control_plane::run(args),
         Task::Tidy(args) => tidy::run(args),
     };
     match outcome {

@@ -1,0 +1,163 @@
+//! Building the programs from their Go modules.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde::Deserialize;
+
+use super::layout::{Layout, PROGRAMS};
+use super::{ETCD, KUBERNETES};
+use crate::Result;
+
+/// The oldest Go that this release of Kubernetes builds with.
+const GO: (u32, u32) = (1, 26);
+
+pub(super) fn build(layout: &Layout, again: bool) -> Result {
+    if layout.is_built() && !again {
+        return Ok(());
+    }
+    check_go()?;
+    let start = Instant::now();
+    println!(
+        "Building Kubernetes {KUBERNETES} and etcd {ETCD} from their Go modules: minutes, but only once."
+    );
+    let scratch = layout.scratch();
+    let made = scratch.join("bin");
+    fs::create_dir_all(&made)?;
+    build_kubernetes(&scratch.join("kubernetes"), &made)?;
+    build_etcd(&scratch.join("etcd"), &made)?;
+    // Only whole programs reach the folder that others look into.
+    fs::create_dir_all(layout.bin())?;
+    for name in PROGRAMS {
+        fs::rename(made.join(name), layout.program(name))?;
+    }
+    fs::remove_dir_all(&scratch)?;
+    println!("Built in {} s: {}", start.elapsed().as_secs(), layout.bin().display());
+    Ok(())
+}
+
+/// A clear word before a long build fails for want of Go.
+fn check_go() -> Result {
+    let wanted = format!("the control plane is built from source, with Go {}.{} or newer", GO.0, GO.1);
+    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
+        return Err(format!("Go is not on the PATH: {wanted} (https://go.dev/dl)").into());
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    match parse_go(&version) {
+        Some(found) if found < GO => {
+            Err(format!("{version} is too old: {wanted} (https://go.dev/dl)").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The major and minor of `go1.26.8`; none for a development version.
+fn parse_go(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.strip_prefix("go")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn build_kubernetes(folder: &Path, made: &Path) -> Result {
+    const COMMANDS: [&str; 4] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
+    fs::create_dir_all(folder)?;
+    let mut module = format!(
+        "module scratch\n\ngo {0}.{1}.0\n\ngodebug default=go{0}.{1}\n\nrequire k8s.io/kubernetes v{KUBERNETES}\n\n",
+        GO.0, GO.1
+    );
+    fs::write(folder.join("go.mod"), &module)?;
+    // Kubernetes requires its own staging modules at a version that does not exist: each is replaced by its release.
+    let staging = staging_modules(folder)?;
+    let release = KUBERNETES.strip_prefix("1.").unwrap_or(KUBERNETES);
+    for name in &staging {
+        writeln!(module, "replace {name} => {name} v0.{release}")?;
+    }
+    fs::write(folder.join("go.mod"), &module)?;
+    let mut imports = String::new();
+    for name in COMMANDS {
+        writeln!(imports, "\t_ \"k8s.io/kubernetes/cmd/{name}\"")?;
+    }
+    fs::write(
+        folder.join("tools.go"),
+        format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n"),
+    )?;
+    go("downloading Kubernetes", folder, &["mod", "tidy"])?;
+    let minor = release.split('.').next().unwrap_or_default();
+    let set = |name: &str, value: &str| format!("-X k8s.io/component-base/version.{name}={value}");
+    let flags = [
+        "-s -w".to_owned(),
+        set("gitVersion", &format!("v{KUBERNETES}")),
+        set("gitMajor", "1"),
+        set("gitMinor", minor),
+    ];
+    // One after the other: more progress to see, and a failure names its program.
+    for name in COMMANDS {
+        let (target, package) = (made.join(name), format!("k8s.io/kubernetes/cmd/{name}"));
+        let target = target.to_str().ok_or("the cache folder is not UTF-8")?;
+        go(
+            &format!("building {name}"),
+            folder,
+            &["build", "-ldflags", &flags.join(" "), "-o", target, &package],
+        )?;
+    }
+    Ok(())
+}
+
+/// The modules that the go.mod of Kubernetes requires as `v0.0.0`.
+fn staging_modules(folder: &Path) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Download {
+        go_mod: String,
+    }
+    let module = format!("k8s.io/kubernetes@v{KUBERNETES}");
+    let output =
+        Command::new("go").args(["mod", "download", "-json", &module]).current_dir(folder).output()?;
+    if !output.status.success() {
+        return Err(format!("cannot download {module}: {}", String::from_utf8_lossy(&output.stdout)).into());
+    }
+    let path = serde_json::from_slice::<Download>(&output.stdout)?.go_mod;
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let mut names: Vec<String> = text.lines().filter_map(staging_module).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+fn staging_module(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let line = line.strip_prefix("require ").unwrap_or(line);
+    let (name, version) = line.split_once(' ')?;
+    (name.starts_with("k8s.io/") && version.split_whitespace().next() == Some("v0.0.0")).then_some(name)
+}
+
+fn build_etcd(folder: &Path, made: &Path) -> Result {
+    fs::create_dir_all(folder)?;
+    let module =
+        format!("module scratch\n\ngo {}.{}.0\n\nrequire go.etcd.io/etcd/server/v3 v{ETCD}\n", GO.0, GO.1);
+    fs::write(folder.join("go.mod"), module)?;
+    let program = "package main\n\nimport (\n\t\"os\"\n\n\t\"go.etcd.io/etcd/server/v3/etcdmain\"\n)\n\n\
+                   func main() { etcdmain.Main(os.Args) }\n";
+    fs::write(folder.join("main.go"), program)?;
+    go("downloading etcd", folder, &["mod", "tidy"])?;
+    let target = made.join("etcd");
+    let target = target.to_str().ok_or("the cache folder is not UTF-8")?;
+    go("building etcd", folder, &["build", "-ldflags", "-s -w", "-o", target, "."])
+}
+
+/// Runs `go`, with a line that says what it does; its output is shown when it fails.
+fn go(what: &str, folder: &Path, arguments: &[&str]) -> Result {
+    let start = Instant::now();
+    println!("  {what} …");
+    let output = Command::new("go").args(arguments).current_dir(folder).stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        return Err(format!("{what} failed:\n{}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    println!("  {what}: {} s", start.elapsed().as_secs());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

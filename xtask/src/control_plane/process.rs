@@ -1,0 +1,79 @@
+//! Programs that outlive the task which starts them.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// How long a program may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that runs in the background.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) name: String,
+    pub(super) id: u32,
+}
+
+impl Process {
+    /// Starts a program detached from this one, its output in `NAME.log`.
+    pub(super) fn spawn(program: &Path, arguments: &[String], folder: &Path) -> Result<Self> {
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let log = File::create(folder.join(format!("{name}.log")))?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        // A group of its own: a Ctrl-C at the terminal is not meant for it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child = command.spawn().map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+        Ok(Process { name, id: child.id() })
+    }
+
+    /// Whether it runs: a process with its id and, lest the id be somebody else's by now, its name.
+    pub(super) fn runs(&self) -> bool {
+        let output = Command::new("ps").args(["-p", &self.id.to_string(), "-o", "stat=,args="]).output();
+        output.is_ok_and(|output| {
+            let line = String::from_utf8_lossy(&output.stdout).into_owned();
+            line.contains(&self.name) && !line.trim_start().starts_with('Z')
+        })
+    }
+
+    /// Asks it to end, waits, and kills it if it does not.
+    pub(super) fn stop(&self) -> Result {
+        if !self.runs() {
+            return Ok(());
+        }
+        self.signal("TERM")?;
+        let start = Instant::now();
+        while self.runs() {
+            if start.elapsed() > PATIENCE {
+                self.signal("KILL")?;
+                return Err(format!("{} ({}) did not end and was killed", self.name, self.id).into());
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn signal(&self, signal: &str) -> Result {
+        let status = Command::new("kill").args([&format!("-{signal}"), &self.id.to_string()]).status()?;
+        // It may have ended by itself.
+        if status.success() || !self.runs() {
+            Ok(())
+        } else {
+            Err(format!("cannot stop {}", self.name).into())
+        }
+    }
+
+    /// The last lines of its log, for an error message.
+    pub(super) fn last_words(&self, folder: &Path) -> String {
+        let text = fs::read_to_string(folder.join(format!("{}.log", self.name))).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(10)..].join("\n")
+    }
+}

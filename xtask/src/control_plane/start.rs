@@ -1,0 +1,227 @@
+//! Starting, stopping and describing the one instance.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::layout::{Layout, PROGRAMS};
+use super::process::Process;
+use super::{ETCD, KUBERNETES};
+use crate::Result;
+
+/// How long the API server may take until it is ready.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What is remembered of the running instance.
+#[derive(Serialize, Deserialize)]
+struct Instance {
+    url: String,
+    /// In the order of their start.
+    processes: Vec<Process>,
+}
+
+pub(super) fn start(layout: &Layout, port: u16, scheduler: bool) -> Result {
+    if let Some(instance) = Instance::read(layout)
+        && instance.processes.iter().any(Process::runs)
+    {
+        return Err(format!("already running at {} (cargo xtask control-plane stop)", instance.url).into());
+    }
+    let folder = layout.run();
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let begin = Instant::now();
+    let port = if port == 0 { free_port()? } else { port };
+    let mut instance = Instance { url: format!("https://127.0.0.1:{port}"), processes: Vec::new() };
+    let started = instance.start_all(layout, port, scheduler);
+    if let Err(error) = started {
+        // Nothing half-started stays behind.
+        for process in instance.processes.iter().rev() {
+            let _ = process.stop();
+        }
+        return Err(error);
+    }
+    println!(
+        "Kubernetes {KUBERNETES} is ready at {} after {:.1} s.",
+        instance.url,
+        begin.elapsed().as_secs_f32()
+    );
+    println!("  export KUBECONFIG={}", layout.kubeconfig().display());
+    println!("  {} get namespaces", layout.program("kubectl").display());
+    println!("  cargo xtask control-plane stop");
+    Ok(())
+}
+
+impl Instance {
+    fn read(layout: &Layout) -> Option<Self> {
+        serde_json::from_slice(&fs::read(layout.run().join("instance.json")).ok()?).ok()
+    }
+
+    fn start_all(&mut self, layout: &Layout, port: u16, scheduler: bool) -> Result {
+        let folder = layout.run();
+        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        write_secret(&folder.join("tokens.csv"), &format!("{token},admin,admin,system:masters\n"))?;
+        let key = rcgen::KeyPair::generate()?;
+        write_secret(&folder.join("service-accounts.key"), &key.serialize_pem())?;
+        fs::write(folder.join("service-accounts.pub"), key.public_key_pem())?;
+
+        println!("starting etcd {ETCD} …");
+        let etcd = format!("http://127.0.0.1:{}", free_port()?);
+        let peers = format!("http://127.0.0.1:{}", free_port()?);
+        self.spawn(layout, "etcd", &etcd_flags(&etcd, &peers))?;
+
+        println!("starting kube-apiserver …");
+        self.spawn(layout, "kube-apiserver", &apiserver_flags(&etcd, port))?;
+        self.wait_for(layout, "its certificate", |folder| {
+            folder.join("certificates/apiserver.crt").exists()
+        })?;
+        write_secret(&layout.kubeconfig(), &kubeconfig(&self.url, &folder, &token))?;
+        let (kubectl, config) = (layout.program("kubectl"), layout.kubeconfig());
+        self.wait_for(layout, "readiness", |_| {
+            let mut command = Command::new(&kubectl);
+            command.arg("--kubeconfig").arg(&config).args(["get", "--raw", "/readyz"]);
+            command.output().is_ok_and(|output| output.status.success())
+        })?;
+
+        println!("starting kube-controller-manager …");
+        let common = ["--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0"];
+        let mut flags = common.to_vec();
+        flags.push("--service-account-private-key-file=service-accounts.key");
+        flags.push("--root-ca-file=certificates/apiserver.crt");
+        self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
+        if scheduler {
+            println!("starting kube-scheduler …");
+            self.spawn(layout, "kube-scheduler", &owned(&common))?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, layout: &Layout, program: &str, flags: &[String]) -> Result {
+        self.processes.push(Process::spawn(&layout.program(program), flags, &layout.run())?);
+        // Written after every step: whatever happens to this task, `stop` finds what runs.
+        Ok(fs::write(layout.run().join("instance.json"), serde_json::to_vec(self)?)?)
+    }
+
+    fn wait_for(&self, layout: &Layout, what: &str, is_there: impl Fn(&Path) -> bool) -> Result {
+        let (folder, start) = (layout.run(), Instant::now());
+        while !is_there(&folder) {
+            if let Some(dead) = self.processes.iter().find(|process| !process.runs()) {
+                return Err(format!("{} ended:\n{}", dead.name, dead.last_words(&folder)).into());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(format!(
+                    "waited {} s for {what} in vain; see {}",
+                    PATIENCE.as_secs(),
+                    folder.display()
+                )
+                .into());
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+fn etcd_flags(clients: &str, peers: &str) -> Vec<String> {
+    vec![
+        "--data-dir=etcd".into(),
+        format!("--listen-client-urls={clients}"),
+        format!("--advertise-client-urls={clients}"),
+        format!("--listen-peer-urls={peers}"),
+        format!("--initial-advertise-peer-urls={peers}"),
+        format!("--initial-cluster=default={peers}"),
+        // Nothing in it is worth a disk's time.
+        "--unsafe-no-fsync".into(),
+    ]
+}
+
+fn apiserver_flags(etcd: &str, port: u16) -> Vec<String> {
+    let fixed = [
+        "--bind-address=127.0.0.1",
+        "--cert-dir=certificates",
+        "--token-auth-file=tokens.csv",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-account-key-file=service-accounts.pub",
+        "--service-account-signing-key-file=service-accounts.key",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        // Else a Pod is refused until a controller has made the service account of its new namespace.
+        "--disable-admission-plugins=ServiceAccount",
+    ];
+    let mut flags = owned(&fixed);
+    flags.extend([format!("--etcd-servers={etcd}"), format!("--secure-port={port}")]);
+    flags
+}
+
+fn owned(flags: &[&str]) -> Vec<String> {
+    flags.iter().map(|flag| (*flag).to_owned()).collect()
+}
+
+fn kubeconfig(url: &str, folder: &Path, token: &str) -> String {
+    let authority = folder.join("certificates/apiserver.crt");
+    serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "control-plane",
+        "clusters": [{"name": "control-plane", "cluster": {"server": url, "certificate-authority": authority}}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "control-plane", "context": {"cluster": "control-plane", "user": "admin"}}]
+    })
+    .to_string()
+}
+
+/// Writes a file that nobody else may read.
+fn write_secret(path: &Path, text: &str) -> Result {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    Ok(options.open(path)?.write_all(text.as_bytes())?)
+}
+
+/// A port that nobody listens on now; the program that gets it binds it within moments.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+pub(super) fn stop(layout: &Layout) -> Result {
+    let Some(instance) = Instance::read(layout) else {
+        println!("Nothing was started.");
+        return Ok(());
+    };
+    let mut problems = Vec::new();
+    // What needs another goes first.
+    for process in instance.processes.iter().rev().filter(|process| process.runs()) {
+        println!("stopping {} …", process.name);
+        problems.extend(process.stop().err().map(|error| error.to_string()));
+    }
+    fs::remove_dir_all(layout.run())?;
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ").into()) }
+}
+
+pub(super) fn status(layout: &Layout) {
+    if !layout.is_built() {
+        let missing = PROGRAMS.iter().filter(|name| !layout.program(name).is_file());
+        let missing: Vec<&str> = missing.copied().collect();
+        println!("Not built: {} missing in {}", missing.join(", "), layout.bin().display());
+        println!("  cargo xtask control-plane build");
+        return;
+    }
+    println!("Built: Kubernetes {KUBERNETES}, etcd {ETCD} in {}", layout.bin().display());
+    let Some(instance) = Instance::read(layout) else {
+        println!("Not running (cargo xtask control-plane start)");
+        return;
+    };
+    println!("Instance at {}", instance.url);
+    for process in &instance.processes {
+        let state = if process.runs() { "runs" } else { "has ended" };
+        println!("  {} {state}, process {}", process.name, process.id);
+    }
+    println!("  export KUBECONFIG={}", layout.kubeconfig().display());
+}

@@ -1,0 +1,49 @@
+//! CustomResourceDefinitions: what they may say, which names they get, and what is served for them.
+//!
+//! Everything here is a function of definitions as JSON; when it is called, and what is written, is the registry's.
+
+mod conditions;
+mod names;
+mod prepare;
+mod resources;
+mod validate;
+
+pub(crate) use conditions::{condition_is_true, set_condition};
+pub(crate) use names::accept;
+pub(crate) use prepare::{prepare_create, prepare_update};
+pub(crate) use resources::resources;
+pub(crate) use validate::{validate_create, validate_update};
+
+use serde_json::Value;
+
+/// The finalizer that holds a definition until its objects are gone. It is set when deletion begins, not before.
+pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The text at a path of field names, the empty string if there is none.
+fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+    path.iter().try_fold(value, |value, field| value.get(field)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The elements of the list at a field.
+fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The texts of the list at a field.
+fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
+    list(value, field).iter().filter_map(Value::as_str).collect()
+}
+
+/// The name of the version that objects are stored in.
+pub(crate) fn storage_version(definition: &Value) -> Option<&str> {
+    let versions = list(&definition["spec"], "versions");
+    versions.iter().find(|version| version["storage"] == true).map(|version| text(version, &["name"]))
+}
+
+/// Whether objects of the definition are served: it was established once and is not taken back.
+pub(crate) fn is_established(definition: &Value) -> bool {
+    condition_is_true(definition, "Established")
+}
+
+#[cfg(test)]
+mod tests;

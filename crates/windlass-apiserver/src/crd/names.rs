@@ -1,0 +1,113 @@
+//! Which of the names that a definition asks for it gets.
+//!
+//! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. Who has a
+//! name keeps it; a definition whose names are not all free is not established.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{condition_is_true, set_condition, text, texts};
+
+/// Sets `acceptedNames` and the conditions `NamesAccepted` and `Established`, given all other definitions.
+pub(crate) fn accept<'a>(definition: &mut Value, others: impl Iterator<Item = &'a Value>, now: &str) {
+    let names = definition["spec"]["names"].clone();
+    let taken = Taken::by(definition, others);
+    let held = definition["status"]["acceptedNames"].clone();
+    let verdict = taken.judge(&names, &held);
+    definition["status"]["acceptedNames"] = verdict.accepted;
+    match verdict.refused {
+        None => {
+            set_condition(definition, "NamesAccepted", true, "NoConflicts", "no conflicts found", now);
+            let message = "the initial names have been accepted";
+            if !condition_is_true(definition, "Established") {
+                set_condition(definition, "Established", true, "InitialNamesAccepted", message, now);
+            }
+        }
+        Some((reason, message)) => {
+            set_condition(definition, "NamesAccepted", false, reason, &message, now);
+            // What was established stays so, under the names it has.
+            if !condition_is_true(definition, "Established") {
+                let message = "not all names are accepted";
+                set_condition(definition, "Established", false, "NotAccepted", message, now);
+            }
+        }
+    }
+}
+
+/// The names that other definitions of the group hold.
+#[derive(Default)]
+struct Taken {
+    resources: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+}
+
+struct Verdict {
+    accepted: Value,
+    /// Reason and message of the first name that was not free.
+    refused: Option<(&'static str, String)>,
+}
+
+impl Taken {
+    fn by<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>) -> Self {
+        let mut taken = Self::default();
+        let (group, name) = (text(definition, &["spec", "group"]), text(definition, &["metadata", "name"]));
+        for other in others {
+            if text(other, &["spec", "group"]) != group || text(other, &["metadata", "name"]) == name {
+                continue;
+            }
+            let names = &other["status"]["acceptedNames"];
+            let resources = [text(names, &["plural"]), text(names, &["singular"])];
+            let resources = resources.into_iter().chain(texts(names, "shortNames"));
+            taken.resources.extend(resources.filter(|name| !name.is_empty()).map(str::to_owned));
+            let kinds = [text(names, &["kind"]), text(names, &["listKind"])];
+            taken.kinds.extend(kinds.into_iter().filter(|name| !name.is_empty()).map(str::to_owned));
+        }
+        taken
+    }
+
+    /// Judges each name by itself; where one is not free, what was held before is kept.
+    fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
+        let mut accepted = Map::new();
+        let mut refused = None;
+        let mut single = |field: &'static str, taken: &BTreeSet<String>, reason: &'static str| {
+            let name = text(wanted, &[field]);
+            let kept = if taken.contains(name) {
+                refused = Some((reason, in_use(name)));
+                text(held, &[field])
+            } else {
+                name
+            };
+            // Plural and kind are always there, even when empty.
+            if !kept.is_empty() || matches!(field, "plural" | "kind") {
+                accepted.insert(field.to_owned(), json!(kept));
+            }
+        };
+        single("plural", &self.resources, "PluralConflict");
+        single("singular", &self.resources, "SingularConflict");
+        single("kind", &self.kinds, "KindConflict");
+        single("listKind", &self.kinds, "ListKindConflict");
+
+        let short_names = texts(wanted, "shortNames");
+        let clashes: Vec<String> =
+            short_names.iter().filter(|name| self.resources.contains(**name)).map(|name| in_use(name)).collect();
+        let short_names = if clashes.is_empty() { short_names } else { texts(held, "shortNames") };
+        if !short_names.is_empty() {
+            accepted.insert("shortNames".to_owned(), json!(short_names));
+        }
+        match &clashes[..] {
+            [] => {}
+            [clash] => refused = Some(("ShortNamesConflict", clash.clone())),
+            clashes => refused = Some(("ShortNamesConflict", format!("[{}]", clashes.join(", ")))),
+        }
+        let categories = texts(wanted, "categories");
+        if !categories.is_empty() {
+            accepted.insert("categories".to_owned(), json!(categories));
+        }
+        Verdict { accepted: Value::Object(accepted), refused }
+    }
+}
+
+fn in_use(name: &str) -> String {
+    format!("{} is already in use", windlass_schema::go_quote(name))
+}

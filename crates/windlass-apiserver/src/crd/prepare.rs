@@ -1,0 +1,47 @@
+//! What a definition is completed with before it is validated and stored.
+
+use serde_json::{Value, json};
+
+use super::{list, storage_version, text};
+
+/// Completes a new definition: names that follow from the kind, no conversion, an empty status.
+pub(crate) fn prepare_create(definition: &mut Value) {
+    complete(definition);
+    let stored: Vec<&str> = storage_version(definition).into_iter().collect();
+    definition["status"] = json!({
+        "conditions": null,
+        "acceptedNames": { "plural": "", "kind": "" },
+        "storedVersions": if stored.is_empty() { Value::Null } else { json!(stored) },
+    });
+}
+
+/// Completes a definition that is written over another. A version once stored stays on record.
+pub(crate) fn prepare_update(definition: &mut Value, old: &Value) {
+    complete(definition);
+    definition["status"] = old["status"].clone();
+    let Some(version) = storage_version(definition).map(str::to_owned) else { return };
+    if !list(&definition["status"], "storedVersions").iter().any(|stored| *stored == *version) {
+        match definition["status"]["storedVersions"].as_array_mut() {
+            Some(stored) => stored.push(json!(version)),
+            None => definition["status"]["storedVersions"] = json!([version]),
+        }
+    }
+}
+
+fn complete(definition: &mut Value) {
+    let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if text(&json!(spec.get("conversion")), &["strategy"]).is_empty() {
+        spec.insert("conversion".to_owned(), json!({ "strategy": "None" }));
+    }
+    let Some(names) = spec.get_mut("names").filter(|names| names.is_object()) else { return };
+    let kind = text(names, &["kind"]).to_owned();
+    if kind.is_empty() {
+        return;
+    }
+    if text(names, &["singular"]).is_empty() {
+        names["singular"] = json!(kind.to_lowercase());
+    }
+    if text(names, &["listKind"]).is_empty() {
+        names["listKind"] = json!(format!("{kind}List"));
+    }
+}

@@ -1,0 +1,219 @@
+//! What a definition may not say.
+//!
+//! Where all versions agree on schema, columns, subresources or selectable fields, the real server names the fields
+//! as if they stood at the top of `spec` (an internal form of its own), and so are they named here.
+
+mod columns;
+mod versions;
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use super::{list, text, texts};
+use crate::wire::names::{dns_1035_label, dns_1123_subdomain};
+
+/// All that is wrong with a new definition. It has been completed by `prepare_create`.
+pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
+    let mut errors = metadata(definition);
+    errors.extend(spec(&definition["spec"]));
+    errors.extend(stored_versions(definition));
+    errors.extend(approval(definition));
+    errors
+}
+
+/// All that is wrong with a definition written over another.
+pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = immutable(definition, old);
+    errors.extend(validate_create(definition));
+    // The object's name cannot follow a group or plural that changes: that they change is the error.
+    let renamed = errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
+    if renamed {
+        errors.retain(|error| error.field != "metadata.name");
+    }
+    errors
+}
+
+fn metadata(definition: &Value) -> Vec<FieldError> {
+    let name = text(definition, &["metadata", "name"]);
+    let (plural, group) =
+        (text(definition, &["spec", "names", "plural"]), text(definition, &["spec", "group"]));
+    if name == format!("{plural}.{group}") {
+        return Vec::new();
+    }
+    vec![FieldError::invalid("metadata.name", name, r#"must be spec.names.plural+"."+spec.group"#)]
+}
+
+fn spec(spec: &Value) -> Vec<FieldError> {
+    let mut errors = group(text(spec, &["group"]));
+    errors.extend(scope(text(spec, &["scope"])));
+    if spec["preserveUnknownFields"] == true {
+        errors.push(FieldError::invalid(
+            "spec.preserveUnknownFields",
+            true,
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+        ));
+    }
+    errors.extend(versions::names(spec));
+    errors.extend(names(&spec["names"]));
+    errors.extend(versions::contents(spec));
+    errors.extend(conversion(&spec["conversion"]));
+    errors
+}
+
+fn group(group: &str) -> Vec<FieldError> {
+    if group.is_empty() {
+        return vec![FieldError::required("spec.group", "")];
+    }
+    let mut errors = because("spec.group", group, dns_1123_subdomain(group));
+    if errors.is_empty() && !group.contains('.') {
+        errors.push(FieldError::invalid("spec.group", group, "should be a domain with at least one dot"));
+    }
+    errors
+}
+
+fn scope(scope: &str) -> Vec<FieldError> {
+    match scope {
+        "Cluster" | "Namespaced" => Vec::new(),
+        "" => vec![FieldError::required("spec.scope", "")],
+        other => vec![FieldError::not_supported("spec.scope", other, &["Cluster", "Namespaced"])],
+    }
+}
+
+fn names(names: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in ["plural", "singular"] {
+        let (path, name) = (format!("spec.names.{field}"), text(names, &[field]));
+        errors.extend(required_name(&path, name, dns_1035_label(name)));
+    }
+    for field in ["kind", "listKind"] {
+        let (path, name) = (format!("spec.names.{field}"), text(names, &[field]));
+        let reasons = dns_1035_label(&name.to_lowercase());
+        let mixed =
+            reasons.into_iter().map(|why| format!("may have mixed case, but should otherwise match: {why}"));
+        errors.extend(required_name(&path, name, mixed.collect()));
+    }
+    let (kind, list_kind) = (text(names, &["kind"]), text(names, &["listKind"]));
+    if !kind.is_empty() && kind == list_kind {
+        let detail = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid("spec.names.listKind", list_kind, detail));
+    }
+    for field in ["shortNames", "categories"] {
+        for (index, name) in texts(names, field).into_iter().enumerate() {
+            errors.extend(because(&format!("spec.names.{field}[{index}]"), name, dns_1035_label(name)));
+        }
+    }
+    errors
+}
+
+fn required_name(path: &str, name: &str, reasons: Vec<String>) -> Vec<FieldError> {
+    if name.is_empty() { vec![FieldError::required(path, "")] } else { because(path, name, reasons) }
+}
+
+fn because(path: &str, value: &str, reasons: Vec<String>) -> Vec<FieldError> {
+    reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)).collect()
+}
+
+fn conversion(conversion: &Value) -> Vec<FieldError> {
+    let webhook = &conversion["webhook"];
+    match text(conversion, &["strategy"]) {
+        "None" if webhook.is_object() => {
+            let detail = "should not be set when strategy is not set to Webhook";
+            vec![FieldError::forbidden("spec.conversion.webhookClientConfig", detail)]
+        }
+        "None" => Vec::new(),
+        "Webhook" => {
+            let mut errors = Vec::new();
+            if !webhook["clientConfig"].is_object() {
+                let detail = "required when strategy is set to Webhook";
+                errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
+            }
+            if list(webhook, "conversionReviewVersions").is_empty() {
+                errors.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
+            }
+            errors
+        }
+        other => vec![FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])],
+    }
+}
+
+/// What was stored must stay readable: each stored version is one of the versions, the storage version is stored.
+fn stored_versions(definition: &Value) -> Vec<FieldError> {
+    let versions = list(&definition["spec"], "versions");
+    let stored = texts(&definition["status"], "storedVersions");
+    let mut errors = Vec::new();
+    for (index, name) in stored.iter().enumerate() {
+        if !versions.iter().any(|version| text(version, &["name"]) == *name) {
+            errors.push(FieldError::invalid(
+                format!("status.storedVersions[{index}]"),
+                *name,
+                format!(
+                    "missing from spec.versions; {name} was previously a storage version, and must remain in \
+                     spec.versions until a storage migration ensures no data remains persisted in {name} and \
+                     removes {name} from status.storedVersions"
+                ),
+            ));
+        }
+    }
+    if stored.is_empty() {
+        let detail = "must have at least one stored version";
+        errors.push(FieldError::invalid("status.storedVersions", Value::Null, detail));
+        return errors;
+    }
+    // With several storage versions, which is another error, the last is the one that counts.
+    let storage = versions.iter().rev().find(|version| version["storage"] == true);
+    if let Some(storage) = storage.map(|version| text(version, &["name"]))
+        && !stored.contains(&storage)
+    {
+        errors.push(FieldError::invalid(
+            "status.storedVersions",
+            definition["status"]["storedVersions"].clone(),
+            format!("must have the storage version {storage}"),
+        ));
+    }
+    errors
+}
+
+/// Groups of Kubernetes itself need an approval.
+fn approval(definition: &Value) -> Vec<FieldError> {
+    const ANNOTATION: &str = "api-approved.kubernetes.io";
+    let group = text(definition, &["spec", "group"]);
+    let protected = ["k8s.io", "kubernetes.io"]
+        .iter()
+        .any(|domain| group == *domain || group.ends_with(&format!(".{domain}")));
+    if !protected {
+        return Vec::new();
+    }
+    let path = format!("metadata.annotations[{ANNOTATION}]");
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let given = text(definition, &["metadata", "annotations", ANNOTATION]);
+    if given.is_empty() {
+        let detail = format!("protected groups must have approval annotation \"{ANNOTATION}\", {see}");
+        return vec![FieldError::required(path, detail)];
+    }
+    if given.starts_with("https://") || given.starts_with("unapproved") {
+        return Vec::new();
+    }
+    let detail = format!(
+        "protected groups must have approval annotation \"{ANNOTATION}\" with either a URL or a reason starting \
+         with \"unapproved\", {see}"
+    );
+    vec![FieldError::invalid(path, given, detail)]
+}
+
+/// What may not change once names have been accepted: group, scope, plural and kind.
+fn immutable(definition: &Value, old: &Value) -> Vec<FieldError> {
+    let established = super::is_established(old);
+    let fields: &[&[&str]] = if established {
+        &[&["group"], &["scope"], &["names", "kind"], &["names", "plural"]]
+    } else {
+        &[&["group"], &["names", "plural"]]
+    };
+    fields
+        .iter()
+        .filter_map(|path| {
+            let (new, old) = (text(&definition["spec"], path), text(&old["spec"], path));
+            let field = format!("spec.{}", path.join("."));
+            (new != old).then(|| FieldError::invalid(field, new, "field is immutable"))
+        })
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! The versions of a definition, their names and what each says.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::columns::columns;
+use super::{because, list, text};
+use crate::wire::names::dns_1035_label;
+
+/// The names of the versions, and which of them is stored.
+pub(super) fn names(spec: &Value) -> Vec<FieldError> {
+    let versions = list(spec, "versions");
+    let mut errors = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let name = text(version, &["name"]);
+        errors.extend(because(&format!("spec.versions[{index}].name"), name, dns_1035_label(name)));
+    }
+    let unique: BTreeSet<&str> = versions.iter().map(|version| text(version, &["name"])).collect();
+    if unique.len() < versions.len() {
+        errors.push(about_all(versions, "must contain unique version names"));
+    }
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+        errors.push(about_all(versions, "must have exactly one version marked as storage version"));
+    }
+    if let Some(first) = versions.first() {
+        let name = text(first, &["name"]);
+        errors.extend(because("spec.version", name, dns_1035_label(name)));
+    }
+    errors
+}
+
+/// An error about the list of versions, which is shown in the real server's internal form.
+fn about_all(versions: &[Value], detail: &str) -> FieldError {
+    let shown: Value = versions
+        .iter()
+        .map(|version| {
+            json!({
+                "Name": version["name"],
+                "Served": version["served"] == true,
+                "Storage": version["storage"] == true,
+                "Deprecated": version["deprecated"] == true,
+                "DeprecationWarning": version["deprecationWarning"],
+            })
+        })
+        .collect();
+    FieldError::invalid("spec.versions", shown, detail)
+}
+
+/// What the versions say: schemas, subresources, columns, selectable fields.
+pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
+    let versions = list(spec, "versions");
+    let mut errors = Vec::new();
+    each(versions, "schema", "validation", &mut errors, |schema, path| {
+        let path = format!("{path}.openAPIV3Schema");
+        match schema.get("openAPIV3Schema").filter(|schema| schema.is_object()) {
+            Some(schema) => windlass_schema::check_structural(schema, &path),
+            // A missing schema is never one that all versions share.
+            None => Vec::new(),
+        }
+    });
+    for (index, version) in versions.iter().enumerate() {
+        if !version["schema"]["openAPIV3Schema"].is_object() {
+            errors.push(FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
+        }
+    }
+    each(versions, "subresources", "subresources", &mut errors, subresources);
+    each(versions, "additionalPrinterColumns", "additionalPrinterColumns", &mut errors, columns);
+    each(versions, "selectableFields", "selectableFields", &mut errors, selectable_fields);
+    errors.extend(unknown_selectable_fields(versions));
+    errors
+}
+
+/// Checks a field of each version, or once under `shared` where all versions say the same.
+fn each(
+    versions: &[Value],
+    field: &str,
+    shared: &str,
+    errors: &mut Vec<FieldError>,
+    check: impl Fn(&Value, &str) -> Vec<FieldError>,
+) {
+    let Some((first, rest)) = versions.split_first() else { return };
+    if rest.iter().all(|version| version[field] == first[field]) {
+        errors.extend(check(&first[field], &format!("spec.{shared}")));
+        return;
+    }
+    for (index, version) in versions.iter().enumerate() {
+        errors.extend(check(&version[field], &format!("spec.versions[{index}].{field}")));
+    }
+}
+
+fn subresources(subresources: &Value, path: &str) -> Vec<FieldError> {
+    let Some(scale) = subresources.get("scale").filter(|scale| scale.is_object()) else { return Vec::new() };
+    let path = format!("{path}.scale");
+    let mut errors = replicas_path(scale, &path, "specReplicasPath", ".spec");
+    errors.extend(replicas_path(scale, &path, "statusReplicasPath", ".status"));
+    let selector = text(scale, &["labelSelectorPath"]);
+    if !selector.is_empty() {
+        let path = format!("{path}.labelSelectorPath");
+        let simple = simple_path(&path, selector);
+        if simple.is_empty() && !selector.starts_with(".spec.") && !selector.starts_with(".status.") {
+            let detail = "should be a json path under either .spec or .status";
+            errors.push(FieldError::invalid(path, selector, detail));
+        }
+        errors.extend(simple);
+    }
+    errors
+}
+
+fn replicas_path(scale: &Value, path: &str, field: &str, under: &str) -> Vec<FieldError> {
+    let (path, given) = (format!("{path}.{field}"), text(scale, &[field]));
+    if given.is_empty() {
+        return vec![FieldError::required(path, "")];
+    }
+    let errors = simple_path(&path, given);
+    if errors.is_empty() && !given.starts_with(&format!("{under}.")) {
+        return vec![FieldError::invalid(path, given, format!("should be a json path under {under}"))];
+    }
+    errors
+}
+
+/// A path of field names and nothing else.
+pub(super) fn simple_path(path: &str, given: &str) -> Vec<FieldError> {
+    if !given.starts_with('.') {
+        return vec![FieldError::invalid(path, given, "must be a simple json path starting with .")];
+    }
+    Vec::new()
+}
+
+fn selectable_fields(fields: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, field) in fields.as_array().into_iter().flatten().enumerate() {
+        let (path, given) = (format!("{path}[{index}].jsonPath"), text(field, &["jsonPath"]));
+        if given.is_empty() {
+            errors.push(FieldError::required(path, ""));
+        } else if !given.starts_with(['.', '[']) {
+            let detail = format!("is an invalid path: expected [ or . but got: {given}");
+            errors.push(FieldError::invalid(path, given, detail));
+        } else if !seen.insert(given) {
+            errors.push(FieldError::duplicate(path, given));
+        }
+    }
+    errors
+}
+
+/// A selectable field has to be one that the schema knows, and a scalar.
+fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    each(&with_both(versions), "both", "selectableFields", &mut errors, |both, path| {
+        // Named by version, the field is the one list that was looked at, not the pair.
+        let path = path.replace(".both", ".selectableFields");
+        let schema = &both["schema"]["openAPIV3Schema"];
+        let fields = list(both, "selectableFields").iter().enumerate();
+        fields
+            .filter_map(|(index, field)| {
+                let given = text(field, &["jsonPath"]).strip_prefix('.')?;
+                let why = not_selectable(schema, given)?;
+                Some(FieldError::invalid(format!("{path}[{index}].jsonPath"), format!(".{given}"), why))
+            })
+            .collect()
+    });
+    errors
+}
+
+fn with_both(versions: &[Value]) -> Vec<Value> {
+    let both = |version: &Value| json!({ "both": { "schema": version["schema"], "selectableFields": version["selectableFields"] } });
+    versions.iter().map(both).collect()
+}
+
+fn not_selectable(schema: &Value, path: &str) -> Option<&'static str> {
+    let found = path.split('.').try_fold(schema, |schema, field| schema.get("properties")?.get(field));
+    match found.map(|schema| text(schema, &["type"])) {
+        None => Some("is an invalid path: does not refer to a valid field"),
+        Some("string" | "integer" | "boolean") => None,
+        Some(_) => Some("must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."),
+    }
+}

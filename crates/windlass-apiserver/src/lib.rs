@@ -1,13 +1,37 @@
 //! A Kubernetes API server in a library.
+//!
+//! [`Server`] holds everything in memory and answers as the real kube-apiserver does. There are two ways in: as a
+//! `tower` service in the same process ([`Server::service`]), and over TLS ([`Server::listen`]).
 #![forbid(unsafe_code)]
 
-mod auth;
-mod env;
+mod server;
+
 mod serve;
-mod store;
-mod strategy;
+
+mod api;
+mod auth;
+mod respond;
+mod route;
 pub mod wire;
+
+mod registry;
+
+mod meta;
+mod protobuf;
+mod strategic;
+mod table;
+
+mod bootstrap;
+mod builtin;
+mod definitions;
+mod discovery;
+mod resource;
+mod strategy;
+
+mod env;
+mod store;
 
 pub use auth::Identity;
 pub use env::{Clock, SystemClock};
 pub use serve::{Authority, Body, ClientCertificate, InProcess, Listen, ListenError, Listening};
+pub use server::{BuildError, Server, ServerBuilder, Snapshot};

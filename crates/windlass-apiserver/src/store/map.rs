@@ -51,6 +51,15 @@ impl Stored {
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".into(), Value::String(rv.to_string()));
         }
+        Self::serialised(value, rv)
+    }
+
+    /// An object that is shown as if it had been stored: that of a dry run.
+    pub(crate) fn unversioned(value: Value) -> Self {
+        Self::serialised(value, 0)
+    }
+
+    fn serialised(value: Value, rv: u64) -> Self {
         let mut json = Vec::with_capacity(512);
         let tail = write_object(&value, &mut json);
         Self { rv, value, json: json.into(), tail }

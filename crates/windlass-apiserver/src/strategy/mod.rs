@@ -9,6 +9,7 @@ use windlass_schema::FieldError;
 use crate::env::Env;
 use crate::store::View;
 use crate::wire::ApiError;
+use crate::wire::names::{self, NameCheck};
 
 /// What a strategy may look at besides the object itself.
 pub(crate) struct StrategyContext<'a> {
@@ -97,6 +98,14 @@ pub(crate) trait Strategy: Send + Sync {
         true
     }
 
+    /// What names are well-formed.
+    fn name_check(&self) -> NameCheck {
+        names::subdomain_name
+    }
+
+    /// Turns an object of another version of the kind into one of `version`; its apiVersion is set by the caller.
+    fn convert(&self, _object: &mut Value, _version: &str) {}
+
     /// Names of the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.
     fn selectable_fields(&self) -> &[&str] {
         &[]
@@ -117,6 +126,11 @@ pub(crate) trait Strategy: Send + Sync {
     /// Returns whether the object must stay after it has been marked, whatever its metadata.finalizers say.
     fn prepare_delete(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<bool, ApiError> {
         Ok(false)
+    }
+
+    /// Whether nothing but `metadata.finalizers` can hold an object that is being deleted.
+    fn may_go(&self, _object: &Value) -> bool {
+        true
     }
 
     /// Whether a deletion answers with the deleted object instead of a `Status`.

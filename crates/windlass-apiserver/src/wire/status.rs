@@ -436,6 +436,11 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
+    /// 500 without a reason, as the real server answers where it forgot to give one.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// 503.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)

@@ -1,0 +1,189 @@
+//! One server: its store, what it serves, and the chain every request goes through.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
+
+use crate::auth::{Attributes, Identity, authorize};
+use crate::env::Env;
+use crate::resource::{Resource, ResourceTable};
+use crate::route::{Query, Route};
+use crate::serve::{Body, Handle};
+use crate::store::{Store, View};
+use crate::strategy::StrategyContext;
+use crate::wire::ApiError;
+use crate::{discovery, registry, respond};
+
+/// One server.
+pub(crate) struct Api {
+    pub(crate) store: Store,
+    pub(crate) env: Env,
+    pub(crate) table: ArcSwap<ResourceTable>,
+    /// Held while definitions change what is served.
+    pub(crate) definitions: parking_lot::Mutex<()>,
+}
+
+/// One request to a resource, on its way through the chain.
+pub(crate) struct Call<'a> {
+    pub(crate) api: &'a Arc<Api>,
+    pub(crate) identity: &'a Identity,
+    pub(crate) route: Route,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) query: Query,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a Bytes,
+    /// Sentences for `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Call<'_> {
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    pub(crate) fn context<'a>(&'a self, view: &'a View) -> StrategyContext<'a> {
+        StrategyContext {
+            env: &self.api.env,
+            view,
+            user: self.identity.name(),
+            version: &self.resource.version,
+            subresource: &self.route.subresource,
+        }
+    }
+
+    /// The key of the object that the request names.
+    pub(crate) fn key(&self) -> String {
+        self.resource.key(&self.route.namespace, &self.route.name)
+    }
+
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(&self.resource.group_resource(), &self.route.name)
+    }
+}
+
+impl Handle for Api {
+    fn handle(
+        self: Arc<Self>,
+        request: Request<Bytes>,
+        identity: Identity,
+    ) -> BoxFuture<'static, Response<Body>> {
+        Box::pin(async move {
+            let audit_id = self.env.uid();
+            let pretty = respond::wants_pretty(request.headers(), request.uri().query());
+            let reply = AssertUnwindSafe(self.route(&request, &identity)).catch_unwind().await;
+            let mut response = match reply {
+                Ok(Ok(response)) => response,
+                Ok(Err(error)) => respond::error(&error, pretty),
+                Err(_panic) => {
+                    tracing::error!(path = request.uri().path(), "a request handler panicked");
+                    respond::error(&ApiError::internal("the request handler failed"), pretty)
+                }
+            };
+            if let Ok(value) = HeaderValue::from_str(&audit_id) {
+                response.headers_mut().insert("audit-id", value);
+            }
+            if !response.headers().contains_key(header::CACHE_CONTROL) {
+                response
+                    .headers_mut()
+                    .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+            }
+            if request.method() == Method::HEAD {
+                *response.body_mut() = Body::empty();
+            }
+            response
+        })
+    }
+}
+
+impl Api {
+    async fn route(
+        self: &Arc<Self>,
+        request: &Request<Bytes>,
+        identity: &Identity,
+    ) -> Result<Response<Body>, ApiError> {
+        let path = request.uri().path();
+        let query = Query::parse(request.uri().query());
+        let Some(route) = Route::parse(request.method(), path, &query) else {
+            return self.other_path(request, identity);
+        };
+        authorize(identity, &attributes(&route))?;
+        let table = self.table.load();
+        if table.version(&route.group, &route.version).is_none() {
+            // A core version that is not there is a resource that is not there; a group that is not there is no path.
+            return if route.group.is_empty() {
+                Err(ApiError::no_such_resource())
+            } else {
+                Ok(respond::page_not_found())
+            };
+        }
+        let Some(resource) = table.resource(&route.group, &route.version, &route.resource) else {
+            return Err(ApiError::no_such_resource());
+        };
+        let resource = Arc::clone(resource);
+        drop(table);
+        check_scope(&route, &resource)?;
+        let call = Call {
+            api: self,
+            identity,
+            route,
+            resource,
+            query,
+            headers: request.headers(),
+            body: request.body(),
+            warnings: Vec::new(),
+        };
+        registry::dispatch(call).await
+    }
+
+    fn other_path(
+        self: &Arc<Self>,
+        request: &Request<Bytes>,
+        identity: &Identity,
+    ) -> Result<Response<Body>, ApiError> {
+        let path = request.uri().path();
+        let verb = request.method().as_str().to_lowercase();
+        authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
+        if request.method() == Method::GET || request.method() == Method::HEAD {
+            let table = self.table.load();
+            if let Some(reply) = discovery::respond(&table, path, request.uri().query(), request.headers()) {
+                return reply;
+            }
+        }
+        Ok(respond::page_not_found())
+    }
+}
+
+fn attributes(route: &Route) -> Attributes<'_> {
+    // The authoriser sees a namespace as something inside itself.
+    let is_namespace = route.resource == "namespaces" && route.group.is_empty();
+    Attributes {
+        verb: route.verb,
+        group: &route.group,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        namespace: if is_namespace { &route.name } else { &route.namespace },
+        name: &route.name,
+        path: "",
+    }
+}
+
+/// A namespaced resource needs a namespace for all but lists; a cluster-scoped one must have none.
+fn check_scope(route: &Route, resource: &Resource) -> Result<(), ApiError> {
+    if !resource.namespaced && !route.namespace.is_empty() {
+        return Err(ApiError::no_such_resource());
+    }
+    if resource.namespaced && route.namespace.is_empty() {
+        if !route.name.is_empty() {
+            return Err(ApiError::no_such_resource());
+        }
+        if !matches!(route.verb, "list" | "watch") {
+            return Err(ApiError::method_not_allowed());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The built-in kinds, from the catalog.
+
+use std::sync::Arc;
+
+use windlass_schema::{Catalog, Schema};
+
+use crate::resource::{Resource, ResourceTable, SchemaSource, Subresource, api_version};
+use crate::store::ResourceId;
+use crate::strategy;
+
+/// All built-in resources. Their schemas are looked up when first needed.
+pub(crate) fn table(catalog: &Arc<Catalog>) -> ResourceTable {
+    let mut table = ResourceTable::default();
+    for version in catalog.group_versions() {
+        for resource in &version.resources {
+            table.insert(Arc::new(builtin(catalog, &version.group, &version.version, resource)));
+        }
+    }
+    table
+}
+
+fn builtin(
+    catalog: &Arc<Catalog>,
+    group: &str,
+    version: &str,
+    resource: &windlass_schema::Resource,
+) -> Resource {
+    let (storage, storage_version) = storage(catalog, group, version, &resource.name);
+    let kind = resource.kind.kind.to_string();
+    let owned = |names: &[Box<str>]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    let subresources = resource.subresources.iter().map(|subresource| Subresource {
+        name: subresource.name.to_string(),
+        group: subresource.kind.group.to_string(),
+        version: subresource.kind.version.to_string(),
+        kind: subresource.kind.kind.to_string(),
+        verbs: owned(&subresource.verbs),
+    });
+    let schema = {
+        let (catalog, gvk) = (Arc::clone(catalog), resource.kind.clone());
+        SchemaSource::lazy(move || {
+            catalog.schema(&gvk.group, &gvk.version, &gvk.kind).unwrap_or_else(Schema::unconstrained)
+        })
+    };
+    Resource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        list_kind: format!("{kind}List"),
+        kind,
+        plural: resource.name.to_string(),
+        singular: resource.singular.to_string(),
+        short_names: owned(&resource.short_names),
+        categories: owned(&resource.categories),
+        namespaced: resource.namespaced,
+        verbs: owned(&resource.verbs),
+        subresources: subresources.collect(),
+        storage,
+        storage_version,
+        strategy: strategy::of(group, &resource.name),
+        schema,
+        custom: None,
+    }
+}
+
+/// Where the objects of a resource lie, and in which version.
+fn storage(catalog: &Catalog, group: &str, version: &str, plural: &str) -> (ResourceId, String) {
+    if plural == "events" {
+        // One set of events, shown by two groups.
+        return (ResourceId::new("", "events"), "v1".to_owned());
+    }
+    let preferred = catalog
+        .group_versions()
+        .iter()
+        .filter(|candidate| &*candidate.group == group)
+        .find(|candidate| candidate.resources.iter().any(|resource| &*resource.name == plural))
+        .map_or(version, |candidate| &*candidate.version);
+    (ResourceId::new(group, plural), api_version(group, preferred))
+}

@@ -1,0 +1,112 @@
+//! The aggregated form: everything in one document, `apidiscovery.k8s.io/v2` (KEP-3352).
+
+use serde::Serialize;
+
+use crate::resource::{Resource, ResourceTable, Subresource, Version};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GroupDiscoveryList<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Metadata<'a>,
+    items: Vec<GroupDiscovery<'a>>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct GroupDiscovery<'a> {
+    metadata: Metadata<'a>,
+    versions: Vec<VersionDiscovery<'a>>,
+}
+
+#[derive(Serialize)]
+struct VersionDiscovery<'a> {
+    version: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resources: Vec<ResourceDiscovery<'a>>,
+    freshness: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery<'a> {
+    resource: &'a str,
+    response_kind: ResponseKind<'a>,
+    scope: &'static str,
+    singular_resource: &'a str,
+    verbs: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    short_names: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subresources: Vec<SubresourceDiscovery<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SubresourceDiscovery<'a> {
+    subresource: &'a str,
+    response_kind: ResponseKind<'a>,
+    verbs: &'a [String],
+}
+
+/// Group and version are empty where they are those of the document around it.
+#[derive(Serialize)]
+struct ResponseKind<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+/// `/api` has the core group alone, `/apis` all others.
+pub(super) fn list(table: &ResourceTable, core: bool) -> GroupDiscoveryList<'_> {
+    let groups = table.groups().iter().filter(|group| group.name.is_empty() == core);
+    let items = groups.map(|group| GroupDiscovery {
+        metadata: Metadata { name: &group.name },
+        versions: group.versions.iter().map(version).collect(),
+    });
+    GroupDiscoveryList {
+        kind: "APIGroupDiscoveryList",
+        api_version: "apidiscovery.k8s.io/v2",
+        metadata: Metadata { name: "" },
+        items: items.collect(),
+    }
+}
+
+fn version(version: &Version) -> VersionDiscovery<'_> {
+    let resources = version.resources.values().map(|served| resource(served));
+    VersionDiscovery { version: &version.name, resources: resources.collect(), freshness: "Current" }
+}
+
+fn resource(resource: &Resource) -> ResourceDiscovery<'_> {
+    ResourceDiscovery {
+        resource: &resource.plural,
+        response_kind: ResponseKind { group: "", version: "", kind: &resource.kind },
+        scope: if resource.namespaced { "Namespaced" } else { "Cluster" },
+        singular_resource: &resource.singular,
+        verbs: &resource.verbs,
+        short_names: &resource.short_names,
+        categories: &resource.categories,
+        subresources: resource.subresources.iter().map(|sub| subresource(resource, sub)).collect(),
+    }
+}
+
+fn subresource<'a>(resource: &Resource, subresource: &'a Subresource) -> SubresourceDiscovery<'a> {
+    let elsewhere = (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
+    SubresourceDiscovery {
+        subresource: &subresource.name,
+        response_kind: ResponseKind {
+            group: if elsewhere { &subresource.group } else { "" },
+            version: if elsewhere { &subresource.version } else { "" },
+            kind: &subresource.kind,
+        },
+        verbs: &subresource.verbs,
+    }
+}

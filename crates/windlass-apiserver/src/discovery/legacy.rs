@@ -1,0 +1,154 @@
+//! The unaggregated form: one document for each level.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::resource::{Group, Resource, ResourceTable, Subresource, Version, api_version};
+
+/// `APIVersions`: what `/api` answers.
+pub(super) fn versions() -> Value {
+    // Where clients of which networks find the server: nobody is told to go elsewhere.
+    let addresses = json!([{ "clientCIDR": "0.0.0.0/0", "serverAddress": "" }]);
+    json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses })
+}
+
+/// `APIGroupList`: what `/apis` answers.
+pub(super) fn group_list(table: &ResourceTable) -> Value {
+    let groups: Vec<_> = named_groups(table).map(|group| described(group, false)).collect();
+    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
+}
+
+/// `APIGroup`: what `/apis/GROUP` answers.
+pub(super) fn group(group: &Group) -> Value {
+    described(group, true)
+}
+
+fn described(group: &Group, alone: bool) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| {
+            let group_version = api_version(&group.name, &version.name);
+            json!({ "groupVersion": group_version, "version": version.name })
+        })
+        .collect();
+    let mut described = json!({
+        "name": group.name,
+        "preferredVersion": versions.first().cloned().unwrap_or_default(),
+        "versions": versions,
+    });
+    if alone {
+        described["kind"] = json!("APIGroup");
+        described["apiVersion"] = json!("v1");
+    }
+    described
+}
+
+fn named_groups(table: &ResourceTable) -> impl Iterator<Item = &Group> {
+    table.groups().iter().filter(|group| !group.name.is_empty())
+}
+
+/// Paths worth following from `/`.
+pub(super) fn paths(table: &ResourceTable) -> Vec<String> {
+    let mut paths: Vec<String> =
+        ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .into();
+    for group in named_groups(table) {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name)));
+    }
+    paths.sort();
+    paths
+}
+
+/// `APIResourceList`: what `/api/v1` and `/apis/GROUP/VERSION` answer.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceList<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
+    group_version: String,
+    resources: Vec<Entry<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    name: String,
+    singular_name: &'a str,
+    namespaced: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    kind: &'a str,
+    verbs: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    short_names: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    categories: &'a [String],
+    #[serde(skip_serializing_if = "String::is_empty")]
+    storage_version_hash: String,
+}
+
+pub(super) fn resource_list<'a>(group: &str, version: &'a Version) -> ResourceList<'a> {
+    let resources = version.resources.values().flat_map(|resource| {
+        let subresources = resource.subresources.iter().map(move |sub| subresource(resource, sub));
+        std::iter::once(main_resource(resource)).chain(subresources)
+    });
+    ResourceList {
+        kind: "APIResourceList",
+        // The core group's document has none, on the real server too.
+        api_version: (!group.is_empty()).then_some("v1"),
+        group_version: api_version(group, &version.name),
+        resources: resources.collect(),
+    }
+}
+
+fn main_resource(resource: &Resource) -> Entry<'_> {
+    Entry {
+        name: resource.plural.clone(),
+        singular_name: &resource.singular,
+        namespaced: resource.namespaced,
+        group: "",
+        version: "",
+        kind: &resource.kind,
+        verbs: &resource.verbs,
+        short_names: &resource.short_names,
+        categories: &resource.categories,
+        storage_version_hash: storage_version_hash(resource),
+    }
+}
+
+fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entry<'a> {
+    let elsewhere = (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
+    Entry {
+        name: format!("{}/{}", resource.plural, subresource.name),
+        singular_name: "",
+        namespaced: resource.namespaced,
+        group: if elsewhere { &subresource.group } else { "" },
+        version: if elsewhere { &subresource.version } else { "" },
+        kind: &subresource.kind,
+        verbs: &subresource.verbs,
+        short_names: &[],
+        categories: &[],
+        storage_version_hash: String::new(),
+    }
+}
+
+/// The first eight bytes of the SHA-256 of `group/version/kind` as stored; nothing for what is not stored.
+fn storage_version_hash(resource: &Resource) -> String {
+    if !resource.allows("get") {
+        return String::new();
+    }
+    let stored_as = match resource.storage_version.split_once('/') {
+        Some(_) => format!("{}/{}", resource.storage_version, resource.kind),
+        None => format!("/{}/{}", resource.storage_version, resource.kind),
+    };
+    STANDARD.encode(&Sha256::digest(stored_as)[..8])
+}

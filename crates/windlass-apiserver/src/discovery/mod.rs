@@ -1,0 +1,135 @@
+//! What the server serves, told to clients: groups, versions and resources in both forms, its version, its health.
+
+mod aggregated;
+mod health;
+mod legacy;
+
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, USER_AGENT, VARY};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest, Sha512};
+
+use crate::resource::ResourceTable;
+use crate::serve::Body;
+use crate::wire::{ApiError, Format, MediaType, Target, negotiate, pretty_by_user_agent};
+
+/// The Kubernetes minor version whose behaviour this server has.
+const MINOR: &str = "36";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Answers a GET of one of the documents; `None` if the path names none of them.
+pub(crate) fn respond(
+    table: &ResourceTable,
+    path: &str,
+    query: Option<&str>,
+    headers: &HeaderMap,
+) -> Option<Result<Response<Body>, ApiError>> {
+    let segments: Vec<&str> =
+        path.trim_matches('/').split('/').filter(|segment| !segment.is_empty()).collect();
+    Some(match segments[..] {
+        [] => document(headers, &json!({ "paths": legacy::paths(table) })),
+        ["version"] => document(headers, &version()),
+        ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, query).map(Ok),
+        ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
+        ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
+        ["api"] => document(headers, &legacy::versions()),
+        ["apis"] => document(headers, &legacy::group_list(table)),
+        ["api", version] => document(headers, &legacy::resource_list("", table.version("", version)?)),
+        ["apis", group] if !group.is_empty() => document(headers, &legacy::group(table.group(group)?)),
+        ["apis", group, version] => {
+            document(headers, &legacy::resource_list(group, table.version(group, version)?))
+        }
+        _ => return None,
+    })
+}
+
+/// The reply to `/version`. Numbers are facts about the wire; the rest names this project.
+fn version() -> impl Serialize {
+    json!({
+        "major": "1",
+        "minor": MINOR,
+        "emulationMajor": "1",
+        "emulationMinor": MINOR,
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": format!("v1.{MINOR}.3+windlass-{}", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, platform_architecture()),
+    })
+}
+
+/// The architecture in the words of Go, which clients compare with node labels.
+fn platform_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn document(headers: &HeaderMap, document: &impl Serialize) -> Result<Response<Body>, ApiError> {
+    let negotiated = negotiate(text(headers, &ACCEPT), Target::Object)?;
+    let pretty = negotiated.pretty || text(headers, &USER_AGENT).is_some_and(pretty_by_user_agent);
+    let body = match negotiated.format {
+        Format::Json if pretty => serde_json::to_vec_pretty(document).map_err(ApiError::internal)?,
+        Format::Json => serde_json::to_vec(document).map_err(ApiError::internal)?,
+        Format::Yaml => serde_saphyr::to_string(document).map_err(ApiError::internal)?.into_bytes(),
+    };
+    let mut response = Response::new(Body::full(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(negotiated.format.content_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    Ok(response)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Whether the client prefers the aggregated form, in the version that is served.
+fn wants_aggregated(headers: &HeaderMap) -> bool {
+    let clauses = text(headers, &ACCEPT).map(MediaType::parse_accept).unwrap_or_default();
+    let served = clauses.iter().find(|clause| {
+        matches!(clause.essence.as_str(), "application/json" | "*/*" | "application/*")
+            && clause.parameter("v").is_none_or(|version| version == "v2")
+    });
+    served.is_some_and(|clause| clause.parameter("as") == Some("APIGroupDiscoveryList"))
+}
+
+fn aggregated(table: &ResourceTable, headers: &HeaderMap, core: bool) -> Response<Body> {
+    let body = serde_json::to_vec(&aggregated::list(table, core)).unwrap_or_default();
+    let etag = etag(&body);
+    let known =
+        text(headers, &IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == etag));
+    let mut response = if known {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        Response::new(Body::full(body))
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if let Ok(etag) = HeaderValue::try_from(etag) {
+        headers.insert(ETAG, etag);
+    }
+    response
+}
+
+/// A document's hash, quoted as an entity tag.
+fn etag(body: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut tag = String::from("\"");
+    for byte in Sha512::digest(body) {
+        let _ = write!(tag, "{byte:02X}");
+    }
+    tag.push('"');
+    tag
+}

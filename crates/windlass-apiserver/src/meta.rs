@@ -1,0 +1,119 @@
+//! Reading and writing `metadata` of an object.
+
+use serde_json::{Map, Value};
+
+/// A string in the metadata, the empty string if it is absent.
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(object, "name")
+}
+
+pub(crate) fn namespace(object: &Value) -> &str {
+    text(object, "namespace")
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    text(object, "uid")
+}
+
+pub(crate) fn resource_version(object: &Value) -> &str {
+    text(object, "resourceVersion")
+}
+
+pub(crate) fn integer(object: &Value, field: &str) -> Option<i64> {
+    object.get("metadata")?.get(field)?.as_i64()
+}
+
+/// Whether somebody has asked for its deletion.
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    !text(object, "deletionTimestamp").is_empty()
+}
+
+pub(crate) fn labels(object: &Value) -> Option<&Map<String, Value>> {
+    object.get("metadata")?.get("labels")?.as_object()
+}
+
+pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    let list =
+        object.get("metadata").and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The metadata to write to; made if absent.
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    entry_object(object, "metadata")
+}
+
+/// The object under `field`, made if it is absent or something else.
+pub(crate) fn entry_object<'a>(object: &'a mut Value, field: &str) -> &'a mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let Value::Object(fields) = object else { unreachable!("made an object above") };
+    let slot = fields.entry(field.to_owned()).or_insert(Value::Null);
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
+    }
+    let Value::Object(found) = slot else { unreachable!("made an object above") };
+    found
+}
+
+/// Sets a metadata field, or removes it.
+pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
+    let metadata = metadata_mut(object);
+    match value {
+        Some(value) => metadata.insert(field.to_owned(), value),
+        None => metadata.remove(field),
+    };
+}
+
+/// Sets `metadata.finalizers`, or removes the field when there are none.
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    let value = (!finalizers.is_empty()).then(|| finalizers.iter().cloned().map(Value::String).collect());
+    set(object, "finalizers", value);
+}
+
+/// Takes a field of the object itself from `from`, or removes it where `from` has none.
+pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else { return };
+    match from.get(field) {
+        Some(value) => fields.insert(field.to_owned(), value.clone()),
+        None => fields.remove(field),
+    };
+}
+
+/// Takes a metadata field from `from`, or removes it where `from` has none.
+pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
+    let value = from.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
+    set(object, field, value);
+}
+
+/// The fields of an object; anything else becomes an empty one.
+pub(crate) fn fields_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    match object {
+        Value::Object(fields) => fields,
+        _ => unreachable!("made an object above"),
+    }
+}
+
+/// Drops empty maps, lists and strings from the metadata, as a server that reads them into structures does.
+pub(crate) fn drop_empty(object: &mut Value) {
+    let metadata = metadata_mut(object);
+    metadata.retain(|_, value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    });
+}

@@ -1,0 +1,172 @@
+//! From a request's body to an object of the resource: read, matched, defaulted, pruned.
+
+use http::header;
+use serde_json::Value;
+use windlass_schema::go_quote;
+
+use super::options::{FieldValidation, WriteOptions};
+use crate::api::Call;
+use crate::wire::{self, ApiError};
+
+impl Call<'_> {
+    /// Reads the body as an object of the resource.
+    ///
+    /// Fields that the schema does not know are dropped; whether that is an error or a warning is the client's choice.
+    pub(super) fn decode(&mut self, options: WriteOptions) -> Result<Value, ApiError> {
+        let kind = self.resource.kind.clone();
+        let content_type = self.header(header::CONTENT_TYPE);
+        let mut decoded = wire::decode_body(content_type, self.body, &kind, crate::protobuf::decode_object)?;
+        self.expect_kind(&mut decoded.value)?;
+        self.expect_metadata(&decoded.value)?;
+        let unknown = self.admit_fields(&mut decoded.value);
+        match options.field_validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => self.warnings.extend(decoded.strict_complaints(&unknown)),
+            FieldValidation::Strict => {
+                let complaints = decoded.strict_complaints(&unknown);
+                if !complaints.is_empty() {
+                    return Err(ApiError::bad_request(format!(
+                        "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {}",
+                        go_quote(&self.resource.version),
+                        complaints.join(", ")
+                    )));
+                }
+            }
+        }
+        Ok(decoded.value)
+    }
+
+    /// Defaults and prunes by the schema; returns the paths of dropped fields.
+    pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
+        self.resource.default_and_prune(object)
+    }
+
+    /// The body must say the kind and version of the resource, or, for built-in kinds, nothing.
+    fn expect_kind(&self, object: &mut Value) -> Result<(), ApiError> {
+        let resource = &self.resource;
+        let version = resource.api_version();
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        if !resource.is_custom() && (found_version.is_empty() || found_kind.is_empty()) {
+            let fields = crate::meta::fields_mut(object);
+            if found_version.is_empty() {
+                fields.insert("apiVersion".into(), version.clone().into());
+            }
+            if found_kind.is_empty() {
+                fields.insert("kind".into(), resource.kind.clone().into());
+            }
+            return self.expect_kind_given(
+                &text_or(&found_version, &version),
+                &text_or(&found_kind, &resource.kind),
+            );
+        }
+        self.expect_kind_given(&found_version, &found_kind)
+    }
+
+    fn expect_kind_given(&self, found_version: &str, found_kind: &str) -> Result<(), ApiError> {
+        let resource = &self.resource;
+        let version = resource.api_version();
+        if found_version == version && found_kind == resource.kind {
+            return Ok(());
+        }
+        if resource.is_custom() {
+            if found_kind.is_empty() {
+                return Err(ApiError::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{}' ({})",
+                    resource.kind,
+                    String::from_utf8_lossy(self.body),
+                    hex_summary(self.body)
+                )));
+            }
+            let expected = format!("{version}, Kind={}", resource.kind);
+            let found = if found_version.is_empty() { "/".to_owned() } else { found_version.to_owned() };
+            return Err(ApiError::bad_request(format!(
+                "{found_kind} in version {} cannot be handled as a {}: unexpected apiVersion and kind: {found}, Kind={found_kind} does not match the expected {expected}",
+                go_quote(resource.version.as_str()),
+                resource.kind,
+            )));
+        }
+        let known = {
+            let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
+            self.api.table.load().kind(group, version, found_kind).is_some()
+        };
+        let shown = found_version.rsplit('/').next().unwrap_or_default();
+        Err(ApiError::bad_request(if known {
+            let found_group = found_version.split_once('/').map_or("core", |(group, _)| group);
+            let found_group = found_group.split('.').next().unwrap_or_default();
+            let own_group = if resource.group.is_empty() { "core" } else { &resource.group };
+            let own_group = own_group.split('.').next().unwrap_or_default();
+            let _ = found_group;
+            format!(
+                "{found_kind} in version {} cannot be handled as a {kind}: converting ({shown}.{found_kind}) to ({own_group}.{kind}): unknown conversion",
+                go_quote(shown),
+                kind = resource.kind,
+            )
+        } else {
+            format!(
+                "{found_kind} in version {} cannot be handled as a {}: no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                go_quote(shown),
+                resource.kind,
+                go_quote(found_kind),
+                go_quote(found_version),
+            )
+        }))
+    }
+
+    /// The parts of the metadata that the server itself reads must have their types.
+    pub(super) fn expect_metadata(&self, object: &Value) -> Result<(), ApiError> {
+        let Some(metadata) = object.get("metadata") else { return Ok(()) };
+        let complain = |found: &Value, path: &str, go_type: &str| {
+            let found = match found {
+                Value::Null => "null",
+                Value::Bool(_) => "bool",
+                Value::Number(_) => "number",
+                Value::String(_) => "string",
+                Value::Array(_) => "array",
+                Value::Object(_) => "object",
+            };
+            Err(ApiError::bad_request(format!(
+                "{kind} in version {} cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field ObjectMeta.{path} of type {go_type}",
+                go_quote(&self.resource.version),
+                kind = self.resource.kind,
+            )))
+        };
+        if !metadata.is_object() && !metadata.is_null() {
+            return complain(metadata, "metadata", "v1.ObjectMeta");
+        }
+        for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
+            match metadata.get(field) {
+                None | Some(Value::Null | Value::String(_)) => {}
+                Some(found) => return complain(found, &format!("metadata.{field}"), "string"),
+            }
+        }
+        for field in ["labels", "annotations"] {
+            match metadata.get(field) {
+                None | Some(Value::Null) => {}
+                Some(Value::Object(entries)) => {
+                    if let Some(found) = entries.values().find(|value| !value.is_string()) {
+                        return complain(found, &format!("metadata.{field}"), "string");
+                    }
+                }
+                Some(found) => return complain(found, &format!("metadata.{field}"), "map[string]string"),
+            }
+        }
+        for (field, go_type) in [("finalizers", "[]string"), ("ownerReferences", "[]v1.OwnerReference")] {
+            match metadata.get(field) {
+                None | Some(Value::Null | Value::Array(_)) => {}
+                Some(found) => return complain(found, &format!("metadata.{field}"), go_type),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text_or(text: &str, other: &str) -> String {
+    if text.is_empty() { other.to_owned() } else { text.to_owned() }
+}
+
+fn hex_summary(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(30)];
+    let more = if body.len() > 30 { " ..." } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(shown))
+}

@@ -1,0 +1,390 @@
+//! DELETE of one object and of collections: finalizers, grace, preconditions, propagation.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode, header};
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::options::{self, ListOptions};
+use crate::api::Call;
+use crate::env::rfc3339;
+use crate::meta;
+use crate::resource::Resource;
+use crate::serve::Body;
+use crate::store::{Raced, Stored};
+use crate::strategy::Grace;
+use crate::wire::{self, ApiError, Details, Status};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What happens to the objects that an object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Propagation {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+/// `DeleteOptions`, of the body and the query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeleteOptions {
+    grace_period_seconds: Option<i64>,
+    propagation: Option<Propagation>,
+    orphan_dependents: Option<bool>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
+        let body = read_body(call)?;
+        let field = |name: &str| body.get(name).filter(|value| !value.is_null());
+        let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
+        let grace_period_seconds = match (field("gracePeriodSeconds"), query("gracePeriodSeconds")) {
+            (Some(value), _) => value.as_i64(),
+            (None, Some(text)) => Some(text.parse().map_err(|_| {
+                ApiError::bad_request(format!(
+                    "strconv.ParseInt: parsing {}: invalid syntax",
+                    windlass_schema::go_quote(text)
+                ))
+            })?),
+            (None, None) => None,
+        };
+        let mut errors = Vec::new();
+        let policy =
+            field("propagationPolicy").and_then(Value::as_str).or_else(|| query("propagationPolicy"));
+        let orphan_dependents = field("orphanDependents")
+            .and_then(Value::as_bool)
+            .or_else(|| query("orphanDependents").map(|text| matches!(text, "true" | "1")));
+        let propagation = match policy {
+            None => None,
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some(other) => {
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    other,
+                    &["Foreground", "Background", "Orphan", "nil"],
+                ));
+                None
+            }
+        };
+        if propagation.is_some() && orphan_dependents.is_some() {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                policy.unwrap_or_default(),
+                "orphanDependents and deletionPropagation cannot be both set",
+            ));
+        }
+        let in_body: Vec<&str> = field("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let dry_run = options::dry_run(in_body.into_iter().chain(call.query.all("dryRun")), &mut errors);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_options("DeleteOptions", &errors));
+        }
+        let precondition = |name: &str| {
+            body.get("preconditions")
+                .and_then(|found| found.get(name))
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        Ok(Self {
+            grace_period_seconds,
+            propagation,
+            orphan_dependents,
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+            dry_run,
+        })
+    }
+
+    /// Whether owned objects are to be left behind.
+    fn orphans(&self, object: &Value) -> bool {
+        match (self.orphan_dependents, self.propagation) {
+            (Some(orphan), _) => orphan,
+            (None, Some(policy)) => policy == Propagation::Orphan,
+            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == ORPHAN),
+        }
+    }
+
+    /// Whether owned objects are to go before their owner does.
+    fn foreground(&self, object: &Value) -> bool {
+        match (self.orphan_dependents, self.propagation) {
+            (Some(_), _) => false,
+            (None, Some(policy)) => policy == Propagation::Foreground,
+            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND),
+        }
+    }
+}
+
+fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
+    if call.body.is_empty() {
+        return Ok(json!({}));
+    }
+    let content_type = call.header(header::CONTENT_TYPE);
+    let decoded =
+        wire::decode_body(content_type, call.body, "DeleteOptions", crate::protobuf::decode_object)?;
+    let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+    if kind != "DeleteOptions" {
+        return Err(ApiError::bad_request(format!(
+            "decoded object cannot be converted to DeleteOptions: it is a {kind}"
+        )));
+    }
+    Ok(decoded.value)
+}
+
+/// What a deletion left.
+pub(crate) enum Deleted {
+    /// The object is gone; this was its last state.
+    Gone(Arc<Stored>),
+    /// It is on its way out.
+    Pending(Arc<Stored>),
+}
+
+pub(super) fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    let options = DeleteOptions::parse(call)?;
+    let name = call.route.name.clone();
+    let namespace = call.route.namespace.clone();
+    let deleted = remove(call, &namespace, &name, &options)?;
+    match deleted {
+        Deleted::Pending(stored) => {
+            let code =
+                if options.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
+            call.object(code, &stored)
+        }
+        Deleted::Gone(stored) if call.resource.strategy.returns_deleted_object() => {
+            call.object(StatusCode::OK, &stored)
+        }
+        Deleted::Gone(stored) => {
+            let status = Status::success(Details {
+                name,
+                group: call.resource.group.clone(),
+                kind: call.resource.plural.clone(),
+                uid: meta::uid(&stored.value).to_owned(),
+                ..Details::default()
+            });
+            let negotiated = call.negotiate(wire::Target::Object)?;
+            call.json(StatusCode::OK, status.to_json().into(), negotiated)
+        }
+    }
+}
+
+pub(super) fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    let options = DeleteOptions::parse(call)?;
+    let list = ListOptions::parse(&call.query, &call.resource, false)?;
+    let resource = Arc::clone(&call.resource);
+    let namespace = call.route.namespace.clone();
+    let view = call.api.store.view();
+    let mut out = Vec::new();
+    for (_, stored) in
+        view.range(&resource.storage, Some(&namespace).filter(|name| !name.is_empty()).map(|x| x.as_str()))
+    {
+        if !list.matches(&resource, &resource.show_value_if_needed(stored)) {
+            continue;
+        }
+        match remove(call, meta::namespace(&stored.value), meta::name(&stored.value), &options) {
+            Ok(Deleted::Gone(stored) | Deleted::Pending(stored)) => {
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                resource.write_item(&stored, &mut out);
+            }
+            Err(error) if error.code() == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut json = format!(
+        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[",
+        resource.list_kind,
+        resource.api_version(),
+        call.api.store.view().revision()
+    )
+    .into_bytes();
+    json.extend_from_slice(&out);
+    json.extend_from_slice(b"]}");
+    let negotiated = call.negotiate(wire::Target::List)?;
+    call.json(StatusCode::OK, json.into(), negotiated)
+}
+
+/// Deletes one object, or marks it.
+pub(super) fn remove(
+    call: &Call<'_>,
+    namespace: &str,
+    name: &str,
+    options: &DeleteOptions,
+) -> Result<Deleted, ApiError> {
+    let resource = &call.resource;
+    let key = resource.key(namespace, name);
+    loop {
+        let view = call.api.store.view();
+        let current = view
+            .get(&resource.storage, &key)
+            .ok_or_else(|| ApiError::not_found(&resource.group_resource(), name))?;
+        check_preconditions(resource, name, &current, options)?;
+        let mut object = current.value.clone();
+        let stays = mark(call, &mut object, options)?;
+        if stays {
+            if object == current.value {
+                return Ok(Deleted::Pending(current));
+            }
+            if options.dry_run {
+                return Ok(Deleted::Pending(Arc::new(Stored::unversioned(object))));
+            }
+            match call.api.store.commit(&resource.storage, &key, Some(current.rv), Some(object)) {
+                Ok(stored) => {
+                    call.api.committed(resource, &stored.value);
+                    return Ok(Deleted::Pending(stored));
+                }
+                Err(Raced) => continue,
+            }
+        }
+        if options.dry_run {
+            return Ok(Deleted::Gone(current));
+        }
+        match call.api.store.commit(&resource.storage, &key, Some(current.rv), None) {
+            Ok(_) => {
+                call.api.committed(resource, &current.value);
+                return Ok(Deleted::Gone(Arc::new(Stored::new(object, current.rv))));
+            }
+            Err(Raced) => {}
+        }
+    }
+}
+
+fn check_preconditions(
+    resource: &Resource,
+    name: &str,
+    current: &Stored,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
+    let names = resource.group_resource();
+    let uid = meta::uid(&current.value);
+    if let Some(wanted) = &options.uid
+        && wanted != uid
+    {
+        return Err(ApiError::conflict(
+            &names,
+            name,
+            format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            ),
+        ));
+    }
+    let version = meta::resource_version(&current.value);
+    if let Some(wanted) = &options.resource_version
+        && wanted != version
+    {
+        return Err(ApiError::conflict(
+            &names,
+            name,
+            format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the wish to delete into the object; whether it has to stay for now.
+fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<bool, ApiError> {
+    let strategy = &call.resource.strategy;
+    let view = call.api.store.view();
+    let mut context = call.context(&view);
+    context.subresource = "";
+    if let Some(pending) =
+        graceful(call, object, options, strategy.grace(&context, object, options.grace_period_seconds))
+    {
+        if pending {
+            return Ok(true);
+        }
+    }
+    let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
+    let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
+    update_propagation(object, options);
+    let held = meta::finalizers(object).next().is_some();
+    let held = strategy.prepare_delete(&context, object)? || held;
+    if held && !graceful_stay {
+        mark_deleting(call, object);
+    }
+    Ok(held || graceful_stay)
+}
+
+/// Applies a grace period. `Some(true)`: a deletion is under way already and nothing is to be changed.
+fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace: Grace) -> Option<bool> {
+    if let (true, Some(present)) =
+        (meta::is_deleting(object), meta::integer(object, "deletionGracePeriodSeconds"))
+    {
+        if present == 0 {
+            // Only finalizers hold it.
+            return None;
+        }
+        let Some(wanted) = options.grace_period_seconds else { return Some(true) };
+        let wanted = wanted.max(0);
+        if wanted >= present {
+            return Some(true);
+        }
+        let at: Option<jiff::Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
+        let at = at.unwrap_or_else(|| call.api.env.now()) - jiff::SignedDuration::from_secs(present - wanted);
+        set_deletion(object, at, wanted);
+        return Some(false);
+    }
+    if meta::is_deleting(object) {
+        return None;
+    }
+    let Grace::Seconds(seconds) = grace else { return None };
+    set_deletion(object, call.api.env.now() + jiff::SignedDuration::from_secs(seconds), seconds);
+    bump_generation(object);
+    Some(false)
+}
+
+fn set_deletion(object: &mut Value, at: jiff::Timestamp, grace: i64) {
+    meta::set(object, "deletionTimestamp", Some(rfc3339(at).into()));
+    meta::set(object, "deletionGracePeriodSeconds", Some(grace.into()));
+}
+
+fn bump_generation(object: &mut Value) {
+    if let Some(generation) = meta::integer(object, "generation").filter(|generation| *generation > 0) {
+        meta::set(object, "generation", Some((generation + 1).into()));
+    }
+}
+
+/// Marks an object that finalizers hold.
+fn mark_deleting(call: &Call<'_>, object: &mut Value) {
+    let now = call.api.env.now();
+    if meta::is_deleting(object) {
+        let later = meta::text(object, "deletionTimestamp").parse().is_ok_and(|at: jiff::Timestamp| at > now);
+        if later {
+            meta::set(object, "deletionTimestamp", Some(rfc3339(now).into()));
+        }
+    } else {
+        bump_generation(object);
+        meta::set(object, "deletionTimestamp", Some(rfc3339(now).into()));
+    }
+    meta::set(object, "deletionGracePeriodSeconds", Some(0.into()));
+}
+
+/// The finalizers by which the garbage collector knows what to do with owned objects.
+fn update_propagation(object: &mut Value, options: &DeleteOptions) {
+    let (orphan, foreground) = (options.orphans(object), options.foreground(object));
+    let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
+    let mut wanted: Vec<String> =
+        present.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
+    if orphan {
+        wanted.push(ORPHAN.to_owned());
+    }
+    if foreground {
+        wanted.push(FOREGROUND.to_owned());
+    }
+    let same = wanted.len() == present.len() && wanted.iter().all(|name| present.contains(name));
+    if !same {
+        meta::set_finalizers(object, &wanted);
+    }
+}

@@ -1,0 +1,41 @@
+//! GET of one object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Response, StatusCode};
+
+use super::options;
+use crate::api::{Api, Call};
+use crate::serve::Body;
+use crate::store::View;
+use crate::wire::ApiError;
+
+/// How long a request may be ahead of the server before it is turned away.
+const CATCH_UP: Duration = Duration::from_secs(3);
+
+pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    if !call.resource.allows("get") {
+        return Err(ApiError::method_not_allowed());
+    }
+    let revision = options::revision(call.query.text("resourceVersion"))
+        .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+    let view = not_older(call.api, revision).await?;
+    let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    call.object(StatusCode::OK, &stored)
+}
+
+/// The newest state, once it is at least at `revision`.
+pub(super) async fn not_older(api: &Api, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
+    let view = api.store.view();
+    let Some(wanted) = revision.filter(|wanted| *wanted > view.revision()) else { return Ok(view) };
+    let deadline = tokio::time::Instant::now() + CATCH_UP;
+    while tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let view = api.store.view();
+        if view.revision() >= wanted {
+            return Ok(view);
+        }
+    }
+    Err(ApiError::resource_version_too_large(wanted, api.store.view().revision()))
+}

@@ -1,0 +1,152 @@
+//! GET of a collection.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::get::not_older;
+use super::options::{self, ListOptions, VersionMatch};
+use crate::api::Call;
+use crate::respond::partial_metadata;
+use crate::serve::Body;
+use crate::store::{Stored, View};
+use crate::wire::{ApiError, Representation, Target, continue_token};
+
+/// A part of a collection at one revision.
+pub(super) struct Page {
+    pub(super) items: Vec<Arc<Stored>>,
+    metadata: Map<String, Value>,
+}
+
+pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let options = ListOptions::parse(&call.query, &call.resource, false)?;
+    let negotiated = call.negotiate(Target::List)?;
+    let page = select(call, &options).await?;
+    let resource = &call.resource;
+    let metadata = Value::Object(page.metadata);
+    let bytes = match negotiated.representation {
+        Representation::Object => {
+            let mut out =
+                Vec::with_capacity(256 + page.items.iter().map(|item| item.json.len()).sum::<usize>());
+            out.extend_from_slice(
+                format!(
+                    "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+                    resource.list_kind,
+                    resource.api_version()
+                )
+                .as_bytes(),
+            );
+            for (index, item) in page.items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                resource.write_item(item, &mut out);
+            }
+            out.extend_from_slice(b"]}");
+            out.into()
+        }
+        Representation::PartialObjectMetadata(version) => {
+            let items: Vec<Value> = page
+                .items
+                .iter()
+                .map(|item| partial_metadata(&resource.show_value(item), version.api_version()))
+                .collect();
+            crate::respond::object_bytes(&json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": version.api_version(),
+                "metadata": metadata,
+                "items": items,
+            }))
+        }
+        Representation::Table(version) => {
+            let items: Vec<Value> = page.items.iter().map(|item| resource.show_value(item)).collect();
+            let items: Vec<&Value> = items.iter().collect();
+            let list = json!({"metadata": metadata});
+            crate::respond::object_bytes(&call.table(version, &items, &list))
+        }
+    };
+    call.json(StatusCode::OK, bytes, negotiated)
+}
+
+/// The objects that a list request asks for.
+pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
+    let resource = &call.resource;
+    let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
+    let (view, start, limit) = position(call, options, namespace).await?;
+    let all = options.selects_all();
+    let mut items: Vec<Arc<Stored>> = Vec::new();
+    let mut last_key = String::new();
+    let mut more = None;
+    for (key, stored) in view.range_from(&resource.storage, namespace, start.as_deref()) {
+        if limit > 0 && items.len() == limit {
+            *more.get_or_insert(0_usize) += 1;
+            if all {
+                continue;
+            }
+            break;
+        }
+        if all || options.matches(resource, &resource.show_value_if_needed(stored)) {
+            items.push(Arc::clone(stored));
+            if limit > 0 {
+                (**key).clone_into(&mut last_key);
+            }
+        }
+    }
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), view.revision().to_string().into());
+    if let Some(remaining) = more {
+        let prefix = namespace.map_or(0, |namespace| namespace.len() + 1);
+        let start = format!("{}\0", last_key.get(prefix..).unwrap_or_default());
+        let revision = i64::try_from(view.revision()).unwrap_or(i64::MAX);
+        metadata.insert("continue".into(), continue_token::encode(revision, &start).into());
+        if all {
+            metadata.insert("remainingItemCount".into(), remaining.into());
+        }
+    }
+    Ok(Page { items, metadata })
+}
+
+/// The state to list, the key to begin with and how many objects to give.
+async fn position(
+    call: &Call<'_>,
+    options: &ListOptions,
+    namespace: Option<&str>,
+) -> Result<(Arc<View>, Option<String>, usize), ApiError> {
+    let store = &call.api.store;
+    let id = &call.resource.storage;
+    let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
+    if !options.continue_token.is_empty() {
+        let position = continue_token::decode(&options.continue_token, &prefix)?;
+        if !matches!(options.resource_version.as_str(), "" | "0") {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let view = match u64::try_from(position.revision) {
+            Ok(revision) => store.view_at(id, revision).ok_or_else(|| {
+                let start = position.start_key.strip_prefix(&prefix).unwrap_or(&position.start_key);
+                ApiError::continue_expired(continue_token::encode(-1, start))
+            })?,
+            Err(_) => store.view(),
+        };
+        return Ok((view, Some(position.start_key), options.limit));
+    }
+    let revision = options::revision(&options.resource_version)
+        .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+    match revision {
+        // Any state will do, and it comes whole.
+        Some(0) => Ok((store.view(), None, 0)),
+        Some(revision)
+            if options.version_match == VersionMatch::Exact
+                || options.version_match == VersionMatch::Unset && options.limit > 0 =>
+        {
+            not_older(call.api, Some(revision)).await?;
+            let view = store
+                .view_at(id, revision)
+                .ok_or_else(|| ApiError::expired("The resourceVersion for the provided list is too old."))?;
+            Ok((view, None, options.limit))
+        }
+        revision => Ok((not_older(call.api, revision).await?, None, options.limit)),
+    }
+}

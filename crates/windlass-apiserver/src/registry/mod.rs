@@ -1,0 +1,69 @@
+//! The verbs: what happens to objects, the same for every kind but where its strategy says otherwise.
+
+mod decode;
+mod options;
+mod validate;
+
+mod create;
+mod get;
+mod list;
+mod watch;
+
+mod patch;
+mod update;
+
+mod delete;
+
+use http::{Response, StatusCode};
+
+pub(crate) use self::options::WriteOptions;
+use crate::api::Call;
+use crate::serve::Body;
+use crate::wire::ApiError;
+
+/// Sends a request to the verb it asks for.
+pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    if !call.route.subresource.is_empty() {
+        return subresource(call).await;
+    }
+    let (verb, named) = (call.route.verb, !call.route.name.is_empty());
+    let fits = match verb {
+        "create" => !named,
+        "update" | "patch" => named,
+        _ => true,
+    };
+    if !fits || !call.resource.allows(verb) {
+        return Err(ApiError::method_not_allowed());
+    }
+    match verb {
+        "create" => create::create(&mut call),
+        "get" => get::get(&call).await,
+        "list" => list::list(&call).await,
+        "watch" => watch::watch(&call).await,
+        "update" => update::update(&mut call),
+        "patch" => patch::patch(&mut call),
+        "delete" => delete::delete(&mut call),
+        "deletecollection" => delete::delete_collection(&mut call),
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
+        return Err(ApiError::no_such_resource());
+    };
+    if !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
+        return Err(ApiError::method_not_allowed());
+    }
+    match (call.route.subresource.as_str(), call.route.verb) {
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(&call).await,
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => update::update(&mut call),
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(&mut call),
+        _ => Err(ApiError::no_such_resource()),
+    }
+}
+
+/// Whether a written object was there before.
+pub(crate) fn written(created: bool) -> StatusCode {
+    if created { StatusCode::CREATED } else { StatusCode::OK }
+}

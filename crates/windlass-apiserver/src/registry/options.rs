@@ -1,0 +1,206 @@
+//! Options of requests, from their query, with the real server's words for those that are wrong.
+
+use windlass_schema::{FieldError, go_quote};
+
+use crate::resource::Resource;
+use crate::route::Query;
+use crate::wire::{ApiError, FieldSelector, LabelSelector};
+
+/// What to do about fields that the schema does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// Options of create, update and patch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// Reads them; `kind` is `CreateOptions` and the like, for errors.
+    pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        let dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let manager = query.text("fieldManager");
+        if manager.chars().count() > 128 {
+            errors.push(FieldError::too_long("fieldManager", 128));
+        }
+        let field_validation = match query.text("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                errors.push(FieldError::not_supported(
+                    "fieldValidation",
+                    other,
+                    &["", "Ignore", "Strict", "Warn"],
+                ));
+                FieldValidation::Warn
+            }
+        };
+        if errors.is_empty() {
+            Ok(Self { dry_run, field_validation })
+        } else {
+            Err(ApiError::invalid_options(kind, &errors))
+        }
+    }
+}
+
+/// Whether the values of `dryRun` ask for a dry run; complaints about other values go to `errors`.
+pub(crate) fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+    let values: Vec<String> = values.map(str::to_owned).collect();
+    if values.iter().any(|value| value != "All") {
+        errors.push(FieldError::not_supported("dryRun", values.clone(), &["All"]));
+    }
+    !values.is_empty()
+}
+
+/// How a list's resourceVersion is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    Unset,
+    Exact,
+    NotOlderThan,
+}
+
+/// Options of list, watch and deletecollection.
+#[derive(Clone, Debug)]
+pub(crate) struct ListOptions {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+    pub(crate) limit: usize,
+    pub(crate) continue_token: String,
+    /// As given: absent, `0` and others differ.
+    pub(crate) resource_version: String,
+    pub(crate) version_match: VersionMatch,
+    pub(crate) send_initial_events: Option<bool>,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl ListOptions {
+    /// Reads and checks them against a resource.
+    pub(crate) fn parse(query: &Query, resource: &Resource, watch: bool) -> Result<Self, ApiError> {
+        let integer = |key: &str| -> Result<Option<i64>, ApiError> {
+            match query.text(key) {
+                "" => Ok(None),
+                text => text.parse().map(Some).map_err(|_| {
+                    ApiError::bad_request(format!(
+                        "strconv.ParseInt: parsing {}: invalid syntax",
+                        go_quote(text)
+                    ))
+                }),
+            }
+        };
+        let limit = integer("limit")?.unwrap_or(0);
+        let timeout_seconds = integer("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let labels = LabelSelector::parse(query.text("labelSelector"))?;
+        let fields = FieldSelector::parse(query.text("fieldSelector"))?;
+        let supported = resource.selectable_fields();
+        fields.check(&supported, resource.is_custom() || supported.is_empty())?;
+        let version_match = match query.text("resourceVersionMatch") {
+            "Exact" => VersionMatch::Exact,
+            "NotOlderThan" => VersionMatch::NotOlderThan,
+            _ => VersionMatch::Unset,
+        };
+        let options = Self {
+            labels,
+            fields,
+            limit: usize::try_from(limit).unwrap_or(0),
+            continue_token: query.text("continue").to_owned(),
+            resource_version: query.text("resourceVersion").to_owned(),
+            version_match,
+            send_initial_events: query.flag("sendInitialEvents"),
+            bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
+            timeout_seconds: timeout_seconds.filter(|seconds| *seconds > 0),
+        };
+        let errors = options.check(query.text("resourceVersionMatch"), watch);
+        if errors.is_empty() { Ok(options) } else { Err(ApiError::invalid_options("ListOptions", &errors)) }
+    }
+
+    fn check(&self, given_match: &str, watch: bool) -> Vec<FieldError> {
+        let forbidden = |field: &str, why: &str| vec![FieldError::forbidden(field, why)];
+        let mut errors = Vec::new();
+        if watch {
+            if let Some(_send) = self.send_initial_events {
+                if self.version_match != VersionMatch::NotOlderThan {
+                    errors.extend(forbidden(
+                        "resourceVersionMatch",
+                        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                    ));
+                }
+            } else if !given_match.is_empty() {
+                errors.extend(forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                ));
+            }
+            if !errors.is_empty() {
+                return errors;
+            }
+            return errors;
+        }
+        if self.send_initial_events.is_some() {
+            errors.extend(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        }
+        if given_match.is_empty() {
+            return errors;
+        }
+        if !matches!(given_match, "Exact" | "NotOlderThan") {
+            errors.push(FieldError::not_supported(
+                "resourceVersionMatch",
+                given_match,
+                &["Exact", "NotOlderThan", ""],
+            ));
+            return errors;
+        }
+        if self.resource_version.is_empty() {
+            errors.extend(forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
+        }
+        if !self.continue_token.is_empty() {
+            errors.extend(forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
+        }
+        if self.version_match == VersionMatch::Exact && self.resource_version == "0" {
+            errors.extend(forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            ));
+        }
+        errors
+    }
+
+    /// Whether an object, as the resource shows it, is selected.
+    pub(crate) fn matches(&self, resource: &Resource, object: &serde_json::Value) -> bool {
+        self.labels.matches(crate::meta::labels(object))
+            && (self.fields.is_empty()
+                || self.fields.matches(|field| resource.selectable_value(object, field)))
+    }
+
+    pub(crate) fn selects_all(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}
+
+/// A resourceVersion as a number; `None` when it is not given.
+pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
+    match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| {
+            format!(
+                "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
+                go_quote(text)
+            )
+        }),
+    }
+}

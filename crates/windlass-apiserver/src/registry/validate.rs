@@ -1,0 +1,181 @@
+//! Rules for metadata, the same for every kind.
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use crate::meta;
+use crate::resource::Resource;
+use crate::wire::names;
+
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+/// What is wrong with the metadata of an object, by itself.
+pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let name = meta::name(object);
+    let check = resource.strategy.name_check();
+    let generate_name = meta::text(object, "generateName");
+    if !generate_name.is_empty() {
+        for complaint in check(generate_name, true) {
+            errors.push(FieldError::invalid("metadata.generateName", generate_name, complaint));
+        }
+    }
+    if name.is_empty() {
+        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+    } else {
+        for complaint in check(name, false) {
+            errors.push(FieldError::invalid("metadata.name", name, complaint));
+        }
+    }
+    let namespace = meta::namespace(object);
+    if resource.namespaced {
+        if namespace.is_empty() {
+            errors.push(FieldError::required("metadata.namespace", ""));
+        } else {
+            for complaint in names::label_name(namespace, false) {
+                errors.push(FieldError::invalid("metadata.namespace", namespace, complaint));
+            }
+        }
+    } else if !namespace.is_empty() {
+        errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
+    }
+    errors.extend(labels(object));
+    errors.extend(annotations(object));
+    errors.extend(owners(object));
+    errors.extend(finalizers(object));
+    errors
+}
+
+fn labels(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in meta::labels(object).into_iter().flatten() {
+        for complaint in names::label_key(key) {
+            errors.push(FieldError::invalid("metadata.labels", key.as_str(), complaint));
+        }
+        let value = value.as_str().unwrap_or_default();
+        for complaint in names::label_value(value) {
+            errors.push(FieldError::invalid("metadata.labels", value, complaint));
+        }
+    }
+    errors
+}
+
+fn annotations(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Some(annotations) = object.pointer("/metadata/annotations").and_then(Value::as_object) else {
+        return errors;
+    };
+    let mut size = 0;
+    for (key, value) in annotations {
+        for complaint in names::label_key(&key.to_lowercase()) {
+            errors.push(FieldError::invalid("metadata.annotations", key.as_str(), complaint));
+        }
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > MAX_ANNOTATIONS {
+        errors.push(FieldError::too_long("metadata.annotations", MAX_ANNOTATIONS));
+    }
+    errors
+}
+
+fn owners(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let mut controllers: Vec<String> = Vec::new();
+    for (index, owner) in owners.into_iter().flatten().enumerate() {
+        let path = format!("metadata.ownerReferences[{index}]");
+        let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+        if text("apiVersion").is_empty() {
+            errors.push(FieldError::invalid(format!("{path}.apiVersion"), "", "version must not be empty"));
+        }
+        for (field, complaint) in
+            [("kind", "must not be empty"), ("name", "must not be empty"), ("uid", "must not be empty")]
+        {
+            if text(field).is_empty() {
+                errors.push(FieldError::invalid(format!("{path}.{field}"), "", complaint));
+            }
+        }
+        if text("apiVersion") == "v1" && text("kind") == "Event" {
+            errors.push(FieldError::invalid(
+                path.clone(),
+                owner.clone(),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner.get("controller").and_then(Value::as_bool).unwrap_or(false) {
+            controllers.push(text("name").to_owned());
+        }
+    }
+    if let [first, second, ..] = controllers.as_slice() {
+        errors.push(FieldError::invalid(
+            "metadata.ownerReferences",
+            owners.cloned().map_or(Value::Null, Value::Array),
+            format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
+            ),
+        ));
+    }
+    errors
+}
+
+fn finalizers(object: &Value) -> Vec<FieldError> {
+    const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
+    let mut errors = Vec::new();
+    for (index, finalizer) in meta::finalizers(object).enumerate() {
+        let path = format!("metadata.finalizers[{index}]");
+        for complaint in names::label_key(finalizer) {
+            errors.push(FieldError::invalid("metadata.finalizers", finalizer, complaint));
+        }
+        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
+            errors.push(FieldError::invalid(
+                path,
+                finalizer,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            ));
+        }
+    }
+    let has = |wanted: &str| meta::finalizers(object).any(|finalizer| finalizer == wanted);
+    if has("orphan") && has("foregroundDeletion") {
+        let list = object.pointer("/metadata/finalizers").cloned().unwrap_or_default();
+        errors.push(FieldError::invalid(
+            "metadata.finalizers",
+            list,
+            "finalizers orphan and foregroundDeletion cannot be both set",
+        ));
+    }
+    errors
+}
+
+/// What is wrong with the metadata of an object that is written over `old`.
+pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if meta::is_deleting(old) {
+        let added: Vec<&str> = meta::finalizers(object)
+            .filter(|finalizer| !meta::finalizers(old).any(|existing| existing == *finalizer))
+            .collect();
+        if !added.is_empty() {
+            let quoted: Vec<String> = added.iter().map(|name| windlass_schema::go_quote(name)).collect();
+            errors.push(FieldError::forbidden(
+                "metadata.finalizers",
+                format!(
+                    "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                    quoted.join(", ")
+                ),
+            ));
+        }
+    }
+    for field in
+        ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+    {
+        let value = |object: &Value| object.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
+        let (new, old) = (value(object), value(old));
+        if new != old {
+            errors.push(FieldError::invalid(
+                format!("metadata.{field}"),
+                new.unwrap_or_default(),
+                "field is immutable",
+            ));
+        }
+    }
+    errors
+}

@@ -1,0 +1,172 @@
+//! What a request is about: its path taken apart, as the real server does it.
+
+use http::Method;
+
+/// The query of a request, decoded; keys may occur many times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(text: Option<&str>) -> Self {
+        let pairs = text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+        Self(
+            pairs
+                .map(|pair| {
+                    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                    (percent_decode(key, true), percent_decode(value, true))
+                })
+                .collect(),
+        )
+    }
+
+    /// The first value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The first value of a key, the empty string if it is absent.
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.get(key).unwrap_or_default()
+    }
+
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// A flag as the real server reads it: absent, `0` and `false` are false, anything else is true.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        self.get(key).map(|value| !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F"))
+    }
+}
+
+/// Undoes percent encoding; `plus` stands for a space in queries.
+pub(crate) fn percent_decode(text: &str, plus: bool) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+        match (bytes[at], hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).unwrap_or_default());
+                at += 2;
+            }
+            (b'+', ..) if plus => out.push(b' '),
+            (byte, ..) => out.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// A path under `/api/v1` or `/apis/GROUP/VERSION`, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) verb: &'static str,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) namespace: String,
+    pub(crate) resource: String,
+    pub(crate) name: String,
+    pub(crate) subresource: String,
+    /// Segments after the subresource, for proxies.
+    pub(crate) rest: Vec<String>,
+}
+
+impl Route {
+    /// Takes a request's path apart; `None` if it is about no resource (discovery, health, …).
+    pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
+        let segments: Vec<String> = path
+            .split('/')
+            .filter(|segment| !segment.is_empty())
+            .map(|segment| percent_decode(segment, false))
+            .collect();
+        let (group, version, mut rest) = match segments.as_slice() {
+            [api, version, rest @ ..] if api == "api" => (String::new(), version.clone(), rest),
+            [apis, group, version, rest @ ..] if apis == "apis" => (group.clone(), version.clone(), rest),
+            _ => return None,
+        };
+        if rest.is_empty() {
+            return None;
+        }
+        let mut route = Self { group, version, ..Self::default() };
+        let watch_prefix = rest[0] == "watch" && rest.len() > 1;
+        if watch_prefix {
+            rest = &rest[1..];
+        }
+        if rest[0] == "namespaces" {
+            if let Some(namespace) = rest.get(1) {
+                route.namespace.clone_from(namespace);
+                if rest.get(2).is_some_and(|part| part != "status" && part != "finalize") {
+                    rest = &rest[2..];
+                }
+            }
+        }
+        let mut parts = rest.iter().cloned();
+        route.resource = parts.next().unwrap_or_default();
+        route.name = parts.next().unwrap_or_default();
+        route.subresource = parts.next().unwrap_or_default();
+        route.rest = parts.collect();
+        if route.resource == "namespaces" && route.group.is_empty() {
+            // A namespace is not in a namespace, though authorisation treats it so.
+            route.namespace.clear();
+        }
+        let named = !route.name.is_empty();
+        route.verb = match *method {
+            Method::GET if watch_prefix || (!named || route.subresource.is_empty()) && wants_watch(query) => {
+                "watch"
+            }
+            Method::GET | Method::HEAD if named => "get",
+            Method::GET | Method::HEAD => "list",
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if named => "delete",
+            Method::DELETE => "deletecollection",
+            _ => "",
+        };
+        Some(route)
+    }
+}
+
+fn wants_watch(query: &Query) -> bool {
+    query.flag("watch").unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(path: &str) -> Route {
+        Route::parse(&Method::GET, path, &Query::default()).unwrap()
+    }
+
+    #[test]
+    fn namespaces_are_a_scope_and_a_resource() {
+        assert_eq!(route("/api/v1/namespaces").resource, "namespaces");
+        let one = route("/api/v1/namespaces/a");
+        assert_eq!((one.resource.as_str(), one.name.as_str()), ("namespaces", "a"));
+        let status = route("/api/v1/namespaces/a/finalize");
+        assert_eq!((status.name.as_str(), status.subresource.as_str()), ("a", "finalize"));
+        let pod = route("/api/v1/namespaces/a/pods/b/log");
+        assert_eq!(
+            (pod.namespace.as_str(), pod.resource.as_str(), pod.name.as_str(), pod.subresource.as_str()),
+            ("a", "pods", "b", "log")
+        );
+    }
+
+    #[test]
+    fn watching_has_two_spellings() {
+        assert_eq!(route("/apis/apps/v1/watch/deployments").verb, "watch");
+        let query = Query::parse(Some("watch=1&fieldSelector=metadata.name%3Dx"));
+        let route = Route::parse(&Method::GET, "/api/v1/pods", &query).unwrap();
+        assert_eq!(route.verb, "watch");
+        assert_eq!(query.text("fieldSelector"), "metadata.name=x");
+    }
+
+    #[test]
+    fn discovery_is_no_resource() {
+        assert_eq!(Route::parse(&Method::GET, "/apis/apps/v1", &Query::default()), None);
+        assert_eq!(Route::parse(&Method::GET, "/version", &Query::default()), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The server as its users hold it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use windlass_schema::Catalog;
+
+use crate::api::Api;
+use crate::auth::Identity;
+use crate::env::{Clock, Env, SystemClock};
+use crate::serve::{self, InProcess, Listen, ListenError, Listening};
+use crate::store::{Store, View};
+use crate::{bootstrap, builtin};
+
+/// A Kubernetes API server in this process.
+///
+/// Everything it stores is in memory. A clone is another handle to the same server; it lives as long as a handle, a
+/// service or a listener does. No task runs on its behalf but those of listeners.
+#[derive(Clone)]
+pub struct Server {
+    api: Arc<Api>,
+}
+
+/// The state of a whole server at one moment. Taking one and starting a server from it cost next to nothing.
+#[derive(Clone)]
+pub struct Snapshot {
+    view: Arc<View>,
+}
+
+/// Settings of a [`Server`].
+#[derive(Default)]
+pub struct ServerBuilder {
+    clock: Option<Arc<dyn Clock>>,
+    seed: Option<u64>,
+    snapshot: Option<Snapshot>,
+}
+
+/// Why a server was not built.
+#[derive(Debug, thiserror::Error)]
+#[error("the server's own objects could not be created: {0}")]
+pub struct BuildError(crate::wire::ApiError);
+
+impl ServerBuilder {
+    /// Reads the time from `clock`; without this, from the machine.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Makes uids and name suffixes a function of `seed`, so that two runs give the same ones.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Starts from the state of another server instead of an empty one.
+    pub fn snapshot(mut self, snapshot: &Snapshot) -> Self {
+        self.snapshot = Some(snapshot.clone());
+        self
+    }
+
+    /// Makes the server. Takes a few milliseconds.
+    pub fn build(self) -> Result<Server, BuildError> {
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let store = match &self.snapshot {
+            Some(snapshot) => Store::fork(Arc::clone(&snapshot.view)),
+            None => Store::new(),
+        };
+        let catalog = Catalog::builtin();
+        let api = Arc::new(Api {
+            store,
+            env: Env::new(clock, self.seed),
+            table: ArcSwap::from_pointee(builtin::table(&catalog)),
+            definitions: parking_lot::Mutex::new(()),
+        });
+        api.load_definitions();
+        if self.snapshot.is_none() {
+            bootstrap::create(&api).map_err(BuildError)?;
+        }
+        Ok(Server { api })
+    }
+}
+
+impl Server {
+    /// Settings for a new server.
+    ///
+    /// ```
+    /// let server = windlass_apiserver::Server::builder().seed(7).build()?;
+    /// let _service = server.service(windlass_apiserver::Identity::admin());
+    /// # Ok::<(), windlass_apiserver::BuildError>(())
+    /// ```
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// The server as a `tower` service of one user: what `kube::Client::new` takes. No socket is involved.
+    pub fn service(&self, identity: Identity) -> InProcess {
+        InProcess::new(Arc::clone(&self.api) as Arc<dyn serve::Handle>, identity)
+    }
+
+    /// Listens with TLS, by default on loopback only.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
+    pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
+        serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
+    }
+
+    /// The present state, to start other servers from.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { view: self.api.store.view() }
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("revision", &self.api.store.view().revision()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! Lists: pages, selectors, revisions.
+
+use serde_json::{Value, json};
+
+use crate::harness::{CONFIG_MAPS, Reply, client, config_map};
+
+fn names(list: &Reply) -> Vec<&str> {
+    let items = list.body["items"].as_array().unwrap();
+    items.iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn pages_are_of_one_revision() {
+    let client = client();
+    for name in ["a", "b", "c"] {
+        client.post(CONFIG_MAPS, &config_map(name)).await.expect(201);
+    }
+    let first = client.get(&format!("{CONFIG_MAPS}?limit=2")).await.expect(200);
+    assert_eq!(names(&first), ["a", "b"]);
+    assert_eq!(first.body["metadata"]["remainingItemCount"], 1);
+    client.post(CONFIG_MAPS, &config_map("d")).await.expect(201);
+    client.delete(&format!("{CONFIG_MAPS}/c")).await.expect(200);
+    let token = first.body["metadata"]["continue"].as_str().unwrap();
+    let second = client.get(&format!("{CONFIG_MAPS}?limit=2&continue={token}")).await.expect(200);
+    assert_eq!(names(&second), ["c"]);
+    assert_eq!(second.version(), first.version());
+    assert_eq!(second.body["metadata"]["continue"], Value::Null);
+    let exact = format!("{CONFIG_MAPS}?resourceVersion={}&resourceVersionMatch=Exact", first.version());
+    assert_eq!(names(&client.get(&exact).await.expect(200)), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn selectors_select() {
+    let client = client();
+    for (name, tier) in [("a", "x"), ("b", "y")] {
+        let mut object = config_map(name);
+        object["metadata"]["labels"] = json!({"tier": tier});
+        client.post(CONFIG_MAPS, &object).await.expect(201);
+    }
+    let get = async |query: &str| client.get(&format!("{CONFIG_MAPS}?{query}")).await;
+    assert_eq!(names(&get("labelSelector=tier%3Dx").await), ["a"]);
+    assert_eq!(names(&get("labelSelector=tier+notin+(x)").await), ["b"]);
+    assert_eq!(names(&get("fieldSelector=metadata.name!=a").await), ["b"]);
+    let unknown = get("fieldSelector=foo=bar").await.expect(400);
+    assert_eq!(
+        unknown.message(),
+        "\"foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_is_not_there_yet_times_out() {
+    let reply = client().get(&format!("{CONFIG_MAPS}?resourceVersion=999999")).await.expect(504);
+    assert_eq!(reply.body["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+    assert_eq!(reply.headers["retry-after"], "1");
+}

@@ -1,0 +1,67 @@
+//! Watches: resuming, bookmarks, selections, the end.
+
+use serde_json::json;
+
+use crate::harness::{CONFIG_MAPS, MERGE, client, config_map};
+
+fn seen(change: &str, name: &str) -> (String, String) {
+    (change.to_owned(), name.to_owned())
+}
+
+#[tokio::test]
+async fn a_watch_begins_with_what_is_there_or_after_a_revision() {
+    let client = client();
+    let first = client.post(CONFIG_MAPS, &config_map("a")).await.expect(201);
+    let mut all = client.watch(&format!("{CONFIG_MAPS}?watch=1")).await;
+    let mut later = client.watch(&format!("{CONFIG_MAPS}?watch=1&resourceVersion={}", first.version())).await;
+    client.post(CONFIG_MAPS, &config_map("b")).await.expect(201);
+    client.delete(&format!("{CONFIG_MAPS}/a")).await.expect(200);
+    assert_eq!(all.event().await, seen("ADDED", "a"));
+    for watch in [&mut all, &mut later] {
+        assert_eq!(watch.event().await, seen("ADDED", "b"));
+        assert_eq!(watch.event().await, seen("DELETED", "a"));
+    }
+}
+
+#[tokio::test]
+async fn leaving_a_selection_is_a_deletion() {
+    let client = client();
+    let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=1&labelSelector=on")).await;
+    client.post(CONFIG_MAPS, &config_map("a")).await.expect(201);
+    let path = &format!("{CONFIG_MAPS}/a");
+    client.patch(path, MERGE, &json!({"metadata": {"labels": {"on": "1"}}})).await.expect(200);
+    assert_eq!(watch.event().await, seen("ADDED", "a"));
+    let left = client.patch(path, MERGE, &json!({"metadata": {"labels": {"on": null}}})).await.expect(200);
+    let event = watch.next().await.unwrap();
+    assert_eq!(event["type"], "DELETED");
+    assert_eq!(event["object"]["metadata"]["labels"], json!({"on": "1"}));
+    assert_eq!(event["object"]["metadata"]["resourceVersion"], left.version());
+}
+
+#[tokio::test]
+async fn the_initial_state_ends_with_a_bookmark() {
+    let client = client();
+    client.post(CONFIG_MAPS, &config_map("a")).await.expect(201);
+    let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = client.watch(&format!("{CONFIG_MAPS}?{query}")).await;
+    assert_eq!(watch.event().await, seen("ADDED", "a"));
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["kind"], "ConfigMap");
+    assert_eq!(bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_watch_sends_bookmarks_and_ends_in_time() {
+    let client = client();
+    let path = format!("{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=5");
+    let mut watch = client.watch(&path).await;
+    // What happens elsewhere moves the bookmark on.
+    let elsewhere = "/api/v1/namespaces/default/secrets";
+    let secret = json!({"metadata": {"name": "s"}});
+    let created = client.post(elsewhere, &secret).await.expect(201);
+    let bookmark = watch.next().await.unwrap();
+    assert_eq!(bookmark["type"], "BOOKMARK");
+    assert_eq!(bookmark["object"]["metadata"]["resourceVersion"], created.version());
+    assert_eq!(watch.next().await, None);
+}

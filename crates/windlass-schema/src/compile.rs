@@ -12,7 +12,7 @@ impl Schema {
     /// Compiles the `openAPIV3Schema` of a custom resource.
     ///
     /// Anything compiles: what is not understood says nothing about the object. Whether the schema may be used
-    /// is `check_crd_schema`'s question, asked when the definition is written.
+    /// is [`check_structural`](crate::check_structural)'s question, asked when the definition is written.
     ///
     /// ```
     /// use windlass_schema::Schema;
@@ -27,8 +27,13 @@ impl Schema {
     /// assert_eq!(object, serde_json::json!({"spec": {"replicas": 1}}));
     /// ```
     pub fn compile(open_api_v3_schema: &Value) -> Self {
-        let mut root = node(open_api_v3_schema, 0);
-        root.embedded = true;
+        Self::compile_part(open_api_v3_schema, true)
+    }
+
+    /// Compiles a schema from within another; `embedded`: of an object with `apiVersion` and `kind`.
+    pub(crate) fn compile_part(schema: &Value, embedded: bool) -> Self {
+        let mut root = node(schema, 0);
+        root.embedded |= embedded;
         Self::single(root)
     }
 

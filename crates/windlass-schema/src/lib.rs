@@ -18,6 +18,7 @@ mod compile;
 mod default;
 mod protobuf;
 mod prune;
+mod structural;
 mod validate;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
@@ -27,4 +28,5 @@ pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};
+pub use structural::check_structural;
 pub use validate::{validate, validate_update};

@@ -1,0 +1,68 @@
+use serde_json::{Value, json};
+
+use super::check_structural;
+
+fn errors(schema: Value) -> Vec<String> {
+    check_structural(&schema, "p").iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_good_schema_passes() {
+    let schema = json!({"type": "object", "properties": {
+        "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}}},
+        "spec": {"type": "object", "default": {"n": 1}, "properties": {
+            "n": {"type": "integer"},
+            "any": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        }},
+    }});
+    assert_eq!(errors(schema), [] as [&str; 0]);
+}
+
+#[test]
+fn types_are_needed_everywhere() {
+    assert_eq!(errors(json!({})), ["p.type: Required value: must not be empty at the root"]);
+    assert_eq!(
+        errors(json!({"type": "string"})),
+        ["p.type: Invalid value: \"string\": must be object at the root"]
+    );
+    let schema = json!({"type": "object", "properties": {"a": {}, "b": {"type": "array", "items": {}}, "c": {"type": "array"}}});
+    assert_eq!(
+        errors(schema),
+        [
+            "p.properties[a].type: Required value: must not be empty for specified object fields",
+            "p.properties[b].items.type: Required value: must not be empty for specified array items",
+            "p.properties[c].items: Required value: must be specified",
+        ]
+    );
+}
+
+#[test]
+fn junctors_only_restrict() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "object"}}, "anyOf": [
+        {"type": "object", "properties": {"b": {"minimum": 1}}},
+    ]});
+    assert_eq!(
+        errors(schema),
+        [
+            "p.anyOf[0].type: Forbidden: must be empty to be structural",
+            "p.properties[b]: Required value: because it is defined in p.anyOf[0].properties[b]",
+        ]
+    );
+}
+
+#[test]
+fn defaults_must_be_allowed_values() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "default": {"x": 1, "n": "a"}, "properties": {
+        "n": {"type": "integer"},
+        "m": {"type": "integer", "default": 11, "maximum": 10},
+    }}}});
+    assert_eq!(
+        errors(schema),
+        [
+            "p.properties[spec].default: Invalid value: {\"n\":\"a\",\"x\":1}: must not have unknown fields",
+            "p.properties[spec].default.n: Invalid value: \"string\": n in body must be of type integer: \"string\"",
+            "p.properties[spec].properties[m].default: Invalid value: 11:  in body should be less than or equal to 10",
+        ]
+    );
+}

@@ -9,7 +9,7 @@
 //!
 //! async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 //!     let Some(config) = cx.get(&key)? else { return Ok(Action::done()) };
-//!     tracing::info!(pods = cx.owned_by::<Pod>(&*config)?.len(), "seen");
+//!     tracing::info!(pods = cx.owned_by::<Pod>(&config)?.len(), "seen");
 //!     Ok(Action::done())
 //! }
 //!

@@ -1,1 +1,76 @@
-//! Placeholder.
+//! CustomPod: keeps as many pods as `spec.replicas` says.
+#![forbid(unsafe_code)]
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use kube::api::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::prelude::*;
+
+/// The desired state of a CustomPod.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "zhhnzw.mock.com", version = "v1", kind = "CustomPod", namespaced, status = "CustomPodStatus")]
+#[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas"))]
+#[kube(printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas"))]
+#[kube(printcolumn(name = "Current", type_ = "integer", json_path = ".status.replicas"))]
+#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+pub struct CustomPodSpec {
+    /// How many pods to keep.
+    pub replicas: u32,
+}
+
+/// The observed state of a CustomPod.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomPodStatus {
+    /// How many pods there are.
+    pub replicas: u32,
+    /// Their names.
+    pub pod_names: Vec<String>,
+}
+
+/// The controller, to be given to a manager.
+pub fn controller() -> Controller {
+    Controller::of::<CustomPod>(reconcile).owns::<Pod>()
+}
+
+async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
+    // Gone, or going: then the garbage collector takes its pods along.
+    let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+
+    let pods = cx.owned_by::<Pod>(&parent)?.alive();
+    let wanted = parent.spec.replicas as usize;
+    for _ in pods.len()..wanted {
+        cx.create(pod_for(&parent)?).await?;
+    }
+    for extra in pods.newest_first().take(pods.len().saturating_sub(wanted)) {
+        cx.delete(extra).await?;
+    }
+
+    // What was just written is read back from the cache: nothing here waits, and no pod is counted twice.
+    let pods = cx.owned_by::<Pod>(&parent)?.alive();
+    cx.update_status(&parent, CustomPodStatus { replicas: pods.len() as u32, pod_names: pods.names() })
+        .await?;
+    Ok(Action::done())
+}
+
+fn pod_for(parent: &CustomPod) -> Result<Pod> {
+    let pod = Pod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", parent.name_any())),
+            namespace: parent.namespace(),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec {
+            containers: vec![Container {
+                name: "main".to_owned(),
+                image: Some("busybox".to_owned()),
+                command: Some(vec!["sleep".to_owned(), "infinity".to_owned()]),
+                ..Container::default()
+            }],
+            ..PodSpec::default()
+        }),
+        ..Pod::default()
+    };
+    pod.controlled_by(parent)
+}

@@ -96,8 +96,8 @@ impl<K> Objects<K> {
     }
 
     /// One after the other.
-    pub fn iter(&self) -> std::slice::Iter<'_, Arc<K>> {
-        self.0.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &K> {
+        self.0.iter().map(AsRef::as_ref)
     }
 
     /// Only those that `keep` says.
@@ -115,22 +115,22 @@ impl<K: Resource> Objects<K> {
 
     /// The names, in order.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.0.iter().map(|object| object.name_any()).collect();
+        let mut names: Vec<String> = self.iter().map(ResourceExt::name_any).collect();
         names.sort();
         names
     }
 
     /// The newest first; of those from one second, the last name first.
-    pub fn newest_first(&self) -> impl Iterator<Item = &Arc<K>> + use<'_, K> {
-        let mut objects: Vec<_> = self.0.iter().collect();
-        objects.sort_by(|a, b| age_and_name(b.as_ref()).cmp(&age_and_name(a.as_ref())));
+    pub fn newest_first(&self) -> impl Iterator<Item = &K> {
+        let mut objects: Vec<&K> = self.iter().collect();
+        objects.sort_by(|a, b| age_and_name(*b).cmp(&age_and_name(*a)));
         objects.into_iter()
     }
 
     /// The oldest first; of those from one second, the first name first.
-    pub fn oldest_first(&self) -> impl Iterator<Item = &Arc<K>> + use<'_, K> {
-        let mut objects: Vec<_> = self.0.iter().collect();
-        objects.sort_by(|a, b| age_and_name(a.as_ref()).cmp(&age_and_name(b.as_ref())));
+    pub fn oldest_first(&self) -> impl Iterator<Item = &K> {
+        let mut objects: Vec<&K> = self.iter().collect();
+        objects.sort_by(|a, b| age_and_name(*a).cmp(&age_and_name(*b)));
         objects.into_iter()
     }
 }
@@ -146,14 +146,5 @@ impl<K> IntoIterator for Objects<K> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
-    }
-}
-
-impl<'a, K> IntoIterator for &'a Objects<K> {
-    type Item = &'a Arc<K>;
-    type IntoIter = std::slice::Iter<'a, Arc<K>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
     }
 }

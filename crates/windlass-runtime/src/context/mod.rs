@@ -84,20 +84,6 @@ impl<K> Context<K> {
     {
         self.shared.caches.lister::<C>()
     }
-
-    /// The objects of kind `C` in `owner`'s namespace that `owner` owns, itself or with others.
-    pub fn owned_by<C>(&self, owner: &impl Resource) -> Result<Objects<C>>
-    where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
-        let uid = owner.meta().uid.as_deref().ok_or_else(|| {
-            Error::setup(format!(
-                "{}: has no uid, so nothing can be owned by it; use what was read",
-                owner.name_any()
-            ))
-        })?;
-        self.lister::<C>()?.owned_by(uid)
-    }
 }
 
 impl<K> Context<K>
@@ -107,5 +93,22 @@ where
     /// The object that is to be reconciled, or `None` if it is gone.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
         self.lister::<K>()?.get(key)
+    }
+
+    /// The same, and `None` as well if it is being deleted: for what only ever adds to a living object.
+    pub fn get_alive(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
+        Ok(self.get(key)?.filter(|object| object.meta().deletion_timestamp.is_none()))
+    }
+
+    /// The objects of kind `C` that `owner` owns, as controller or with others.
+    pub fn owned_by<C>(&self, owner: &K) -> Result<Objects<C>>
+    where
+        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    {
+        let uid = owner.meta().uid.as_deref().ok_or_else(|| {
+            let name = owner.name_any();
+            Error::setup(format!("{name}: has no uid, so nothing can be owned by it; use what was read"))
+        })?;
+        self.lister::<C>()?.owned_by(uid)
     }
 }

@@ -97,7 +97,15 @@ impl<K> Context<K> {
     /// again under its name, are left alone.
     ///
     /// Sends nothing when the status is that already. An object that is gone needs no status: that is no error.
-    pub async fn update_status<C>(&self, object: &C, status: impl Serialize) -> Result<()>
+    pub async fn update_status(&self, object: &K, status: impl Serialize) -> Result<()>
+    where
+        K: Resource<DynamicType = ()> + Serialize + 'static,
+    {
+        self.update_status_of(object, status).await
+    }
+
+    /// As [`update_status`](Self::update_status), of an object of another kind.
+    pub async fn update_status_of<C>(&self, object: &C, status: impl Serialize) -> Result<()>
     where
         C: Resource<DynamicType = ()> + Serialize + 'static,
     {

@@ -38,7 +38,7 @@ use crate::{
 ///
 /// async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 ///     let Some(config) = cx.get(&key)? else { return Ok(Action::done()) };
-///     let pods = cx.owned_by::<Pod>(&*config)?;
+///     let pods = cx.owned_by::<Pod>(&config)?;
 ///     tracing::info!(pods = pods.len());
 ///     Ok(Action::done())
 /// }

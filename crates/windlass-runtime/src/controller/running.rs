@@ -57,7 +57,7 @@ struct Prepared<Q: QueueKey> {
 /// Kept as long as the watch: dropping it removes the handler, and the last user's drop ends the watch.
 struct ActiveWatch {
     resource: ApiResource,
-    _registration: HandlerRegistration,
+    registration: HandlerRegistration,
     _informer: SharedInformer,
 }
 
@@ -183,7 +183,7 @@ impl<Q: QueueKey> Running<Q> {
         let Prepared { informer, enqueuer } = prepared;
         let resource = informer.resource().clone();
         let registration = informer.add_handler(enqueuer, HandlerOptions::default());
-        let watch = ActiveWatch { resource, _registration: registration, _informer: informer };
+        let watch = ActiveWatch { resource, registration, _informer: informer };
         self.active.lock().insert(id, watch);
     }
 
@@ -191,7 +191,7 @@ impl<Q: QueueKey> Running<Q> {
         let (synced, kind) = {
             let active = self.active.lock();
             let Some(watch) = active.get(&id) else { return Ok(()) };
-            (watch._registration.synced(), watch.resource.kind.clone())
+            (watch.registration.synced(), watch.resource.kind.clone())
         };
         let limit = self.settings.cache_sync_timeout;
         timeout(limit, synced).await.map_err(|_| {

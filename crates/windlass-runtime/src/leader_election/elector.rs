@@ -254,8 +254,12 @@ impl Elector {
 
     fn rest(&mut self, now: Moment, fraction: f64) {
         let period = self.timing.retry_period;
-        // A leader tries again on time; candidates spread out.
-        let pause = if self.leading { period } else { period + period.mul_f64(JITTER * fraction) };
-        self.phase = Phase::Resting(now.elapsed + pause);
+        // Candidates spread out.
+        let until = match self.leading {
+            // On time: not a moment past the one at which it must give up.
+            true => (now.elapsed + period).min(self.give_up_at()),
+            false => now.elapsed + period + period.mul_f64(JITTER * fraction),
+        };
+        self.phase = Phase::Resting(until);
     }
 }

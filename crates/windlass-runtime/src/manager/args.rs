@@ -109,7 +109,11 @@ enum Command {
 impl ManagerArgs {
     pub(super) fn parse_command_line() -> Manager {
         let name = program_name();
-        let matches = CommandLine::command().bin_name(name.clone()).display_name(name).get_matches();
+        let matches = CommandLine::command()
+            .about("A Kubernetes operator")
+            .bin_name(name.clone())
+            .display_name(name)
+            .get_matches();
         let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         line.args.init_logging();
         let mut manager = Manager::with_args(line.args);

@@ -13,7 +13,7 @@ use crate::{
     client::path::GroupResource,
     error::{Error, Result},
     informer::SharedInformer,
-    read_your_writes::{CacheView, KindWrites, Overlay},
+    read_your_writes::{CacheView, UnseenWrites, WriteRef},
 };
 
 /// The caches of a controller, by kind. Reading another kind is an error: a Lister never starts a watch silently.
@@ -26,7 +26,7 @@ pub(crate) struct Caches {
 pub(crate) struct KindCache {
     pub(crate) kind: String,
     pub(crate) informer: SharedInformer,
-    pub(crate) writes: Arc<KindWrites>,
+    pub(crate) writes: Arc<UnseenWrites>,
     /// Whether the cache has objects whole, or their metadata alone.
     pub(crate) metadata_only: bool,
 }
@@ -68,16 +68,12 @@ impl Caches {
 
 impl KindCache {
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
-        Overlay::new(&self.writes, self).get(
-            key,
-            |object| self.holds(object),
-            || self.informer.store().get(key),
-        )
+        self.writes.get(key, |object| self.holds(object), || self.informer.store().get(key))
     }
 
     /// The objects that a query wants.
     pub(crate) fn list(&self, query: &Query<'_>) -> Vec<RawObject> {
-        Overlay::new(&self.writes, self).list(
+        self.writes.list(
             |object| self.holds(object) && query.matches(object),
             // Without a named index there is none that could be unknown.
             || self.informer.store().query(query).unwrap_or_default(),
@@ -88,15 +84,21 @@ impl KindCache {
     fn holds(&self, object: &RawObject) -> bool {
         self.informer.options().admits(object)
     }
+
+    /// Completes when the watch has told of a write, or will tell of nothing more.
+    pub(crate) async fn has_seen(&self, write: &WriteRef) {
+        let mut progress = self.informer.progress();
+        while !self.writes.has_seen(write) && progress.changed().await.is_ok() {}
+    }
 }
 
-impl CacheView for KindCache {
+impl CacheView for SharedInformer {
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
-        let object = self.informer.store().get(key)?;
+        let object = self.store().get(key)?;
         Some((object.uid().to_owned(), object.revision()))
     }
 
     fn high_water_mark(&self) -> u64 {
-        self.informer.high_water_mark()
+        Self::high_water_mark(self)
     }
 }

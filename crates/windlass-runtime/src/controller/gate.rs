@@ -1,16 +1,12 @@
 //! Before a key is reconciled again, its caches see what it wrote.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{hash::Hash, time::Duration};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::{
-    context::Caches,
-    metrics::OneController,
-    read_your_writes::{Seen, WriteRef},
-};
+use crate::{context::Caches, metrics::OneController, read_your_writes::WriteRef};
 
 /// What the last reconcile of each key wrote, until the caches have seen it.
 pub(crate) struct Gate<Q> {
@@ -50,12 +46,6 @@ async fn all_seen(writes: &[WriteRef], caches: &Caches) {
     for write in writes {
         // A kind that the controller does not read needs no waiting for.
         let Some(cache) = caches.find(&write.resource) else { continue };
-        wait_until_seen(write, &cache).await;
+        cache.has_seen(write).await;
     }
-}
-
-async fn wait_until_seen(write: &WriteRef, cache: &Arc<crate::context::KindCache>) {
-    let mut progress = cache.informer.progress();
-    // An informer that ended makes no more progress.
-    while !Seen::of_ref(write, cache.as_ref()) && progress.changed().await.is_ok() {}
 }

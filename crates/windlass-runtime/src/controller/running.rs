@@ -126,7 +126,7 @@ impl<Q: QueueKey> Running<Q> {
         let cache = KindCache {
             kind: resource.kind.clone(),
             informer: informer.clone(),
-            writes: self.manager.writes.track(GroupResource::of(&resource)),
+            writes: self.manager.writes.follow(GroupResource::of(&resource), informer.clone()),
             metadata_only,
         };
         self.caches.add(&resource, Arc::new(cache));

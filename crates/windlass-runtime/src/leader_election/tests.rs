@@ -93,7 +93,7 @@ impl Scenario {
         let lease = self.lease.as_ref().map_or(String::from("-"), |(record, _)| {
             format!("{:?} transitions={}", record.holder, record.transitions)
         });
-        writeln!(self.transcript, "{:>4}s {name}: {}; {role}; lease {lease}", self.seconds, did.join(", "))
+        writeln!(self.transcript, "{:<4} {name}: {}; {role}; lease {lease}", self.seconds, did.join(", "))
             .unwrap();
         self
     }
@@ -111,7 +111,7 @@ impl Scenario {
     fn release(&mut self, name: &str) -> &mut Self {
         let now = Moment { elapsed: Duration::from_secs_f64(self.seconds), time: Timestamp::UNIX_EPOCH };
         let record = self.candidates.get_mut(name).unwrap().elector.release(now);
-        writeln!(self.transcript, "{:>4}s {name}: releases {}", self.seconds, record.is_some()).unwrap();
+        writeln!(self.transcript, "{:<4} {name}: releases {}", self.seconds, record.is_some()).unwrap();
         if let (Some(record), Some((_, version))) = (record, &self.lease) {
             self.lease = Some((record, version + 1));
         }
@@ -130,12 +130,12 @@ fn one_leads_and_renews_without_reading() {
     s.at(2.0).run("a").run("b");
     s.at(4.0).run("a").run("b");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           0s b: reads, waits until 2; stands by; lease "a" transitions=0
-           2s a: writes, waits until 4; LEADS; lease "a" transitions=0
-           2s b: reads, waits until 4; stands by; lease "a" transitions=0
-           4s a: writes, waits until 6; LEADS; lease "a" transitions=0
-           4s b: reads, waits until 6; stands by; lease "a" transitions=0
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        2    a: writes, waits until 4; LEADS; lease "a" transitions=0
+        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        4    a: writes, waits until 6; LEADS; lease "a" transitions=0
+        4    b: reads, waits until 6; stands by; lease "a" transitions=0
     "#]]);
 }
 
@@ -148,10 +148,10 @@ fn a_dead_leader_is_replaced_when_its_lease_is_over() {
     s.at(15.9).run("b");
     s.at(17.9).run("b");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           1s b: reads, waits until 3; stands by; lease "a" transitions=0
-        15.9s b: reads, waits until 17.9; stands by; lease "a" transitions=0
-        17.9s b: reads, writes, waits until 19.9; LEADS; lease "b" transitions=1
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        1    b: reads, waits until 3; stands by; lease "a" transitions=0
+        15.9 b: reads, waits until 17.9; stands by; lease "a" transitions=0
+        17.9 b: reads, writes, waits until 19.9; LEADS; lease "b" transitions=1
     "#]]);
 }
 
@@ -168,14 +168,14 @@ fn a_leader_that_cannot_renew_gives_up_before_another_may_take_over() {
     s.at(15.4).run("b");
     s.at(17.4).run("b");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-         0.5s b: reads, waits until 2.5; stands by; lease "a" transitions=0
-           2s a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
-           4s a: read fails, waits until 6; LEADS; lease "a" transitions=0
-         9.9s a: read fails, waits until 10; LEADS; lease "a" transitions=0
-          10s a: lost; stands by; lease "a" transitions=0
-        15.4s b: reads, waits until 17.4; stands by; lease "a" transitions=0
-        17.4s b: reads, writes, waits until 19.4; LEADS; lease "b" transitions=1
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0.5  b: reads, waits until 2.5; stands by; lease "a" transitions=0
+        2    a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
+        4    a: read fails, waits until 6; LEADS; lease "a" transitions=0
+        9.9  a: read fails, waits until 10; LEADS; lease "a" transitions=0
+        10   a: lost; stands by; lease "a" transitions=0
+        15.4 b: reads, waits until 17.4; stands by; lease "a" transitions=0
+        17.4 b: reads, writes, waits until 19.4; LEADS; lease "b" transitions=1
     "#]]);
 }
 
@@ -187,10 +187,10 @@ fn a_short_outage_is_survived() {
     s.cut_off("a", false).at(4.0).run("a");
     s.at(6.0).run("a");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           2s a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
-           4s a: reads, writes, waits until 6; LEADS; lease "a" transitions=0
-           6s a: writes, waits until 8; LEADS; lease "a" transitions=0
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        2    a: write fails, read fails, waits until 4; LEADS; lease "a" transitions=0
+        4    a: reads, writes, waits until 6; LEADS; lease "a" transitions=0
+        6    a: writes, waits until 8; LEADS; lease "a" transitions=0
     "#]]);
 }
 
@@ -203,10 +203,10 @@ fn others_clocks_are_not_trusted() {
     s.at(2.0).run("a");
     s.at(3.0).run("b");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           1s b: reads, waits until 3; stands by; lease "a" transitions=0
-           2s a: writes, waits until 4; LEADS; lease "a" transitions=0
-           3s b: reads, waits until 5; stands by; lease "a" transitions=0
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        1    b: reads, waits until 3; stands by; lease "a" transitions=0
+        2    a: writes, waits until 4; LEADS; lease "a" transitions=0
+        3    b: reads, waits until 5; stands by; lease "a" transitions=0
     "#]]);
 }
 
@@ -217,11 +217,11 @@ fn a_released_lease_is_taken_at_once() {
     s.at(2.0).release("a").run("b");
     s.at(2.5).run("a");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           0s b: reads, waits until 2; stands by; lease "a" transitions=0
-           2s a: releases true
-           2s b: reads, writes, waits until 4; LEADS; lease "b" transitions=1
-         2.5s a: lost; stands by; lease "b" transitions=1
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        2    a: releases true
+        2    b: reads, writes, waits until 4; LEADS; lease "b" transitions=1
+        2.5  a: lost; stands by; lease "b" transitions=1
     "#]]);
 }
 
@@ -236,8 +236,8 @@ fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
     ));
     s.at(2.0).run("a");
     s.expect(expect![[r#"
-           0s a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
-           2s a: write fails, reads, lost; stands by; lease "thief" transitions=0
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        2    a: write fails, reads, lost; stands by; lease "thief" transitions=0
     "#]]);
 }
 
@@ -255,6 +255,6 @@ fn the_same_identity_takes_its_own_lease_back() {
     ));
     s.at(0.0).run("a");
     s.expect(expect![[r#"
-           0s a: reads, writes, waits until 2; LEADS; lease "a" transitions=4
+        0    a: reads, writes, waits until 2; LEADS; lease "a" transitions=4
     "#]]);
 }

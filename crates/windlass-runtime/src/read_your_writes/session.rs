@@ -34,8 +34,16 @@ impl Session {
     /// The last write to each object.
     pub(crate) fn take(&self) -> Vec<WriteRef> {
         let mut last: Vec<WriteRef> = Vec::new();
-        for write in self.0.lock().drain(..) {
-            last.retain(|earlier| (&earlier.resource, &earlier.key) != (&write.resource, &write.key));
+        for mut write in self.0.lock().drain(..) {
+            let same = |earlier: &WriteRef| earlier.resource == write.resource && earlier.key == write.key;
+            if let Some(place) = last.iter().position(same) {
+                let earlier = last.remove(place);
+                if earlier.uid == write.uid {
+                    // A deletion may not know how new the object was; the write before it does.
+                    write.revision = write.revision.max(earlier.revision);
+                    write.gone |= earlier.gone;
+                }
+            }
             last.push(write);
         }
         last

@@ -4,40 +4,54 @@ use kube_client::client::Body;
 use serde_json::{Value, json};
 use windlass_cache::{ObjectKey, RawObject};
 
-use super::{CacheView, Overlay, Seen, Session, WriteLog};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{CacheView, Session, UnseenWrites, WriteLog, WriteRef};
 use crate::client::path::GroupResource;
 
 /// A cache that the test fills.
-#[derive(Default)]
-struct Cache {
+#[derive(Clone)]
+struct Cache(Arc<Mutex<Contents>>);
+
+struct Contents {
     objects: Vec<RawObject>,
     mark: u64,
 }
 
 impl CacheView for Cache {
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
-        let object = self.objects.iter().find(|object| object.key() == *key)?;
+        let contents = self.0.lock();
+        let object = contents.objects.iter().find(|object| object.key() == *key)?;
         Some((object.uid().to_owned(), object.revision()))
     }
 
     fn high_water_mark(&self) -> u64 {
-        self.mark
+        self.0.lock().mark
     }
 }
 
 impl Cache {
     /// The watch tells of an object.
-    fn sees(&mut self, object: &Value) {
+    fn sees(&self, object: &Value) {
         let object = raw(object);
-        self.mark = object.revision();
-        self.objects.retain(|known| known.key() != object.key());
-        self.objects.push(object);
+        let mut contents = self.0.lock();
+        contents.mark = object.revision();
+        contents.objects.retain(|known| known.key() != object.key());
+        contents.objects.push(object);
     }
 
     /// The watch tells of a deletion.
-    fn loses(&mut self, name: &str, revision: u64) {
-        self.objects.retain(|known| known.name() != name);
-        self.mark = revision;
+    fn loses(&self, name: &str, revision: u64) {
+        let mut contents = self.0.lock();
+        contents.objects.retain(|known| known.name() != name);
+        contents.mark = revision;
+    }
+
+    /// The watch tells how far it has come.
+    fn bookmark(&self, revision: u64) {
+        self.0.lock().mark = revision;
     }
 }
 
@@ -54,17 +68,20 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("default", name)
 }
 
-/// A log that follows pods, and what a client does with it.
+/// A client, whose writes one cache of pods follows, at revision 5 to begin with.
 struct Client {
     log: WriteLog,
+    unseen: Arc<UnseenWrites>,
+    cache: Cache,
     session: Session,
 }
 
 impl Client {
-    fn new() -> Self {
+    fn new() -> (Self, Cache) {
         let log = WriteLog::new();
-        log.track(pods());
-        Self { log, session: Session::default() }
+        let cache = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5 })));
+        let unseen = log.follow(pods(), cache.clone());
+        (Self { log, unseen, cache: cache.clone(), session: Session::default() }, cache)
     }
 
     fn write(&self, method: &str, path: &str, answer: &Value) {
@@ -87,17 +104,16 @@ impl Client {
         self.write("DELETE", &format!("/api/v1/namespaces/default/pods/{name}"), answer);
     }
 
-    fn names(&self, cache: &Cache) -> Vec<String> {
-        let kind = self.log.track(pods());
-        let listed = Overlay::new(&kind, cache).list(|_| true, || cache.objects.clone());
+    fn names(&self) -> Vec<String> {
+        let listed = self.unseen.list(|_| true, || self.cache.0.lock().objects.clone());
         let mut names: Vec<_> =
             listed.iter().map(|object| format!("{}@{}", object.name(), object.revision())).collect();
         names.sort();
         names
     }
 
-    fn all_seen(&self, cache: &Cache) -> bool {
-        self.session.take().iter().all(|write| Seen::of_ref(write, cache))
+    fn all_seen(&self, writes: &[WriteRef]) -> bool {
+        writes.iter().all(|write| self.unseen.has_seen(write))
     }
 }
 
@@ -111,63 +127,63 @@ fn deleted(uid: &str) -> Value {
 
 #[test]
 fn what_was_created_is_there_at_once() {
-    let (client, mut cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 10));
-    assert_eq!(client.names(&cache), ["a@10"]);
+    assert_eq!(client.names(), ["a@10"]);
     cache.sees(&pod("a", "u1", 10));
-    assert_eq!(client.names(&cache), ["a@10"], "and once, when the watch has told of it");
+    assert_eq!(client.names(), ["a@10"], "and once, when the watch has told of it");
     cache.sees(&pod("a", "u1", 12));
-    assert_eq!(client.names(&cache), ["a@12"], "what came later counts");
+    assert_eq!(client.names(), ["a@12"], "what came later counts");
 }
 
 #[test]
 fn what_was_changed_is_new_at_once() {
-    let (client, mut cache) = (Client::new(), Cache::default());
+    let (client, cache) = Client::new();
     cache.sees(&pod("a", "u1", 10));
     client.write("PUT", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 11));
-    assert_eq!(client.names(&cache), ["a@11"]);
+    assert_eq!(client.names(), ["a@11"]);
     cache.sees(&pod("a", "u1", 15));
-    assert_eq!(client.names(&cache), ["a@15"]);
+    assert_eq!(client.names(), ["a@15"]);
 }
 
 #[test]
 fn what_was_deleted_is_gone_at_once_and_its_successor_is_not() {
-    let (client, mut cache) = (Client::new(), Cache::default());
+    let (client, cache) = Client::new();
     cache.sees(&pod("a", "u1", 10));
     client.delete("a", &deleted("u1"));
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
     cache.sees(&pod("a", "u2", 20));
-    assert_eq!(client.names(&cache), ["a@20"]);
+    assert_eq!(client.names(), ["a@20"]);
 }
 
 #[test]
 fn created_and_deleted_before_the_watch_told_of_either() {
-    let (client, mut cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 10));
     client.delete("a", &deleted("u1"));
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
     cache.sees(&pod("a", "u1", 10));
-    assert!(client.names(&cache).is_empty(), "the create that comes late does not bring it back");
+    assert!(client.names().is_empty(), "the create that comes late does not bring it back");
     cache.loses("a", 11);
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
 }
 
 #[test]
 fn a_graceful_deletion_is_a_change() {
-    let (client, mut cache) = (Client::new(), Cache::default());
+    let (client, cache) = Client::new();
     cache.sees(&pod("a", "u1", 10));
     let mut going = pod("a", "u1", 11);
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     going["metadata"]["deletionGracePeriodSeconds"] = json!(30);
     client.delete("a", &going);
-    assert_eq!(client.names(&cache), ["a@11"], "there, with its deletionTimestamp");
+    assert_eq!(client.names(), ["a@11"], "there, with its deletionTimestamp");
     cache.loses("a", 12);
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
 }
 
 #[test]
 fn removing_the_last_finalizer_of_a_deleted_object_ends_it() {
-    let (client, mut cache) = (Client::new(), Cache::default());
+    let (client, cache) = Client::new();
     let mut going = pod("a", "u1", 11);
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     going["metadata"]["finalizers"] = json!(["example.com/x"]);
@@ -175,57 +191,57 @@ fn removing_the_last_finalizer_of_a_deleted_object_ends_it() {
     going["metadata"]["finalizers"] = json!([]);
     going["metadata"]["resourceVersion"] = json!("12");
     client.write("PATCH", "/api/v1/namespaces/default/pods/a", &going);
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
 }
 
 #[test]
 fn the_gate_opens_when_the_watch_has_come_as_far() {
-    let (client, mut cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 10));
     let writes = client.session.take();
-    let open = |cache: &Cache| writes.iter().all(|write| Seen::of_ref(write, cache));
-    assert!(!open(&cache));
-    cache.mark = 9;
-    assert!(!open(&cache), "a bookmark before the write");
-    cache.mark = 10;
-    assert!(open(&cache), "a filtered cache never sees the object, but has come past it");
+    assert!(!client.all_seen(&writes));
+    cache.bookmark(9);
+    assert!(!client.all_seen(&writes), "a bookmark before the write");
+    cache.bookmark(10);
+    assert!(client.all_seen(&writes), "a filtered cache never sees the object, but has come past it");
 }
 
 #[test]
 fn the_gate_of_a_deletion_waits_for_absence() {
-    let (client, mut cache) = (Client::new(), Cache::default());
+    let (client, cache) = Client::new();
     cache.sees(&pod("a", "u1", 10));
     client.delete("a", &deleted("u1"));
     let writes = client.session.take();
-    assert!(!writes.iter().all(|write| Seen::of_ref(write, &cache)));
-    cache.mark = 99;
-    assert!(!writes.iter().all(|write| Seen::of_ref(write, &cache)), "it is still there");
+    assert!(!client.all_seen(&writes));
+    cache.bookmark(99);
+    assert!(!client.all_seen(&writes), "it is still there");
     cache.loses("a", 100);
-    assert!(writes.iter().all(|write| Seen::of_ref(write, &cache)));
+    assert!(client.all_seen(&writes));
 }
 
 #[test]
 fn the_gate_of_a_deletion_does_not_take_not_yet_for_gone() {
-    let (client, mut cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 10));
     client.delete("a", &deleted("u1"));
-    assert!(!client.all_seen(&cache), "the watch has not even told of the creation");
+    let writes = client.session.take();
+    assert!(!client.all_seen(&writes), "the watch has not even told of the creation");
     client.create(&pod("b", "u2", 12));
     cache.sees(&pod("b", "u2", 12));
-    assert!(client.all_seen(&cache));
+    assert!(client.all_seen(&writes));
 }
 
 #[test]
 fn of_two_answers_the_newer_counts_in_whatever_order_they_come() {
-    let (client, cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 12));
     client.write("PATCH", "/api/v1/namespaces/default/pods/a/status", &pod("a", "u1", 11));
-    assert_eq!(client.names(&cache), ["a@12"]);
+    assert_eq!(client.names(), ["a@12"]);
 }
 
 #[test]
 fn what_is_not_remembered() {
-    let (client, cache) = (Client::new(), Cache { mark: 5, ..Cache::default() });
+    let (client, cache) = Client::new();
     client.write("POST", "/api/v1/namespaces/default/pods?dryRun=All", &pod("a", "u1", 10));
     client.write("GET", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 10));
     client.write("POST", "/api/v1/namespaces/default/pods/a/binding", &json!({ "kind": "Status" }));
@@ -236,6 +252,39 @@ fn what_is_not_remembered() {
         pod["metadata"]["resourceVersion"] = json!("opaque");
         Value::Object(pod)
     }));
-    assert!(client.names(&cache).is_empty());
+    assert!(client.names().is_empty());
     assert!(client.session.take().is_empty());
+}
+
+#[test]
+fn two_caches_of_a_kind_need_not_have_come_equally_far() {
+    let (client, first) = Client::new();
+    let second = Cache(Arc::new(Mutex::new(Contents { objects: Vec::new(), mark: 5 })));
+    let behind = client.log.follow(pods(), second.clone());
+    client.create(&pod("a", "u1", 10));
+    first.sees(&pod("a", "u1", 10));
+    assert_eq!(client.names(), ["a@10"]);
+    assert_eq!(behind.list(|_| true, Vec::new).len(), 1, "the second has not told of it");
+    second.bookmark(10);
+    assert!(behind.list(|_| true, Vec::new).is_empty(), "and filters it out");
+}
+
+#[test]
+fn writes_that_nobody_reads_do_not_pile_up() {
+    let (client, cache) = Client::new();
+    for n in 0..10_000 {
+        client.create(&pod(&format!("p{n}"), &format!("u{n}"), 10 + n));
+        // The watch lags 100 writes behind.
+        cache.bookmark((10 + n).saturating_sub(100));
+        assert!(client.unseen.len() <= 256, "{} after {n}", client.unseen.len());
+    }
+}
+
+#[test]
+fn a_cache_that_is_gone_is_not_followed() {
+    let (client, _) = Client::new();
+    let Client { log, unseen, .. } = client;
+    drop(unseen);
+    let request = Request::post("/api/v1/namespaces/default/pods").body(Body::empty()).unwrap();
+    assert!(log.begin(&request).is_none());
 }

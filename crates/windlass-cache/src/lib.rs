@@ -4,21 +4,29 @@
 //! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
 //! that is told the time and fed with bytes, and `windlass-runtime` is the shell that drives it.
 
+pub mod frame;
 pub mod scan;
 
 mod delta;
+mod informer;
 mod key;
 mod lister;
 mod memo;
 mod object;
+mod reflector;
 mod selector;
 mod store;
 
 pub use self::{
     delta::Delta,
+    informer::{
+        Handler, HandlerRegistration, InformerMetrics, InformerOptions, InformerSink, NoticeHandler,
+        SharedInformer, Subscription,
+    },
     key::{ObjectKey, ParseKeyError},
     lister::{Lister, NamespaceLister, ReadError},
     object::{DecodeError, Dictionary, OwnerReference, RawObject},
+    reflector::{BackoffConfig, ListWatch, Notice, Reflector, ReflectorConfig, Sink, Step, WatchError},
     scan::{FieldPath, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{

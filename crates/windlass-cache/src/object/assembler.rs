@@ -89,7 +89,8 @@ impl Assembler {
             self.bytes.extend_from_slice(source.get(from..start as usize).unwrap_or_default());
             from = end as usize;
         }
-        self.bytes.extend_from_slice(&source[from..]);
+        let end = place.index.end as usize;
+        self.bytes.extend_from_slice(source.get(from..end).unwrap_or_default());
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct Owner {
 /// What the scan finds in one object. Reused from object to object.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
+    /// Where the object begins and ends in the scanned bytes.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     pub(crate) has_type: bool,
     pub(crate) name: Option<Text>,
     pub(crate) namespace: Option<Text>,

@@ -9,6 +9,7 @@
 
 mod cursor;
 mod error;
+mod event;
 mod index;
 mod kernel;
 mod object;
@@ -23,10 +24,14 @@ mod avx2;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod neon;
 
-pub(crate) use self::index::{Index, Text};
 pub use self::{
     error::ScanError,
+    event::EventType,
     transform::{FieldPath, FieldPathError, Transform, TransformError},
+};
+pub(crate) use self::{
+    index::{Index, Text},
+    skip::Skip,
 };
 
 use self::{cursor::Cursor, object::ObjectScan};
@@ -90,29 +95,50 @@ impl Scanner {
     /// # Errors
     /// [`ScanError::Incomplete`] when the object goes on behind `bytes`; the others are final.
     pub fn scan<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Scanned<'a>, ScanError> {
+        let length = self.index(bytes)?;
+        Ok(self.view(&bytes[..length]))
+    }
+
+    /// Indexes the object at the start of `bytes` and answers its length.
+    pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
+        self.index_with(bytes, |scan| scan.object()).map(|((), length)| length)
+    }
+
+    /// Indexes the watch event at the start of `bytes`; answers its type and its length.
+    pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(EventType, usize), ScanError> {
+        self.index_with(bytes, |scan| scan.event())
+    }
+
+    fn index_with<R>(
+        &mut self,
+        bytes: &[u8],
+        scan: impl FnOnce(&mut ObjectScan<'_, '_>) -> Result<R, ScanError>,
+    ) -> Result<(R, usize), ScanError> {
         self.index.clear();
-        let mut scan = ObjectScan {
+        let mut object = ObjectScan {
             cursor: Cursor::new(bytes),
             index: &mut self.index,
             transform: &self.transform,
             metadata_only: self.metadata_only,
         };
-        let length = match scan.object() {
-            Ok(()) => scan.cursor.at,
-            Err(ScanError::Incomplete) if bytes.len() > self.max_object_size => {
-                return Err(ScanError::TooLarge { limit: self.max_object_size });
-            }
-            Err(error) => return Err(error),
+        let limit = self.max_object_size;
+        let found = match scan(&mut object) {
+            Err(ScanError::Incomplete) if bytes.len() > limit => return Err(ScanError::TooLarge { limit }),
+            found => found?,
         };
-        let non_ascii = scan.cursor.non_ascii;
-        if length > self.max_object_size {
-            return Err(ScanError::TooLarge { limit: self.max_object_size });
+        let (length, non_ascii) = (object.cursor.at, object.cursor.non_ascii);
+        if length > limit {
+            return Err(ScanError::TooLarge { limit });
         }
-        let source = &bytes[..length];
-        if non_ascii && let Err(error) = std::str::from_utf8(source) {
+        if non_ascii && let Err(error) = std::str::from_utf8(&bytes[..length]) {
             return Err(ScanError::Utf8 { offset: error.valid_up_to() });
         }
-        Ok(Scanned { source, index: &self.index, assembler: &mut self.assembler })
+        Ok((found, length))
+    }
+
+    /// What was indexed last, in these bytes.
+    pub(crate) fn view<'a>(&'a mut self, source: &'a [u8]) -> Scanned<'a> {
+        Scanned { source, index: &self.index, assembler: &mut self.assembler }
     }
 
     /// Indexes bytes that are one object and nothing else but white space, and copies it.
@@ -137,7 +163,7 @@ pub struct Scanned<'a> {
 impl<'a> Scanned<'a> {
     /// How many bytes the object takes, white space before it included.
     pub fn length(&self) -> usize {
-        self.source.len()
+        self.index.end as usize
     }
 
     /// `metadata.name`.
@@ -167,7 +193,13 @@ impl<'a> Scanned<'a> {
 
     /// The object's JSON as it came.
     pub fn source(&self) -> &'a [u8] {
-        self.source
+        self.source.get(self.index.start as usize..self.index.end as usize).unwrap_or_default()
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        let annotations = self.index.text(self.source, self.index.annotations?);
+        string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Copies the object, without what is cut.

@@ -22,6 +22,10 @@ impl<'a> ObjectScan<'a, '_> {
     /// Reads the object that begins at the cursor.
     pub(super) fn object(&mut self) -> Result<(), ScanError> {
         let (mut api_version, mut kind) = (false, false);
+        if self.cursor.peek()? != b'{' {
+            return self.wrong("the object", "an object");
+        }
+        self.index.start = self.cursor.at as u32;
         self.members(|scan, key| {
             let name = scan.key_text(key)?;
             match &*name {
@@ -43,6 +47,7 @@ impl<'a> ObjectScan<'a, '_> {
             Ok(true)
         })?;
         self.index.has_type = api_version || kind;
+        self.index.end = self.cursor.at as u32;
         Ok(())
     }
 
@@ -304,7 +309,7 @@ impl<'a> ObjectScan<'a, '_> {
     }
 
     /// A member's name, without escapes.
-    fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
+    pub(super) fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
         let content = &self.cursor.bytes[key.start..key.end];
         if key.escaped { unescape(content, key.start) } else { Ok(Cow::Borrowed(content)) }
     }

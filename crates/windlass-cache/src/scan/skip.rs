@@ -43,6 +43,11 @@ impl Skip {
         kernel::skip(self, bytes)
     }
 
+    /// Whether the bytes so far end inside a string.
+    pub(crate) fn is_in_string(&self) -> bool {
+        self.in_string != 0
+    }
+
     /// The same by the scalar twin, whatever the processor offers.
     #[cfg(test)]
     pub(super) fn feed_scalar(&mut self, bytes: &[u8]) -> Option<usize> {

@@ -11,8 +11,6 @@ pub enum Tier {
     /// As JSON compressed with a dictionary that is trained on the kind: a fifth of the memory, some microseconds
     /// more for each read.
     Compressed,
-    /// `apiVersion`, `kind` and `metadata` only.
-    MetadataOnly,
 }
 
 /// Memory of one store, in bytes.

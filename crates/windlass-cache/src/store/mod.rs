@@ -15,7 +15,7 @@ pub use self::{
     writer::{Sighting, SourceId, StoreOptions, Transaction, Writer},
 };
 
-use std::sync::Arc;
+use std::{any::Any, fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 
@@ -26,10 +26,15 @@ use crate::{Lister, ObjectKey, RawObject, Selector, memo::Memos};
 ///
 /// Every read sees one consistent state, and none ever waits for a writer. Objects come in the order in which they
 /// took their places, which is the same in every run that sees the same events.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
+    /// What must live as long as anyone reads: the watch that feeds the store.
+    guard: Option<Guard>,
 }
+
+/// Something that lives as long as the readers of a store.
+type Guard = Arc<dyn Any + Send + Sync>;
 
 #[derive(Debug)]
 struct Shared {
@@ -47,7 +52,12 @@ impl Store {
             accounting: Accounting::default(),
             memos: Memos::new(options.memo_bytes),
         });
-        (Self { shared: shared.clone() }, Writer::new(shared, options))
+        (Self { shared: shared.clone(), guard: None }, Writer::new(shared, options))
+    }
+
+    /// The same store; its clones and listers keep `guard` alive.
+    pub fn with_guard(&self, guard: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { shared: self.shared.clone(), guard: Some(guard) }
     }
 
     /// An object by its key.
@@ -135,5 +145,11 @@ impl Store {
     /// A view that decodes what it reads.
     pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
         Lister::new(self.clone(), self.shared.memos.of::<K>())
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("objects", &self.len()).field("guarded", &self.guard.is_some()).finish()
     }
 }

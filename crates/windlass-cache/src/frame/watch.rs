@@ -1,0 +1,127 @@
+//! Watch events.
+
+use bytes::Bytes;
+
+use super::{
+    BadObject,
+    feed::{Feed, Place},
+    key_of,
+};
+use crate::scan::{EventType, ScanError, Scanned, Scanner};
+
+/// Finds the events in the body of a watch.
+///
+/// Servers send an event a line. The framer does not rely on it: an event may hold line breaks where JSON allows
+/// them. It does use them to go on after a line that is not JSON.
+#[derive(Debug)]
+pub struct WatchFramer {
+    feed: Feed,
+    /// After broken JSON: bytes up to the next line break are passed over.
+    lost: bool,
+}
+
+/// An event and its object.
+#[derive(Debug)]
+pub struct WatchEvent<'a> {
+    /// What it says.
+    pub event: EventType,
+    /// Of what.
+    pub object: Scanned<'a>,
+}
+
+/// What begins each line that a server sends.
+const LINE: &[u8] = b"{\"type\":";
+
+impl WatchFramer {
+    /// Refuses events longer than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { feed: Feed::new(limit), lost: false }
+    }
+
+    /// Takes the next piece of the body, when [`Self::next`] has answered `None` for the one before.
+    pub fn push(&mut self, piece: Bytes) {
+        self.feed.push(piece);
+    }
+
+    /// Whether the body so far ends within an event.
+    pub fn is_within_event(&self) -> bool {
+        self.feed.is_open()
+    }
+
+    /// The next event, or `None` when the piece holds no further whole one.
+    pub fn next<'a>(&'a mut self, scanner: &'a mut Scanner) -> Option<Result<WatchEvent<'a>, BadObject>> {
+        let (event, place) = match self.find(scanner)? {
+            Ok(found) => found,
+            Err(bad) => return Some(Err(bad)),
+        };
+        let object = scanner.view(self.feed.bytes(&place));
+        Some(Ok(WatchEvent { event, object }))
+    }
+
+    fn find(&mut self, scanner: &mut Scanner) -> Option<Result<(EventType, Place), BadObject>> {
+        if self.lost {
+            self.pass_line()?;
+        }
+        if !self.feed.is_open() {
+            self.feed.peek()?;
+            let start = self.feed.position();
+            if let Ok((event, length)) = scanner.index_event(self.feed.rest()) {
+                self.feed.advance(length);
+                return Some(Ok((event, Place::Piece(start..start + length))));
+            }
+        }
+        // The event is cut by the end of the piece, or broken: find its end first.
+        let place = match self.end()? {
+            Ok(place) => place,
+            Err(error) => return Some(Err(BadObject::new(error, None))),
+        };
+        let bytes = self.feed.bytes(&place);
+        Some(match scanner.index_event(bytes) {
+            Ok((event, _)) => Ok((event, place)),
+            Err(error) => Err(BadObject::new(error, key_in(bytes))),
+        })
+    }
+
+    /// Goes on to the end of an event, line by line.
+    fn end(&mut self) -> Option<Result<Place, ScanError>> {
+        loop {
+            if self.is_broken() {
+                self.feed.abandon();
+                return Some(Err(ScanError::syntax(0, "an event that ends with its line")));
+            }
+            let rest = self.feed.rest();
+            if rest.is_empty() {
+                return None;
+            }
+            let line = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+            match self.feed.value_within(line) {
+                Ok(None) => {}
+                Ok(Some(place)) => return Some(Ok(place)),
+                Err(error) => {
+                    self.lost = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Whether a line has ended within the event in a way that no legal event's does.
+    fn is_broken(&self) -> bool {
+        self.feed.is_open()
+            && self.feed.carried().ends_with(b"\n")
+            && (self.feed.is_in_string() || self.feed.rest().starts_with(LINE))
+    }
+
+    /// Moves behind the next line break.
+    fn pass_line(&mut self) -> Option<()> {
+        let rest = self.feed.rest();
+        let line = rest.iter().position(|&byte| byte == b'\n');
+        self.feed.advance(line.map_or(rest.len(), |at| at + 1));
+        self.lost = line.is_none();
+        line.map(drop)
+    }
+}
+
+fn key_in(event: &[u8]) -> Option<crate::ObjectKey> {
+    key_of(serde_json::from_slice::<serde_json::Value>(event).ok()?.get("object")?)
+}

@@ -1,0 +1,338 @@
+//! Keeps a store equal to the server's collection: a state machine over list and watch.
+//!
+//! It does no I/O and reads no clock. A shell asks it by [`Reflector::poll`] what to do, sends the requests it wants,
+//! and feeds it with what comes back. What the answers mean for the objects goes to a [`Sink`].
+
+mod backoff;
+mod config;
+mod error;
+mod request;
+mod stream;
+
+pub use self::{
+    config::{BackoffConfig, ReflectorConfig},
+    error::WatchError,
+    request::ListWatch,
+};
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use self::{
+    backoff::Backoff,
+    error::{Refusal, WatchErrorKind},
+    stream::Stream,
+};
+use crate::scan::{ScanError, ScanOptions, Scanned, Scanner};
+
+/// What the shell is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Drop any request under way and send this one.
+    Send(ListWatch),
+    /// Hand in what the request under way brings, and ask again at this time at the latest.
+    Receive {
+        /// When to ask again.
+        until: Instant,
+    },
+    /// Drop any request under way and ask again at this time.
+    Sleep {
+        /// When to ask again.
+        until: Instant,
+    },
+}
+
+/// Where the objects go.
+pub trait Sink {
+    /// A list begins: what it does not show is gone when it ends.
+    fn begin_list(&mut self);
+    /// An object as it is.
+    fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
+    /// An object is gone; this was its last state.
+    fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
+    /// An object of the list could not be read. Without a key it may be any.
+    fn unreadable(&mut self, key: Option<&crate::ObjectKey>);
+    /// The list has ended.
+    fn end_list(&mut self);
+    /// Everything up to this resourceVersion has been seen. It is lower than before when the server went back.
+    fn progress(&mut self, resource_version: &str);
+    /// Something that a person may want to know.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// Something that a person may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A list or watch failed and is tried again after a delay.
+    Failed {
+        /// Why.
+        error: WatchError,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// After failures, it works again.
+    Recovered,
+    /// One object could not be read. The watch goes on; the cache keeps what it had.
+    Unreadable(WatchError),
+    /// The server cannot list by watch: lists from now on.
+    WatchListUnsupported,
+    /// The watch cannot go on where it was: everything is listed again.
+    Relisting {
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// What to ask the server for next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Plan {
+    /// Everything, as the beginning of a watch.
+    WatchList,
+    /// A page of a list.
+    List { token: Option<String> },
+    /// What comes behind a resourceVersion.
+    Watch { version: String },
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The plan is to be carried out at this time.
+    Planned { at: Instant },
+    /// The request is under way.
+    Asked { until: Instant },
+    /// The answer is an error; this much of it has come.
+    Refused { until: Instant, code: u16, retry_after: Option<Duration>, body: Vec<u8> },
+    /// The answer's body is coming.
+    Streaming { until: Instant, stream: Box<Stream>, since: Instant },
+}
+
+/// Keeps a store equal to the server's collection.
+#[derive(Debug)]
+pub struct Reflector {
+    config: ReflectorConfig,
+    scanner: Scanner,
+    backoff: Backoff,
+    plan: Plan,
+    phase: Phase,
+    /// The server lists by watch, or has not said that it does not.
+    watch_list: bool,
+    /// Lists come in pages; not after a page's token has expired, until a list has come through.
+    paged: bool,
+    /// The server sends bookmarks.
+    bookmarks: bool,
+    /// How often the server was behind the version asked for.
+    too_large: u32,
+    /// How often in a row a watch has ended within an event.
+    corrupt: u32,
+    /// When everything was last listed anew.
+    relisted: Option<Instant>,
+    limit: usize,
+}
+
+/// How much of an error's body is read.
+const ERROR_BODY: usize = 64 << 10;
+
+impl Reflector {
+    /// A reflector that begins at once.
+    pub fn new(config: ReflectorConfig, options: &ScanOptions, now: Instant) -> Self {
+        let backoff = Backoff::new(config.backoff.clone(), config.seed);
+        let mut reflector = Self {
+            scanner: Scanner::new(options),
+            backoff,
+            plan: Plan::WatchList,
+            phase: Phase::Planned { at: now },
+            watch_list: config.watch_list,
+            paged: true,
+            bookmarks: false,
+            too_large: 0,
+            corrupt: 0,
+            relisted: None,
+            limit: options.max_object_size,
+            config,
+        };
+        reflector.plan = reflector.fresh();
+        reflector
+    }
+
+    /// What the shell is to do now.
+    pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
+        match &self.phase {
+            Phase::Planned { at } if now < *at => return Step::Sleep { until: *at },
+            Phase::Planned { .. } => return Step::Send(self.ask(now)),
+            Phase::Asked { until } | Phase::Refused { until, .. } | Phase::Streaming { until, .. } => {
+                if now < *until {
+                    return Step::Receive { until: *until };
+                }
+            }
+        }
+        self.stalled(now, sink);
+        self.poll_planned(now)
+    }
+
+    fn poll_planned(&mut self, now: Instant) -> Step {
+        match self.phase {
+            Phase::Planned { at } if now < at => Step::Sleep { until: at },
+            _ => Step::Send(self.ask(now)),
+        }
+    }
+
+    fn ask(&mut self, now: Instant) -> ListWatch {
+        self.phase = Phase::Asked { until: now + self.config.response_timeout };
+        let timeout = self.config.watch_timeout;
+        let timeout = self.backoff.jitter(timeout, timeout / 10).as_secs();
+        let limit = (self.paged && self.config.page_size > 0).then_some(self.config.page_size);
+        let watch = ListWatch { watch: true, timeout_seconds: Some(timeout), ..ListWatch::default() };
+        match &self.plan {
+            Plan::WatchList => ListWatch { send_initial_events: true, ..watch },
+            Plan::List { token } => {
+                ListWatch { limit, continue_token: token.clone(), ..ListWatch::default() }
+            }
+            Plan::Watch { version } => ListWatch { resource_version: Some(version.clone()), ..watch },
+        }
+    }
+
+    /// The server has answered the request. `retry_after` is the header of that name.
+    pub fn on_response(
+        &mut self,
+        now: Instant,
+        code: u16,
+        retry_after: Option<Duration>,
+        sink: &mut impl Sink,
+    ) {
+        let until = now + self.config.quiet_timeout;
+        if !(200..300).contains(&code) {
+            self.phase = Phase::Refused { until, code, retry_after, body: Vec::new() };
+            return;
+        }
+        if self.plan == Plan::WatchList || self.plan == (Plan::List { token: None }) {
+            sink.begin_list();
+        }
+        let stream = Stream::new(&self.plan, self.limit);
+        self.phase =
+            Phase::Streaming { until: self.deadline(now, &stream), stream: Box::new(stream), since: now };
+    }
+
+    /// A piece of the answer's body.
+    pub fn on_bytes(&mut self, now: Instant, piece: Bytes, sink: &mut impl Sink) {
+        match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
+            Phase::Refused { until, code, retry_after, mut body } => {
+                let room = ERROR_BODY.saturating_sub(body.len()).min(piece.len());
+                body.extend_from_slice(&piece[..room]);
+                self.phase = Phase::Refused { until, code, retry_after, body };
+            }
+            Phase::Streaming { stream, since, .. } => self.stream_bytes(now, stream, since, piece, sink),
+            // Bytes of a request that was given up.
+            phase => self.phase = phase,
+        }
+    }
+
+    /// The answer's body has ended, or breaks off for a reason.
+    pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
+        match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
+            Phase::Refused { code, retry_after, body, .. } => {
+                self.refused(now, Refusal::read(code, &body), retry_after, sink);
+            }
+            Phase::Streaming { stream, since, .. } => self.stream_ended(now, *stream, since, broken, sink),
+            Phase::Asked { .. } => {
+                let reason = broken.unwrap_or("the connection was closed").to_owned();
+                self.failed(now, WatchErrorKind::Unreachable(reason), None, sink);
+            }
+            phase @ Phase::Planned { .. } => self.phase = phase,
+        }
+    }
+
+    /// Everything anew.
+    fn fresh(&self) -> Plan {
+        if self.watch_list { Plan::WatchList } else { Plan::List { token: None } }
+    }
+
+    fn relist(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
+        sink.notice(Notice::Relisting { reason });
+        self.plan = self.fresh();
+        (self.too_large, self.corrupt) = (0, 0);
+        // At once, unless that has just been done: a server that sends nothing but 410 is not asked in a tight loop.
+        let recent = self.relisted.is_some_and(|then| now < then + self.config.backoff.max);
+        let delay = if recent { self.backoff.next(false) } else { Duration::ZERO };
+        self.relisted = Some(now);
+        self.phase = Phase::Planned { at: now + delay };
+    }
+
+    fn failed(
+        &mut self,
+        now: Instant,
+        kind: WatchErrorKind,
+        retry_after: Option<Duration>,
+        sink: &mut impl Sink,
+    ) {
+        let error = WatchError { resource: self.config.resource.clone(), kind };
+        let retry_in = self.backoff.next(error.is_unknown_kind()).max(retry_after.unwrap_or_default());
+        if let Plan::List { token } = &mut self.plan {
+            // Pages already read have been applied; the list begins again nevertheless, since what it showed then
+            // may have gone before it goes on.
+            *token = None;
+        }
+        sink.notice(Notice::Failed { error, retry_in });
+        self.phase = Phase::Planned { at: now + retry_in };
+    }
+
+    fn refused(
+        &mut self,
+        now: Instant,
+        refusal: Refusal,
+        retry_after: Option<Duration>,
+        sink: &mut impl Sink,
+    ) {
+        let retry_after = retry_after.max(refusal.retry_after());
+        if refusal.is_expired() {
+            if matches!(self.plan, Plan::List { token: Some(_) }) {
+                self.paged = false;
+            }
+            return self.relist(now, "the server no longer has the resourceVersion (410)", sink);
+        }
+        if self.plan == Plan::WatchList && matches!(refusal.code, 400 | 405 | 406 | 415 | 422 | 501) {
+            return self.fall_back(now, sink);
+        }
+        if refusal.is_version_too_large() {
+            self.too_large += 1;
+            if self.too_large >= 3 {
+                return self.relist(now, "the server is behind the resourceVersion: it was replaced", sink);
+            }
+        }
+        self.failed(now, WatchErrorKind::Refused(refusal), retry_after, sink);
+    }
+
+    fn fall_back(&mut self, now: Instant, sink: &mut impl Sink) {
+        self.watch_list = false;
+        self.plan = Plan::List { token: None };
+        self.phase = Phase::Planned { at: now };
+        sink.notice(Notice::WatchListUnsupported);
+    }
+
+    /// A deadline has passed.
+    fn stalled(&mut self, now: Instant, sink: &mut impl Sink) {
+        let what = match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
+            Phase::Asked { .. } => "the server did not answer in time",
+            Phase::Refused { code, retry_after, body, .. } => {
+                return self.refused(now, Refusal::read(code, &body), retry_after, sink);
+            }
+            Phase::Streaming { stream, .. } => match *stream {
+                Stream::Watch { initial: true, .. } => return self.fall_back(now, sink),
+                Stream::Watch { .. } => "the watch stood still and was cut",
+                Stream::List { .. } => "the list stood still and was cut",
+            },
+            Phase::Planned { .. } => return,
+        };
+        self.failed(now, WatchErrorKind::Stalled(what), None, sink);
+    }
+
+    /// When a body that brings nothing more is given up.
+    fn deadline(&self, now: Instant, stream: &Stream) -> Instant {
+        let watch = self.config.watch_timeout + self.config.watch_timeout / 10 + Duration::from_secs(10);
+        now + match stream {
+            Stream::Watch { initial: false, .. } if self.bookmarks => self.config.idle_timeout.min(watch),
+            Stream::Watch { initial: false, .. } => watch,
+            Stream::Watch { .. } | Stream::List { .. } => self.config.quiet_timeout,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Bodies of lists and watches.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{
+    Notice, Phase, Plan, Reflector, Sink,
+    error::{Refusal, WatchError, WatchErrorKind},
+};
+use crate::{
+    frame::{BadObject, ListFramer, WatchEvent, WatchFramer},
+    scan::EventType,
+};
+
+/// The body of the answer that is coming.
+#[derive(Debug)]
+pub(super) enum Stream {
+    List {
+        framer: ListFramer,
+    },
+    Watch {
+        framer: WatchFramer,
+        /// The objects that exist are still coming.
+        initial: bool,
+        /// Where the watch began; zero when that is not known.
+        began: u64,
+        /// It has brought something.
+        useful: bool,
+    },
+}
+
+/// Whether a body goes on.
+enum Flow {
+    Go,
+    /// The phase has been set.
+    Left,
+}
+
+impl Stream {
+    pub(super) fn new(plan: &Plan, limit: usize) -> Self {
+        let framer = || WatchFramer::new(limit);
+        match plan {
+            Plan::List { .. } => Self::List { framer: ListFramer::new(limit) },
+            Plan::WatchList => Self::Watch { framer: framer(), initial: true, began: 0, useful: false },
+            Plan::Watch { version } => {
+                let began = version.parse().unwrap_or_default();
+                Self::Watch { framer: framer(), initial: false, began, useful: false }
+            }
+        }
+    }
+}
+
+impl Reflector {
+    pub(super) fn stream_bytes(
+        &mut self,
+        now: Instant,
+        mut stream: Box<Stream>,
+        since: Instant,
+        piece: Bytes,
+        sink: &mut impl Sink,
+    ) {
+        let flow = match &mut *stream {
+            Stream::List { framer } => {
+                framer.push(piece);
+                self.list_items(now, framer, sink)
+            }
+            Stream::Watch { framer, initial, began, useful } => {
+                framer.push(piece);
+                self.watch_events(now, framer, (initial, *began, useful), sink)
+            }
+        };
+        if let Flow::Go = flow {
+            self.phase = Phase::Streaming { until: self.deadline(now, &stream), stream, since };
+        }
+    }
+
+    fn list_items(&mut self, now: Instant, framer: &mut ListFramer, sink: &mut impl Sink) -> Flow {
+        loop {
+            match framer.next(&mut self.scanner) {
+                Ok(Some(Ok(object))) => {
+                    if let Err(error) = sink.upsert(object) {
+                        unreadable(&self.config.resource, BadObject { key: None, error }, true, sink);
+                    }
+                }
+                Ok(Some(Err(bad))) => unreadable(&self.config.resource, bad, true, sink),
+                Ok(None) => return Flow::Go,
+                Err(error) => {
+                    self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
+                    return Flow::Left;
+                }
+            }
+        }
+    }
+
+    fn watch_events(
+        &mut self,
+        now: Instant,
+        framer: &mut WatchFramer,
+        (initial, began, useful): (&mut bool, u64, &mut bool),
+        sink: &mut impl Sink,
+    ) -> Flow {
+        // The version is noted once a piece: it matters only when the watch ends.
+        let mut version = String::new();
+        loop {
+            let WatchEvent { event, object } = match framer.next(&mut self.scanner) {
+                None => break,
+                Some(Ok(event)) => event,
+                Some(Err(bad)) => {
+                    unreadable(&self.config.resource, bad, *initial, sink);
+                    continue;
+                }
+            };
+            if event == EventType::Error {
+                let refusal = Refusal::read(0, object.source());
+                self.note(&version, *initial, sink);
+                self.refused(now, refusal, None, sink);
+                return Flow::Left;
+            }
+            let seen = object.resource_version();
+            if !*initial && seen.parse().is_ok_and(|seen: u64| seen < began) {
+                self.relist(now, "the server went back to an earlier resourceVersion: it was replaced", sink);
+                return Flow::Left;
+            }
+            if !seen.is_empty() {
+                seen.clone_into(&mut version);
+            }
+            let applied = match event {
+                EventType::Added | EventType::Modified => sink.upsert(object),
+                EventType::Deleted => sink.delete(object),
+                EventType::Bookmark if *initial => {
+                    if object.annotation("k8s.io/initial-events-end").as_deref() != Some("true") {
+                        self.fall_back(now, sink);
+                        return Flow::Left;
+                    }
+                    *initial = false;
+                    sink.end_list();
+                    self.succeeded(sink);
+                    Ok(())
+                }
+                EventType::Bookmark => {
+                    self.bookmarks = true;
+                    Ok(())
+                }
+                EventType::Error | EventType::Unknown => Ok(()),
+            };
+            if let Err(error) = applied {
+                unreadable(&self.config.resource, BadObject { key: None, error }, *initial, sink);
+            }
+            if !*initial && !*useful {
+                *useful = true;
+                self.succeeded(sink);
+            }
+        }
+        self.note(&version, *initial, sink);
+        Flow::Go
+    }
+
+    /// Goes on behind `version` from now on. The objects that come first come in any order: their versions say
+    /// nothing.
+    fn note(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
+        if !version.is_empty() && !initial {
+            sink.progress(version);
+            self.plan = Plan::Watch { version: version.to_owned() };
+        }
+    }
+
+    fn succeeded(&mut self, sink: &mut impl Sink) {
+        if self.backoff.reset() {
+            sink.notice(Notice::Recovered);
+        }
+        self.paged = true;
+        (self.too_large, self.corrupt) = (0, 0);
+    }
+
+    pub(super) fn stream_ended(
+        &mut self,
+        now: Instant,
+        stream: Stream,
+        since: Instant,
+        broken: Option<&str>,
+        sink: &mut impl Sink,
+    ) {
+        match stream {
+            Stream::List { framer } => self.list_ended(now, framer, broken, sink),
+            Stream::Watch { framer, initial, useful, .. } => {
+                let within = framer.is_within_event();
+                if within {
+                    self.corrupt += 1;
+                }
+                if self.corrupt >= 2 {
+                    return self.relist(now, "the watch breaks off within an event again and again", sink);
+                }
+                let short = !useful && now.saturating_duration_since(since) < Duration::from_secs(1);
+                if within || initial || short {
+                    let error = broken.map_or(WatchErrorKind::Truncated, |reason| {
+                        WatchErrorKind::Unreachable(reason.to_owned())
+                    });
+                    self.failed(now, error, None, sink);
+                }
+                // Otherwise it has ended as watches do; the plan goes on at once.
+            }
+        }
+    }
+
+    fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
+        let meta = match framer.finish() {
+            Ok(meta) => meta,
+            Err(_) => {
+                let error = broken.map_or(WatchErrorKind::Truncated, |reason| {
+                    WatchErrorKind::Unreachable(reason.to_owned())
+                });
+                return self.failed(now, error, None, sink);
+            }
+        };
+        if !meta.continue_token.is_empty() {
+            self.plan = Plan::List { token: Some(meta.continue_token) };
+            return;
+        }
+        sink.end_list();
+        if !meta.resource_version.is_empty() {
+            sink.progress(&meta.resource_version);
+        }
+        self.succeeded(sink);
+        self.plan = Plan::Watch { version: meta.resource_version };
+    }
+}
+
+/// Reports an object that could not be read; in a list, sees to it that it is not taken for gone.
+fn unreadable(resource: &str, bad: BadObject, listing: bool, sink: &mut impl Sink) {
+    if listing {
+        sink.unreadable(bad.key.as_ref());
+    }
+    let resource = resource.to_owned();
+    sink.notice(Notice::Unreadable(WatchError { resource, kind: WatchErrorKind::BadObject(bad) }));
+}

@@ -1,0 +1,65 @@
+//! The envelope of a watch event.
+
+use super::{ScanError, object::ObjectScan};
+
+/// What a watch event says of its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    /// The object exists, and did not before or was not known to.
+    Added,
+    /// The object has changed.
+    Modified,
+    /// The object is gone; this was its last state.
+    Deleted,
+    /// Everything up to the object's resourceVersion has been sent.
+    Bookmark,
+    /// The object is a `Status`: the watch has failed.
+    Error,
+    /// A type that this version does not know.
+    Unknown,
+}
+
+impl ObjectScan<'_, '_> {
+    /// Reads the event that begins at the cursor.
+    pub(super) fn event(&mut self) -> Result<EventType, ScanError> {
+        let mut event = None;
+        let mut has_object = false;
+        self.cursor.expect(b'{', "`{`")?;
+        if self.cursor.eat(b'}')? {
+            return Err(ScanError::field("type", "the type of a watch event"));
+        }
+        loop {
+            let key = self.cursor.key()?;
+            match &*self.key_text(key)? {
+                b"type" => event = self.event_type()?,
+                b"object" => {
+                    // Of duplicate keys the last wins.
+                    self.index.clear();
+                    self.object()?;
+                    has_object = true;
+                }
+                _ => self.cursor.skip_value()?,
+            }
+            if self.cursor.eat(b'}')? {
+                break;
+            }
+            self.cursor.expect(b',', "`,` or `}`")?;
+        }
+        if !has_object {
+            return Err(ScanError::field("object", "the object of a watch event"));
+        }
+        event.ok_or(ScanError::field("type", "the type of a watch event"))
+    }
+
+    fn event_type(&mut self) -> Result<Option<EventType>, ScanError> {
+        let Some(text) = self.text("type")? else { return Ok(None) };
+        Ok(Some(match self.index.text(self.cursor.bytes, text) {
+            b"ADDED" => EventType::Added,
+            b"MODIFIED" => EventType::Modified,
+            b"DELETED" => EventType::Deleted,
+            b"BOOKMARK" => EventType::Bookmark,
+            b"ERROR" => EventType::Error,
+            _ => EventType::Unknown,
+        }))
+    }
+}

@@ -1,0 +1,152 @@
+//! Drives one reflector: sends what it asks for, feeds it with what comes back.
+
+use std::{error::Error, time::Duration};
+
+use bytes::Bytes;
+use futures::{FutureExt, future::BoxFuture};
+use http::{Response, header};
+use http_body_util::BodyExt;
+use kube_client::{Client, client::Body};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use windlass_cache::{ListWatch, Reflector, SharedInformer, SourceId, Step};
+
+use super::request::Collection;
+
+/// One reflector and the connection it uses.
+pub(super) struct Driver {
+    pub(super) client: Client,
+    pub(super) collection: Collection,
+    pub(super) reflector: Reflector,
+    pub(super) informer: SharedInformer,
+    pub(super) source: SourceId,
+}
+
+/// What is under way.
+enum Exchange {
+    Nothing,
+    Sending(BoxFuture<'static, Result<Response<Body>, String>>),
+    Reading(Body),
+}
+
+/// What has come.
+enum Arrival {
+    Response(Response<Body>),
+    Piece(Bytes),
+    End(Option<String>),
+}
+
+/// So many pieces that have come already are applied together.
+const TOGETHER: usize = 16;
+
+impl Driver {
+    /// Runs until it is cancelled.
+    pub(super) async fn run(mut self, cancelled: CancellationToken) {
+        let mut exchange = Exchange::Nothing;
+        loop {
+            let now = Instant::now().into_std();
+            let reflector = &mut self.reflector;
+            let until = match self.informer.feed(self.source, |sink| reflector.poll(now, sink)) {
+                Step::Send(wanted) => {
+                    exchange = self.send(&wanted);
+                    continue;
+                }
+                Step::Receive { until } => until,
+                Step::Sleep { until } => {
+                    exchange = Exchange::Nothing;
+                    until
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => return,
+                arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange),
+                () = sleep_until(Instant::from_std(until)) => {}
+            }
+        }
+    }
+
+    fn send(&self, wanted: &ListWatch) -> Exchange {
+        tracing::debug!(request = %wanted, "list and watch");
+        let request = match self.collection.request(wanted) {
+            Ok(request) => request,
+            Err(error) => return Exchange::Sending(async move { Err(error.to_string()) }.boxed()),
+        };
+        let client = self.client.clone();
+        Exchange::Sending(async move { client.send(request).await.map_err(|error| chain(&error)) }.boxed())
+    }
+
+    fn arrived(&mut self, arrival: Arrival, exchange: &mut Exchange) {
+        let now = Instant::now().into_std();
+        let reflector = &mut self.reflector;
+        match arrival {
+            Arrival::Response(response) => {
+                let code = response.status().as_u16();
+                let wait = retry_after(&response);
+                *exchange = Exchange::Reading(response.into_body());
+                self.informer.feed(self.source, |sink| reflector.on_response(now, code, wait, sink));
+            }
+            Arrival::Piece(piece) => self.informer.feed(self.source, |sink| {
+                reflector.on_bytes(now, piece, sink);
+                for _ in 1..TOGETHER {
+                    match next(exchange).now_or_never() {
+                        Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, sink),
+                        Some(Arrival::End(broken)) => {
+                            *exchange = Exchange::Nothing;
+                            return reflector.on_end(now, broken.as_deref(), sink);
+                        }
+                        Some(Arrival::Response(_)) | None => return,
+                    }
+                }
+            }),
+            Arrival::End(broken) => {
+                *exchange = Exchange::Nothing;
+                self.informer.feed(self.source, |sink| reflector.on_end(now, broken.as_deref(), sink));
+            }
+        }
+        if let Some(warning) = self.informer.memory_warning() {
+            tracing::warn!("{warning}");
+        }
+    }
+}
+
+/// The next thing to come; never, when nothing is under way.
+async fn next(exchange: &mut Exchange) -> Arrival {
+    match exchange {
+        Exchange::Nothing => std::future::pending().await,
+        Exchange::Sending(answer) => match answer.await {
+            Ok(response) => Arrival::Response(response),
+            Err(reason) => Arrival::End(Some(reason)),
+        },
+        Exchange::Reading(body) => loop {
+            match body.frame().await {
+                None => return Arrival::End(None),
+                Some(Err(error)) => return Arrival::End(Some(chain(&error))),
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data() {
+                        return Arrival::Piece(piece);
+                    }
+                }
+            }
+        },
+    }
+}
+
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// An error and what caused it: the outermost message alone seldom says what happened.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

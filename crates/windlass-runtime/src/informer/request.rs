@@ -1,0 +1,63 @@
+//! The requests of a reflector.
+
+use http::{Request, header};
+use kube_client::client::Body;
+use kube_core::ApiResource;
+use windlass_cache::ListWatch;
+
+use super::WatchOptions;
+use crate::client::NoRetry;
+
+/// What stays the same in all requests of one reflector.
+#[derive(Clone, Debug)]
+pub(super) struct Collection {
+    path: String,
+    label_selector: Option<String>,
+    field_selector: Option<String>,
+    metadata_only: bool,
+}
+
+impl Collection {
+    /// The collection in a namespace, or in all.
+    pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &WatchOptions) -> Self {
+        let ApiResource { api_version, plural, .. } = resource;
+        let root = if resource.group.is_empty() { "api" } else { "apis" };
+        let path = match namespace {
+            None => format!("/{root}/{api_version}/{plural}"),
+            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+        };
+        let selector = &options.label_selector;
+        Self {
+            path,
+            label_selector: (!selector.is_everything()).then(|| selector.to_string()),
+            field_selector: options.field_selector.clone(),
+            metadata_only: options.metadata_only,
+        }
+    }
+
+    /// One request.
+    ///
+    /// # Errors
+    /// The path is no path: the kind or namespace has letters that cannot be.
+    pub(super) fn request(&self, wanted: &ListWatch) -> http::Result<Request<Body>> {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(wanted.parameters());
+        query.extend_pairs(self.label_selector.iter().map(|selector| ("labelSelector", selector)));
+        query.extend_pairs(self.field_selector.iter().map(|selector| ("fieldSelector", selector)));
+        Request::get(format!("{}?{}", self.path, query.finish()))
+            .header(header::ACCEPT, self.accept(wanted.watch))
+            .header(header::ACCEPT_ENCODING, "identity")
+            .extension(NoRetry)
+            .body(Body::empty())
+    }
+
+    fn accept(&self, watch: bool) -> &'static str {
+        match (self.metadata_only, watch) {
+            (false, _) => "application/json",
+            (true, true) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+            (true, false) => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+            }
+        }
+    }
+}

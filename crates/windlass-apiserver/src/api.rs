@@ -8,8 +8,11 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
+use parking_lot::Mutex;
+use windlass_schema::Catalog;
 
-use crate::auth::{Attributes, Identity, authorize};
+use crate::auth::{Attributes, Identity, Tokens, authorize};
+use crate::definitions::Definitions;
 use crate::env::Env;
 use crate::resource::{Resource, ResourceTable};
 use crate::route::{Query, Route};
@@ -24,8 +27,13 @@ pub(crate) struct Api {
     pub(crate) store: Store,
     pub(crate) env: Env,
     pub(crate) table: ArcSwap<ResourceTable>,
-    /// Held while definitions change what is served.
-    pub(crate) definitions: parking_lot::Mutex<()>,
+    /// The built-in part of what is served.
+    pub(crate) builtin: ResourceTable,
+    /// What is served for definitions; locked while they change it.
+    pub(crate) definitions: Mutex<Definitions>,
+    pub(crate) catalog: Arc<Catalog>,
+    /// Bearer tokens that the server has given out.
+    pub(crate) tokens: Mutex<Tokens>,
 }
 
 /// One request to a resource, on its way through the chain.

@@ -23,6 +23,7 @@ mod table;
 
 mod bootstrap;
 mod builtin;
+mod crd;
 mod definitions;
 mod discovery;
 mod resource;

@@ -59,6 +59,8 @@ pub(crate) struct CustomResource {
     /// Whether stored objects may be older than the schema, or of another version, so that they must be defaulted
     /// and pruned whenever they are read.
     pub(crate) reread: bool,
+    /// Whether the definition is on its way out, so that nothing new may be made.
+    pub(crate) terminating: bool,
 }
 
 /// Where the scale subresource of a custom resource reads and writes.

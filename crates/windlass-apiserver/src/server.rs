@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use windlass_schema::Catalog;
 
 use crate::api::Api;
@@ -67,11 +68,15 @@ impl ServerBuilder {
             None => Store::new(),
         };
         let catalog = Catalog::builtin();
+        let builtin = builtin::table(&catalog);
         let api = Arc::new(Api {
             store,
             env: Env::new(clock, self.seed),
-            table: ArcSwap::from_pointee(builtin::table(&catalog)),
-            definitions: parking_lot::Mutex::new(()),
+            table: ArcSwap::from_pointee(builtin.clone()),
+            builtin,
+            definitions: Mutex::default(),
+            catalog,
+            tokens: Mutex::default(),
         });
         api.load_definitions();
         if self.snapshot.is_none() {

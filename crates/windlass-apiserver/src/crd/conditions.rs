@@ -27,7 +27,9 @@ pub(crate) fn set_condition(
     let Some(conditions) = conditions.as_array_mut() else { return };
     let known = conditions.iter_mut().find(|condition| condition["type"] == kind);
     let since = match &known {
-        Some(condition) if condition["status"] == status => text(condition, &["lastTransitionTime"]).to_owned(),
+        Some(condition) if condition["status"] == status => {
+            text(condition, &["lastTransitionTime"]).to_owned()
+        }
         _ => now.to_owned(),
     };
     let condition = json!({

@@ -6,12 +6,14 @@ mod conditions;
 mod names;
 mod prepare;
 mod resources;
+mod strategy;
 mod validate;
 
 pub(crate) use conditions::{condition_is_true, set_condition};
 pub(crate) use names::accept;
 pub(crate) use prepare::{prepare_create, prepare_update};
 pub(crate) use resources::resources;
+pub(crate) use strategy::Definition;
 pub(crate) use validate::{validate_create, validate_update};
 
 use serde_json::Value;

@@ -89,8 +89,11 @@ impl Taken {
         single("listKind", &self.kinds, "ListKindConflict");
 
         let short_names = texts(wanted, "shortNames");
-        let clashes: Vec<String> =
-            short_names.iter().filter(|name| self.resources.contains(**name)).map(|name| in_use(name)).collect();
+        let clashes: Vec<String> = short_names
+            .iter()
+            .filter(|name| self.resources.contains(**name))
+            .map(|name| in_use(name))
+            .collect();
         let short_names = if clashes.is_empty() { short_names } else { texts(held, "shortNames") };
         if !short_names.is_empty() {
             accepted.insert("shortNames".to_owned(), json!(short_names));

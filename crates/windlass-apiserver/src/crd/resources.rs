@@ -1,7 +1,5 @@
 //! What is served for a definition.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use windlass_schema::Schema;
 
@@ -20,7 +18,11 @@ pub(crate) fn resources(definition: &Value) -> Vec<Resource> {
         return Vec::new();
     }
     let versions = list(&definition["spec"], "versions");
-    versions.iter().filter(|version| version["served"] == true).map(|version| one(definition, version)).collect()
+    versions
+        .iter()
+        .filter(|version| version["served"] == true)
+        .map(|version| one(definition, version))
+        .collect()
 }
 
 fn one(definition: &Value, version: &Value) -> Resource {
@@ -44,7 +46,7 @@ fn one(definition: &Value, version: &Value) -> Resource {
         subresources: subresources(group, names, version),
         storage: ResourceId::new(group, text(names, &["plural"])),
         storage_version: api_version(group, stored),
-        strategy: Arc::new(Generic),
+        strategy: &Generic,
         schema: SchemaSource::lazy(move || Schema::compile(&schema)),
         custom: Some(custom(definition, version)),
     }
@@ -79,6 +81,7 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
             .collect(),
         scale: version["subresources"].get("scale").filter(|scale| scale.is_object()).map(scale_paths),
         // Written since this very schema, in this very version: nothing to do on a read. Anything else may be older.
+        terminating: crate::meta::is_deleting(definition),
         reread: list(&definition["spec"], "versions").len() > 1
             || definition["metadata"]["generation"].as_i64().is_none_or(|generation| generation > 1),
     }
@@ -88,6 +91,8 @@ fn scale_paths(scale: &Value) -> ScalePaths {
     ScalePaths {
         spec_replicas: text(scale, &["specReplicasPath"]).to_owned(),
         status_replicas: text(scale, &["statusReplicasPath"]).to_owned(),
-        label_selector: Some(text(scale, &["labelSelectorPath"])).filter(|path| !path.is_empty()).map(str::to_owned),
+        label_selector: Some(text(scale, &["labelSelectorPath"]))
+            .filter(|path| !path.is_empty())
+            .map(str::to_owned),
     }
 }

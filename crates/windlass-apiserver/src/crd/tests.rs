@@ -69,7 +69,11 @@ fn what_is_wrong_is_said_in_the_real_servers_words() {
     );
     assert_eq!(
         wrong(|d| d["spec"]["names"]["kind"] = json!("")),
-        ["spec.names.singular: Required value", "spec.names.kind: Required value", "spec.names.listKind: Required value"]
+        [
+            "spec.names.singular: Required value",
+            "spec.names.kind: Required value",
+            "spec.names.listKind: Required value"
+        ]
     );
     assert_eq!(
         wrong(|d| d["spec"]["names"]["listKind"] = json!("Widget")),
@@ -152,7 +156,9 @@ fn selectable_fields_are_scalars_that_the_schema_knows() {
     assert_eq!(with(".spec.color"), [String::new(); 0]);
     assert_eq!(
         with(".spec.size"),
-        [r#"spec.selectableFields[0].jsonPath: Invalid value: ".spec.size": is an invalid path: does not refer to a valid field"#]
+        [
+            r#"spec.selectableFields[0].jsonPath: Invalid value: ".spec.size": is an invalid path: does not refer to a valid field"#
+        ]
     );
     assert_eq!(with(".spec.parts").len(), 1);
     assert_eq!(with("x").len(), 1);
@@ -173,7 +179,8 @@ fn who_has_a_name_keeps_it() {
     let first = established(widgets());
     let mut second = widgets();
     second["metadata"]["name"] = json!("gadgets.example.com");
-    second["spec"]["names"] = json!({ "plural": "gadgets", "singular": "gadget", "kind": "Widget", "shortNames": ["wd"] });
+    second["spec"]["names"] =
+        json!({ "plural": "gadgets", "singular": "gadget", "kind": "Widget", "shortNames": ["wd"] });
     let mut second = prepared(second);
     accept(&mut second, std::iter::once(&first), NOW);
     assert!(!is_established(&second));
@@ -233,15 +240,18 @@ fn a_version_once_stored_stays_on_record() {
     without["spec"]["versions"] = json!([version]);
     prepare_update(&mut without, &new);
     let errors = validate_update(&without, &new);
-    assert!(errors[0].to_string().starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions"));
+    assert!(
+        errors[0]
+            .to_string()
+            .starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions")
+    );
 }
 
 #[test]
 fn only_what_is_established_is_served() {
     assert!(resources(&prepared(widgets())).is_empty());
     let mut definition = widgets();
-    definition["spec"]["versions"][0]["subresources"] =
-        json!({ "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" } });
+    definition["spec"]["versions"][0]["subresources"] = json!({ "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" } });
     let mut unserved = definition["spec"]["versions"][0].clone();
     unserved["name"] = json!("v1alpha1");
     unserved["storage"] = json!(false);

@@ -26,7 +26,8 @@ pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError
     let mut errors = immutable(definition, old);
     errors.extend(validate_create(definition));
     // The object's name cannot follow a group or plural that changes: that they change is the error.
-    let renamed = errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
+    let renamed =
+        errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
     if renamed {
         errors.retain(|error| error.field != "metadata.name");
     }

@@ -60,6 +60,13 @@ fn store_named(
     let resource = Arc::clone(&call.resource);
     let view = call.api.store.view();
     let name = meta::name(&object).to_owned();
+    if resource.custom.as_ref().is_some_and(|custom| custom.terminating) {
+        return Err(ApiError::forbidden(
+            &resource.group_resource(),
+            &name,
+            "create not allowed while custom resource definition is terminating",
+        ));
+    }
     let namespace = meta::namespace(&object).to_owned();
     begin(call, &mut object);
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;

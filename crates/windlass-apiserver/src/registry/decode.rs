@@ -15,7 +15,8 @@ impl Call<'_> {
     pub(super) fn decode(&mut self, options: WriteOptions) -> Result<Value, ApiError> {
         let kind = self.resource.kind.clone();
         let content_type = self.header(header::CONTENT_TYPE);
-        let mut decoded = wire::decode_body(content_type, self.body, &kind, crate::protobuf::decode_object)?;
+        let mut decoded =
+            wire::decode_body(content_type, self.body, &kind, |bytes| self.api.decode_protobuf(bytes))?;
         self.expect_kind(&mut decoded.value)?;
         self.expect_metadata(&decoded.value)?;
         let unknown = self.admit_fields(&mut decoded.value);

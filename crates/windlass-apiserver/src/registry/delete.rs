@@ -41,6 +41,11 @@ pub(super) struct DeleteOptions {
 impl DeleteOptions {
     fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
         let body = read_body(call)?;
+        Self::of(call, body)
+    }
+
+    /// The options in `body`, which is a `DeleteOptions`, and in the query.
+    pub(super) fn of(call: &Call<'_>, body: Value) -> Result<Self, ApiError> {
         let field = |name: &str| body.get(name).filter(|value| !value.is_null());
         let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
         let grace_period_seconds = match (field("gracePeriodSeconds"), query("gracePeriodSeconds")) {
@@ -131,7 +136,7 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
     }
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded =
-        wire::decode_body(content_type, call.body, "DeleteOptions", crate::protobuf::decode_object)?;
+        wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| call.api.decode_protobuf(bytes))?;
     let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {
         return Err(ApiError::bad_request(format!(

@@ -14,6 +14,10 @@ mod update;
 
 mod delete;
 
+mod pods;
+mod reviews;
+mod scale;
+
 use http::{Response, StatusCode};
 
 pub(crate) use self::options::WriteOptions;
@@ -35,7 +39,13 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
     if !fits || !call.resource.allows(verb) {
         return Err(ApiError::method_not_allowed());
     }
+    if let Some(reply) = reviews::answer(&call) {
+        return reply;
+    }
     match verb {
+        "create" if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
+            pods::bind(&mut call)
+        }
         "create" => create::create(&mut call),
         "get" => get::get(&call).await,
         "list" => list::list(&call).await,
@@ -59,7 +69,12 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
         ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(&call).await,
         ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => update::update(&mut call),
         ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(&mut call),
-        _ => Err(ApiError::no_such_resource()),
+        ("scale", "get") => scale::get(&call),
+        ("scale", "update") => scale::update(&mut call),
+        ("scale", "patch") => scale::patch(&mut call),
+        ("binding", "create") => pods::bind(&mut call),
+        ("eviction", "create") => pods::evict(&mut call),
+        (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use http::{Response, StatusCode, header};
 use serde_json::Value;
-use windlass_schema::FieldError;
+use windlass_schema::{FieldError, Schema};
 
 use super::options::{FieldValidation, WriteOptions};
 use super::update::replace;
@@ -19,7 +19,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// A patch that was read.
-enum Patch {
+pub(super) enum Patch {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Value),
@@ -29,7 +29,7 @@ pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
     let patch = read(call)?;
     let stored = replace(call, options, |call, old| {
-        let mut new = apply(call, &patch, old)?;
+        let mut new = apply(&patch, call.resource.schema.get(), old)?;
         expect_same(call, &new)?;
         let unknown = call.admit_fields(&mut new);
         complain(call, options, &unknown)?;
@@ -42,7 +42,7 @@ pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.object(StatusCode::OK, &stored)
 }
 
-fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
+pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     let media_type = MediaType::parse(call.header(header::CONTENT_TYPE).unwrap_or_default());
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE] } else { &[JSON, MERGE, STRATEGIC] };
@@ -70,7 +70,7 @@ fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     Ok(if essence == MERGE { Patch::Merge(value) } else { Patch::Strategic(value) })
 }
 
-fn apply(call: &Call<'_>, patch: &Patch, old: &Value) -> Result<Value, ApiError> {
+pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value, ApiError> {
     let mut new = old.clone();
     match patch {
         Patch::Json(patch) => json_patch::patch(&mut new, patch).map_err(|error| {
@@ -80,7 +80,7 @@ fn apply(call: &Call<'_>, patch: &Patch, old: &Value) -> Result<Value, ApiError>
         })?,
         Patch::Merge(patch) => json_patch::merge(&mut new, patch),
         Patch::Strategic(patch) => {
-            new = crate::strategic::merge(call.resource.schema.get(), &new, patch)?;
+            new = crate::strategic::merge(schema, &new, patch)?;
         }
     }
     if new.is_object() { Ok(new) } else { Err(ApiError::bad_request("the patch does not leave an object")) }

@@ -145,6 +145,9 @@ pub(crate) struct Generic;
 impl Strategy for Generic {}
 
 /// The strategy of a built-in resource.
-pub(crate) fn of(_group: &str, _resource: &str) -> &'static dyn Strategy {
-    &Generic
+pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
+    match (group, resource) {
+        ("apiextensions.k8s.io", "customresourcedefinitions") => &crate::crd::Definition,
+        _ => &Generic,
+    }
 }

@@ -436,6 +436,12 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
+    /// 501: the real server would do it, this one does not.
+    pub fn not_served(resource: &GroupResource, subresource: &str) -> Self {
+        let message = format!("this server does not implement the subresource {subresource} of {resource}");
+        Self::new(501, "NotImplemented", message)
+    }
+
     /// 500 without a reason, as the real server answers where it forgot to give one.
     pub fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod custom;
 mod lists;
 mod objects;
 mod watches;

@@ -116,6 +116,33 @@ impl LabelSelector {
     }
 }
 
+impl std::fmt::Display for LabelRequirement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = &self.key;
+        let values = self.values.join(",");
+        match self.operator {
+            LabelOperator::In if self.values.len() == 1 => write!(f, "{key}={values}"),
+            LabelOperator::In => write!(f, "{key} in ({values})"),
+            LabelOperator::NotIn => write!(f, "{key} notin ({values})"),
+            LabelOperator::Exists => write!(f, "{key}"),
+            LabelOperator::DoesNotExist => write!(f, "!{key}"),
+            LabelOperator::GreaterThan => write!(f, "{key}>{values}"),
+            LabelOperator::LessThan => write!(f, "{key}<{values}"),
+        }
+    }
+}
+
+/// As it stands in a query.
+impl std::fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, requirement) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
 fn exact(labels: &Map<String, Value>) -> impl Iterator<Item = LabelRequirement> + '_ {
     labels.iter().map(|(key, value)| LabelRequirement {
         key: key.clone(),

@@ -1,0 +1,59 @@
+//! Definitions as objects of the registry.
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use super::{CLEANUP_FINALIZER, set_condition};
+use crate::meta;
+use crate::strategy::{Strategy, StrategyContext};
+use crate::wire::ApiError;
+
+/// How CustomResourceDefinitions differ from other kinds.
+pub(crate) struct Definition;
+
+impl Strategy for Definition {
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        super::prepare_create(object);
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        super::validate_create(object)
+    }
+
+    fn prepare_update(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        if cx.subresource.is_empty() {
+            super::prepare_update(object, old);
+        }
+        Ok(())
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        if cx.subresource.is_empty() { super::validate_update(object, old) } else { Vec::new() }
+    }
+
+    fn prepare_delete(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<bool, ApiError> {
+        if !meta::is_deleting(object) {
+            let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
+            if !finalizers.iter().any(|finalizer| finalizer == CLEANUP_FINALIZER) {
+                finalizers.push(CLEANUP_FINALIZER.to_owned());
+            }
+            meta::set_finalizers(object, &finalizers);
+            let message = "CustomResource deletion is in progress";
+            set_condition(
+                object,
+                "Terminating",
+                true,
+                "InstanceDeletionInProgress",
+                message,
+                &cx.env.now_rfc3339(),
+            );
+        }
+        Ok(true)
+    }
+}

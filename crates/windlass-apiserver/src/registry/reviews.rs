@@ -1,0 +1,38 @@
+//! Kinds that are questions: their POST is answered and nothing is stored.
+
+use http::{Response, StatusCode};
+
+use super::options::WriteOptions;
+use crate::api::Call;
+use crate::auth::Reviewer;
+use crate::serve::Body;
+use crate::wire::{self, ApiError};
+
+/// The answer to a review; `None` if the resource is none.
+pub(super) fn answer(call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
+    let asks = matches!(call.resource.group.as_str(), "authentication.k8s.io" | "authorization.k8s.io");
+    if !asks || call.route.verb != "create" {
+        return None;
+    }
+    Some(reply(call))
+}
+
+fn reply(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    WriteOptions::parse(&call.query, "CreateOptions")?;
+    let kind = &call.resource.kind;
+    let content_type = call.header(http::header::CONTENT_TYPE);
+    let decoded = wire::decode_body(content_type, call.body, kind, |bytes| call.api.decode_protobuf(bytes))?;
+    let mut review = decoded.value;
+    let fields = crate::meta::fields_mut(&mut review);
+    fields.insert("kind".into(), kind.clone().into());
+    fields.insert("apiVersion".into(), call.resource.api_version().into());
+    let tokens = call.api.tokens.lock();
+    let reviewer = Reviewer {
+        asker: call.identity,
+        namespace: &call.route.namespace,
+        tokens: &tokens,
+        now: call.api.env.now_rfc3339(),
+    };
+    let answer = reviewer.answer(kind, review).ok_or_else(ApiError::no_such_resource)??;
+    call.value(StatusCode::CREATED, &answer)
+}

@@ -1,5 +1,7 @@
 //! Filling in defaults, and what reading and writing an object in Go does to empty values.
 
+mod quantity;
+
 use serde_json::{Map, Value};
 
 use crate::graph::{Additional, Edge, Empty, NodeRef, Schema, Target, Type};
@@ -28,6 +30,7 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
                 return member.default().is_some() && member.is_custom();
             }
             drop_empty(value, member);
+            quantity::canonicalize(value, member);
             !is_omitted(value, member)
         }),
         Value::Array(items) => {
@@ -44,7 +47,9 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
 fn is_omitted(value: &Value, schema: NodeRef<'_>) -> bool {
     let is_struct = schema.is_struct();
     match schema.empty() {
-        Empty::Keep | Empty::Always => false,
+        Empty::Keep => false,
+        // Empty is as good as not given: a default stands in, or null.
+        Empty::Always => !is_struct && is_empty(value),
         Empty::Omit => !is_struct && is_empty(value),
         Empty::OmitZero => is_empty(value),
     }
@@ -101,7 +106,7 @@ fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
 
 /// What a property has when it is not given.
 fn stand_in(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
-    if edge.published.is_none() || edge.published != edge.default {
+    if edge.observed || edge.published.is_none() {
         // A default of a custom resource, or one that was observed: it holds.
         if let Some(default) = &edge.default {
             return Some(default.clone());

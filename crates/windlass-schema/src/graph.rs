@@ -113,8 +113,10 @@ pub(crate) struct Edge {
     pub(crate) target: Target,
     /// The value that stands in when none is given.
     pub(crate) default: Option<Value>,
-    /// The default that OpenAPI tells, where that is another one.
+    /// The default that OpenAPI tells; for a field of Go's it is often just the type's empty value.
     pub(crate) published: Option<Value>,
+    /// Whether a server was seen to fill in the default.
+    pub(crate) observed: bool,
     pub(crate) empty: Empty,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
@@ -123,7 +125,15 @@ pub(crate) struct Edge {
 impl Edge {
     pub(crate) fn own(node: Node) -> Self {
         let target = Target::Own(Box::new(node));
-        Self { target, default: None, published: None, empty: Empty::Keep, patch: None, proto: None }
+        Self {
+            target,
+            default: None,
+            published: None,
+            observed: false,
+            empty: Empty::Keep,
+            patch: None,
+            proto: None,
+        }
     }
 }
 

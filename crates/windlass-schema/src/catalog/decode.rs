@@ -161,7 +161,8 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
         Target::Own(Box::new(node(reader)?))
     };
     let patch = (patch != PatchMeta::default()).then(|| Box::new(patch));
-    Some(Edge { target, default, published, empty, patch, proto })
+    let observed = has(edge_bit::GIVEN_DEFAULT);
+    Some(Edge { target, default, published, observed, empty, patch, proto })
 }
 
 fn proto(reader: &mut Reader) -> Option<ProtoField> {

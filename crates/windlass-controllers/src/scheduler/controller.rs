@@ -31,7 +31,7 @@ pub(crate) fn controller() -> Controller {
 /// The pods that a change of a node may concern: all that have no place.
 fn waiting(cx: &MapContext) -> Vec<ObjectKey> {
     let pods = cx.lister::<Pod>().and_then(|lister| lister.all());
-    pods.map(|pods| pods.iter().filter(|pod| wants_place(pod)).map(|pod| key_of(&**pod)).collect())
+    pods.map(|pods| pods.iter().filter(|pod| wants_place(pod)).map(|pod| key_of(pod)).collect())
         .unwrap_or_default()
 }
 

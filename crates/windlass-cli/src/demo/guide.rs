@@ -1,0 +1,33 @@
+//! What to know at the start: where the control plane is, and what to try.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::tour::SAMPLE;
+use crate::voice::Voice;
+
+/// Opens the demo.
+pub(super) fn open(voice: &mut Voice, url: &str, took: Duration, kubeconfig: &Path) {
+    let path = kubeconfig.display();
+    voice
+        .line(format_args!("A Kubernetes control plane serves at {url} (ready in {} ms).", took.as_millis()));
+    voice.line(format_args!("Its kubeconfig: {path}"));
+    voice.line("");
+    voice.line("Try in another terminal:");
+    voice.line("");
+    voice.line(format_args!("  export KUBECONFIG={}", absolute(kubeconfig)));
+    voice.line("  kubectl get custompods,pods");
+    voice.line("  kubectl get pods -w");
+    voice.line(format_args!("  kubectl scale custompod {SAMPLE} --replicas=3"));
+    voice.line("  kubectl delete pod NAME                      # another takes its place");
+    voice.line(format_args!("  kubectl get custompod {SAMPLE} -o yaml   # status.podNames follows"));
+    voice.line(format_args!("  kubectl delete custompod {SAMPLE}        # its pods go along"));
+    voice.line("");
+    voice.line("What happens (Ctrl-C ends it; nothing is kept):");
+    voice.line("");
+}
+
+/// The path that works from any directory, where it can be found out.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,143 @@
+//! The command itself: what it says, how it ends, what it does about bad input.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::process::{Windlass, windlass};
+
+/// What a command that ends by itself says: exit code, stdout, stderr.
+fn outcome(arguments: &[&str]) -> (i32, String, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = windlass(arguments).current_dir(directory.path()).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn help_teaches_and_version_tells() {
+    let (code, help, _) = outcome(&["--help"]);
+    assert_eq!(code, 0);
+    for word in ["windlass demo --tour", "windlass cluster", "Exit codes"] {
+        assert!(help.contains(word), "{help}");
+    }
+    for verb in ["cluster", "demo"] {
+        let (code, help, _) = outcome(&[verb, "--help"]);
+        assert!(code == 0 && help.contains("Examples:"), "{help}");
+    }
+    assert_eq!(outcome(&["--version"]).1, format!("windlass {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused_with_code_2() {
+    for arguments in
+        [&["clutser"][..], &["cluster", "--port", "70000"], &["demo", "--step-timeout", "5"], &[]]
+    {
+        let (code, _, said) = outcome(arguments);
+        assert_eq!(code, 2, "{arguments:?}: {said}");
+        assert!(said.contains("Usage"), "{said}");
+    }
+}
+
+#[test]
+fn a_cluster_writes_its_kubeconfig_for_its_owner_only_and_ends_at_ctrl_c() {
+    let mut cluster = Windlass::cluster(&[]);
+    let written = fs::metadata(cluster.kubeconfig()).unwrap();
+    assert_eq!(written.permissions().mode() & 0o777, 0o600);
+    assert!(fs::read_to_string(cluster.kubeconfig()).unwrap().contains("https://127.0.0.1:"));
+    cluster.signal("INT");
+    assert_eq!(cluster.end().code(), Some(0));
+    assert_eq!(cluster.complaints(), "");
+}
+
+#[test]
+fn sigterm_ends_it_as_well() {
+    let mut cluster = Windlass::cluster(&["--bare"]);
+    cluster.signal("TERM");
+    assert_eq!(cluster.end().code(), Some(0));
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_to_be() {
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (code, said, complaint) = outcome(&["cluster", "--port", &port]);
+    assert_eq!((code, said.as_str()), (1, ""));
+    assert!(complaint.starts_with("error: ") && complaint.contains(&port), "{complaint}");
+    assert!(complaint.contains("taken") && complaint.contains("another port"), "{complaint}");
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_written_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "").unwrap();
+    let path = directory.path().join("file/kubeconfig").display().to_string();
+    for verb in ["cluster", "demo"] {
+        let (code, _, complaint) = outcome(&[verb, "--kubeconfig", &path]);
+        assert_eq!(code, 1);
+        assert!(complaint.contains(&path) && complaint.contains("--kubeconfig FILE"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_end_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = windlass(&["cluster"])
+        .current_dir(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let kubeconfig = directory.path().join(".windlass/kubeconfig");
+    let end = std::time::Instant::now() + crate::process::PATIENCE;
+    while !kubeconfig.exists() {
+        assert!(std::time::Instant::now() < end);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "it has ended");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A request that never ends keeps the server waiting for it; the second Ctrl-C does not wait.
+#[test]
+fn the_second_ctrl_c_ends_it_at_once_with_code_1() {
+    let mut cluster = Windlass::cluster(&[]);
+    // Both signals are there before the first is acted on, or the second comes while connections drain.
+    cluster.signal("STOP");
+    cluster.signal("INT");
+    cluster.signal("TERM");
+    cluster.signal("CONT");
+    assert_eq!(cluster.end().code(), Some(1));
+}
+
+#[test]
+fn the_tour_sees_every_step() {
+    let (code, said, complaint) = outcome(&["demo", "--tour"]);
+    assert_eq!(code, 0, "{said}\n{complaint}");
+    assert_eq!(said.matches("seen: ").count(), 5, "{said}");
+    assert!(said.contains("All 5 steps were seen."), "{said}");
+}
+
+#[test]
+fn a_tour_without_time_fails_and_says_at_which_step() {
+    let (code, _, complaint) = outcome(&["demo", "--tour", "--step-timeout", "0"]);
+    assert_eq!(code, 1);
+    assert!(
+        complaint.contains("failed at step 1 of 5") && complaint.contains("not seen within"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn it_stays_small() {
+    let cluster = Windlass::cluster(&[]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", cluster.id())) else { return };
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    // The release build is held to 40 MB by the benchmarks; debug code pages are larger.
+    assert!(kilobytes < 100 * 1024, "{kilobytes} kB resident");
+}

@@ -1,0 +1,118 @@
+//! The command as a process of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long anything may take before a test gives up. Builds on busy machines are slow; a hang is longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command, with its arguments, not started yet.
+pub(crate) fn windlass(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(arguments).env_remove("RUST_LOG").env_remove("KUBECONFIG");
+    command
+}
+
+/// A running `windlass`, killed when dropped.
+pub(crate) struct Windlass {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+    directory: TempDir,
+}
+
+impl Windlass {
+    /// Starts it in an empty directory.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = windlass(arguments)
+            .current_dir(directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (told, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if told.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines, said: Vec::new(), directory }
+    }
+
+    /// A cluster that is ready to serve.
+    pub(crate) fn cluster(arguments: &[&str]) -> Self {
+        let mut windlass = Self::start(&[&["cluster"], arguments].concat());
+        windlass.until("kubeconfig: ");
+        windlass
+    }
+
+    /// Where it runs.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join(".windlass/kubeconfig")
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line that contains `part`, and gives it.
+    pub(crate) fn until(&mut self, part: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            self.said.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+        let _ = self.child.kill();
+        panic!("no line with {part:?}; it said:\n{}\n{}", self.said.join("\n"), self.complaints());
+    }
+
+    /// Sends a signal: `INT`, `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < end, "it does not end; it said:\n{}", self.said.join("\n"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// All that it wrote on stderr, once it has ended.
+    pub(crate) fn complaints(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Windlass {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -27,7 +27,7 @@ struct Inner {
 
 enum Kind {
     /// The API server answered with a failure.
-    Api { status: Status, retry_after: Option<Duration> },
+    Api { status: Box<Status>, retry_after: Option<Duration> },
     /// The API server gave no answer: connection, TLS, credentials.
     Transport(BoxError),
     /// No answer in time.
@@ -71,7 +71,7 @@ impl Error {
         error
     }
 
-    pub(crate) fn api(status: Status, retry_after: Option<Duration>) -> Self {
+    pub(crate) fn api(status: Box<Status>, retry_after: Option<Duration>) -> Self {
         Self::new(Kind::Api { status, retry_after })
     }
 
@@ -298,7 +298,7 @@ impl std::error::Error for Error {
 impl From<kube_client::Error> for Error {
     fn from(error: kube_client::Error) -> Self {
         match error {
-            kube_client::Error::Api(status) => Self::api(*status, None),
+            kube_client::Error::Api(status) => Self::api(status, None),
             kube_client::Error::Service(cause) => match cause.downcast::<Self>() {
                 Ok(ours) => *ours,
                 Err(cause) => Self::transport(cause),

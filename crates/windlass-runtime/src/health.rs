@@ -77,14 +77,14 @@ impl Health {
         let excluded = |name: &str| query.split('&').any(|pair| pair.strip_prefix("exclude=") == Some(name));
         let verbose = query.split('&').any(|pair| pair == "verbose" || pair.starts_with("verbose="));
         let mut well = true;
-        let mut lines = String::new();
+        let mut lines = Vec::new();
         for (name, check) in chosen {
             if excluded(&name) {
-                lines.push_str(&format!("[+]{name} excluded: ok\n"));
+                lines.push(format!("[+]{name} excluded: ok"));
                 continue;
             }
             match check.check().await {
-                Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
+                Ok(()) => lines.push(format!("[+]{name} ok")),
                 Err(error) => {
                     // Why it failed is for the log: the endpoint is open to everybody.
                     tracing::info!(
@@ -93,16 +93,15 @@ impl Health {
                         error = chain(error.as_ref()),
                         "health check failed"
                     );
-                    lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                    lines.push(format!("[-]{name} failed: reason withheld"));
                     well = false;
                 }
             }
         }
-        let text = match (well, verbose) {
-            (true, false) => "ok".to_owned(),
-            (true, true) => format!("{lines}{endpoint} check passed\n"),
-            (false, _) => format!("{lines}{endpoint} check failed\n"),
-        };
-        Some(Verdict { well, text })
+        if well && !verbose {
+            return Some(Verdict { well, text: "ok".to_owned() });
+        }
+        lines.push(format!("{endpoint} check {}\n", if well { "passed" } else { "failed" }));
+        Some(Verdict { well, text: lines.join("\n") })
     }
 }

@@ -11,9 +11,9 @@ use windlass::prelude::*;
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "zhhnzw.mock.com", version = "v1", kind = "CustomPod", namespaced, status = "CustomPodStatus")]
 #[kube(scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.replicas"))]
-#[kube(printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas"))]
-#[kube(printcolumn(name = "Current", type_ = "integer", json_path = ".status.replicas"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"}"#)]
+#[kube(printcolumn = r#"{"name": "Current", "type": "integer", "jsonPath": ".status.replicas"}"#)]
+#[kube(printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#)]
 pub struct CustomPodSpec {
     /// How many pods to keep.
     pub replicas: u32,

@@ -50,5 +50,5 @@ fn failure(code: StatusCode, wait: Option<std::time::Duration>, body: &[u8]) -> 
         status.code = code.as_u16();
         status
     });
-    Error::api(status, wait)
+    Error::api(status.boxed(), wait)
 }

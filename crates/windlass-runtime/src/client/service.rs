@@ -115,20 +115,15 @@ impl Exchange {
         let method = request.method().clone();
         // The lane is given back when the answer begins, so that a body nobody reads can never block the others.
         let lane = if shape.needs_lane { self.shared.lanes.acquire().await.ok() } else { None };
-        let answer = match shape.limit(self.shared.request_timeout) {
-            Some(limit) => match timeout(limit, self.transport.send(request)).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    self.shared.metrics.count(method.as_str(), "<error>", &self.shared.host);
-                    return Err(Error::timeout(limit).into());
-                }
-            },
-            None => self.transport.send(request).await,
+        let limit = shape.limit(self.shared.request_timeout);
+        let answer = match within(limit, self.transport.send(request)).await {
+            Some(answer) => answer.map_err(BoxError::from),
+            None => Err(Error::timeout(limit.unwrap_or_default()).into()),
         };
         drop(lane);
         let code = answer.as_ref().map_or("<error>".into(), |response| response.status().as_str().to_owned());
         self.shared.metrics.count(method.as_str(), &code, &self.shared.host);
-        answer.map_err(BoxError::from)
+        answer
     }
 }
 
@@ -163,6 +158,14 @@ impl Shape {
 
     fn limit(&self, request_timeout: Duration) -> Option<Duration> {
         (!self.stream).then_some(request_timeout)
+    }
+}
+
+/// The output, or `None` when the time was over.
+async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
+    match limit {
+        Some(limit) => timeout(limit, future).await.ok(),
+        None => Some(future.await),
     }
 }
 

@@ -7,7 +7,9 @@ use super::{
     retry::{Repeatable, RetryPolicy, retry_after},
 };
 
-fn parts(path: &str) -> Option<(&str, &str, Option<&str>, Option<&str>, Option<&str>)> {
+type Parts<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+
+fn parts(path: &str) -> Option<Parts<'_>> {
     ResourcePath::parse(path).map(|p| (p.group, p.resource, p.namespace, p.name, p.subresource))
 }
 

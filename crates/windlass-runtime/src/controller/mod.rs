@@ -95,7 +95,7 @@ impl Default for Settings {
         Self {
             concurrency: 1,
             reconcile_timeout: None,
-            cache_sync_timeout: Duration::from_secs(120),
+            cache_sync_timeout: Duration::from_mins(2),
             write_wait: Duration::from_secs(2),
             rate_limiter: None,
             needs_leader: true,

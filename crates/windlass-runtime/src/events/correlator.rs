@@ -30,9 +30,9 @@ impl Default for Limits {
         Self {
             remembered: 4096,
             burst: 25,
-            refill: Duration::from_secs(300),
+            refill: Duration::from_mins(5),
             similar: 10,
-            similar_within: Duration::from_secs(600),
+            similar_within: Duration::from_mins(10),
         }
     }
 }
@@ -125,9 +125,10 @@ impl Correlator {
             similar.notes.pop_first();
         }
         self.similar.put(group.clone(), similar);
-        match many {
-            true => (group, format!("(combined from similar events): {}", occurrence.note)),
-            false => (same, occurrence.note.clone()),
+        if many {
+            (group, format!("(combined from similar events): {}", occurrence.note))
+        } else {
+            (same, occurrence.note.clone())
         }
     }
 

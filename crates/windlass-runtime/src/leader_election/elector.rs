@@ -123,10 +123,7 @@ impl Elector {
     /// How long a request may take: never past the moment at which a leader must give up.
     pub(crate) fn request_timeout(&self, now: Moment) -> Duration {
         let usual = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
-        match self.leading {
-            true => usual.min(self.give_up_at().saturating_sub(now.elapsed)),
-            false => usual,
-        }
+        if self.leading { usual.min(self.give_up_at().saturating_sub(now.elapsed)) } else { usual }
     }
 
     fn give_up_at(&self) -> Duration {
@@ -255,10 +252,11 @@ impl Elector {
     fn rest(&mut self, now: Moment, fraction: f64) {
         let period = self.timing.retry_period;
         // Candidates spread out.
-        let until = match self.leading {
+        let until = if self.leading {
             // On time: not a moment past the one at which it must give up.
-            true => (now.elapsed + period).min(self.give_up_at()),
-            false => now.elapsed + period + period.mul_f64(JITTER * fraction),
+            (now.elapsed + period).min(self.give_up_at())
+        } else {
+            now.elapsed + period + period.mul_f64(JITTER * fraction)
         };
         self.phase = Phase::Resting(until);
     }

@@ -64,17 +64,14 @@ impl Scenario {
                     did.push("read fails");
                     candidate.elector.read(now, 0.0, Reading::Failed)
                 }
-                Step::Read => match &self.lease {
-                    Some((record, version)) => {
-                        did.push("reads");
+                Step::Read => {
+                    let reading = self.lease.as_ref().map_or(Reading::Absent, |(record, version)| {
                         candidate.version = *version;
-                        candidate.elector.read(now, 0.0, Reading::Found(record.clone()))
-                    }
-                    None => {
-                        did.push("finds none");
-                        candidate.elector.read(now, 0.0, Reading::Absent)
-                    }
-                },
+                        Reading::Found(record.clone())
+                    });
+                    did.push(if self.lease.is_some() { "reads" } else { "finds none" });
+                    candidate.elector.read(now, 0.0, reading)
+                }
                 Step::Create(record) | Step::Update(record) => {
                     let current = self.lease.as_ref().map_or(0, |(_, version)| *version);
                     let ok = !candidate.cut_off && (self.lease.is_none() || current == candidate.version);

@@ -121,18 +121,18 @@ impl Manager {
         self
     }
 
-    /// Runs something else, on every replica, until it is told to stop. See [`Manager::add`] for more.
+    /// Runs something else, on every replica, until it is told to stop. See [`add_runnable`](Self::add_runnable) for more.
     pub fn runnable<F, Fut, E>(self, name: impl Into<String>, run: F) -> Self
     where
         F: FnOnce(RunContext) -> Fut + Send + 'static,
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        self.add(Runnable::new(name, run))
+        self.add_runnable(Runnable::new(name, run))
     }
 
     /// Runs something else.
-    pub fn add(mut self, runnable: Runnable) -> Self {
+    pub fn add_runnable(mut self, runnable: Runnable) -> Self {
         self.runnables.push(runnable);
         self
     }
@@ -233,7 +233,7 @@ pub struct ManagerHandle {
 
 impl ManagerHandle {
     /// Starts a runnable, at once or when its group's turn comes. Fails when the manager has ended.
-    pub fn add(&self, runnable: Runnable) -> Result<()> {
+    pub fn add_runnable(&self, runnable: Runnable) -> Result<()> {
         self.later.send(runnable).map_err(|_| Error::stopped())
     }
 }

@@ -43,8 +43,10 @@ use crate::client::{
 /// The writes of one client, handed to every cache of the kind that was written.
 #[derive(Clone, Default)]
 pub(crate) struct WriteLog {
-    kinds: Arc<RwLock<HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>>>,
+    kinds: Arc<RwLock<Followers>>,
 }
+
+type Followers = HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>;
 
 /// The writes that one cache has not told of yet.
 ///

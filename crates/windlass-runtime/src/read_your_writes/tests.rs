@@ -64,10 +64,6 @@ fn raw(object: &Value) -> RawObject {
     RawObject::from_json(object.to_string().as_bytes()).unwrap()
 }
 
-fn key(name: &str) -> ObjectKey {
-    ObjectKey::namespaced("default", name)
-}
-
 /// A client, whose writes one cache of pods follows, at revision 5 to begin with.
 struct Client {
     log: WriteLog,
@@ -233,7 +229,7 @@ fn the_gate_of_a_deletion_does_not_take_not_yet_for_gone() {
 
 #[test]
 fn of_two_answers_the_newer_counts_in_whatever_order_they_come() {
-    let (client, cache) = Client::new();
+    let (client, _) = Client::new();
     client.create(&pod("a", "u1", 12));
     client.write("PATCH", "/api/v1/namespaces/default/pods/a/status", &pod("a", "u1", 11));
     assert_eq!(client.names(), ["a@12"]);
@@ -241,7 +237,7 @@ fn of_two_answers_the_newer_counts_in_whatever_order_they_come() {
 
 #[test]
 fn what_is_not_remembered() {
-    let (client, cache) = Client::new();
+    let (client, _) = Client::new();
     client.write("POST", "/api/v1/namespaces/default/pods?dryRun=All", &pod("a", "u1", 10));
     client.write("GET", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 10));
     client.write("POST", "/api/v1/namespaces/default/pods/a/binding", &json!({ "kind": "Status" }));

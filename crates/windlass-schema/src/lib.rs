@@ -16,6 +16,7 @@ mod catalog;
 mod compile;
 
 mod default;
+mod merge;
 mod protobuf;
 mod prune;
 mod structural;
@@ -25,6 +26,7 @@ pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
 pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
+pub use merge::{PatchError, strategic_merge};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};

@@ -16,9 +16,9 @@ pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<M
     for (package, folder) in modules.packages()? {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let source = name.ends_with(".go") && !name.starts_with("zz_") && !name.ends_with("_test.go");
-            if source && name.contains("types") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_go = path.extension().is_some_and(|extension| extension == "go");
+            if is_go && name.contains("types") && !name.starts_with("zz_") && !name.ends_with("_test") {
                 read(&fs::read_to_string(path)?, &package, &mut structs);
             }
         }

@@ -1,0 +1,268 @@
+//! Strategic merge patch: a merge patch that knows, by the schema, which lists are merged and by which key.
+
+mod list;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::graph::{NodeRef, Schema};
+
+const PATCH: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList";
+const SET_ORDER: &str = "$setElementOrder";
+
+/// Why a strategic merge patch cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchError {
+    text: String,
+    malformed: bool,
+}
+
+impl PatchError {
+    /// A patch that is wrong in itself.
+    fn malformed(text: impl Into<String>) -> Self {
+        Self { text: text.into(), malformed: true }
+    }
+
+    /// A patch that does not fit the object.
+    fn unfit(text: impl Into<String>) -> Self {
+        Self { text: text.into(), malformed: false }
+    }
+
+    /// Whether the patch is wrong in itself: the API server answers 400 then, and 500 if it does not fit.
+    pub fn is_malformed(&self) -> bool {
+        self.malformed
+    }
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+type Result<T> = std::result::Result<T, PatchError>;
+
+/// Applies a strategic merge patch.
+///
+/// `null` deletes. Lists that the schema says to merge are merged by their key, others replaced. The directives
+/// `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` do what they do upstream.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let schema = windlass_schema::Catalog::builtin().schema("", "v1", "Service").unwrap();
+/// let service = json!({"spec": {"ports": [{"port": 80, "name": "web"}]}});
+/// let patch = json!({"spec": {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}});
+/// assert_eq!(
+///     windlass_schema::strategic_merge(&schema, service, patch).unwrap(),
+///     json!({"spec": {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}}),
+/// );
+/// ```
+///
+/// # Errors
+/// If a directive is malformed, a list element lacks its merge key, or the patch has another shape than the
+/// object.
+pub fn strategic_merge(schema: &Schema, original: Value, patch: Value) -> Result<Value> {
+    let (Value::Object(original), Value::Object(patch)) = (original, patch) else {
+        return Err(PatchError::malformed("invalid JSON document"));
+    };
+    map(original, patch, Some(schema.root())).map(Value::Object)
+}
+
+fn map(
+    mut original: Map<String, Value>,
+    mut patch: Map<String, Value>,
+    schema: Option<NodeRef<'_>>,
+) -> Result<Map<String, Value>> {
+    if let Some(directive) = patch.remove(PATCH) {
+        return match directive.as_str() {
+            Some("replace") => Ok(patch),
+            Some("delete") => Ok(Map::new()),
+            _ => Err(unknown_directive(&directive, &patch)),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    set_orders(&mut original, &mut patch, schema)?;
+    for (key, value) in patch {
+        match key.strip_prefix(DELETE_FROM) {
+            Some(name) => delete_from(&mut original, name, &value)?,
+            None => member(&mut original, key, value, schema)?,
+        }
+    }
+    Ok(original)
+}
+
+/// Merges one member of a patch into an object.
+fn member(
+    original: &mut Map<String, Value>,
+    key: String,
+    value: Value,
+    schema: Option<NodeRef<'_>>,
+) -> Result<()> {
+    let inner = schema.and_then(|schema| schema.member(&key));
+    let merged = match (original.remove(&key), value) {
+        (_, Value::Null) => None,
+        (Some(Value::Object(original)), Value::Object(patch)) => Some(map(original, patch, inner)?.into()),
+        (Some(Value::Array(original)), Value::Array(patch)) => {
+            Some(list::merge(original, patch, inner)?.into())
+        }
+        (Some(Value::String(_)), value @ Value::String(_)) => Some(value),
+        (_, mut value) => {
+            discard_nulls(&mut value);
+            without_directives(value)
+        }
+    };
+    if let Some(merged) = merged {
+        original.insert(key, merged);
+    }
+    Ok(())
+}
+
+/// `$retainKeys`: what it does not name goes.
+fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
+    let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let malformed = || PatchError::malformed("invalid patch format of retainKeys");
+    let keys = directive.as_array().ok_or_else(malformed)?;
+    let retained = |key: &str| keys.iter().any(|retained| retained == key);
+    let is_directive = |key: &str| key.starts_with(DELETE_FROM) || key.starts_with(SET_ORDER);
+    if patch.iter().any(|(key, value)| !value.is_null() && !is_directive(key) && !retained(key)) {
+        return Err(malformed());
+    }
+    original.retain(|key, _| retained(key));
+    Ok(())
+}
+
+/// `$setElementOrder/name`: merges the list, and brings it into this order.
+fn set_orders(
+    original: &mut Map<String, Value>,
+    patch: &mut Map<String, Value>,
+    schema: Option<NodeRef<'_>>,
+) -> Result<()> {
+    let directives: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
+    for directive in directives {
+        let order = match patch.remove(&directive) {
+            Some(Value::Array(order)) => order,
+            other => return Err(wrong_type("[]interface {}", &other.unwrap_or_default())),
+        };
+        let name = directive.strip_prefix(SET_ORDER).and_then(|rest| rest.strip_prefix('/'));
+        let malformed = || PatchError::malformed("invalid patch format of setElementOrder list");
+        let name = name.ok_or_else(malformed)?;
+        let inner = schema.and_then(|schema| schema.member(name));
+        let (ours, theirs) = (taken(original, name)?, taken(patch, name)?);
+        list::check_order(theirs.as_deref().unwrap_or_default(), &order, inner)?;
+        let live = ours.clone().unwrap_or_default();
+        let merged = match (ours, theirs) {
+            (None, None) => continue,
+            (Some(ours), None) => ours,
+            (None, Some(theirs)) => match without_directives(Value::Array(theirs)) {
+                Some(Value::Array(items)) => items,
+                _ => continue,
+            },
+            (Some(ours), Some(theirs)) => list::merge(ours, theirs, inner)?,
+        };
+        original.insert(name.to_owned(), list::ordered(merged, &order, &live, inner)?.into());
+    }
+    Ok(())
+}
+
+/// Takes a list out of a map.
+fn taken(members: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<Value>>> {
+    match members.remove(name) {
+        None => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(other) => Err(wrong_type("[]interface {}", &other)),
+    }
+}
+
+/// `$deleteFromPrimitiveList/name`: takes scalars out of a list.
+fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> Result<()> {
+    let name = rest.strip_prefix('/');
+    let name = name.ok_or_else(|| PatchError::malformed("invalid patch format of primitive list"))?;
+    match (original.get_mut(name), value) {
+        (None, _) => Ok(()),
+        (Some(_), Value::Null) => {
+            original.remove(name);
+            Ok(())
+        }
+        (Some(Value::Array(items)), Value::Array(gone)) => {
+            items.retain(|item| !gone.contains(item));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Drops `null`s: of what is new, there is nothing to delete.
+fn discard_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.retain(|_, value| {
+            discard_nulls(value);
+            !value.is_null()
+        }),
+        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
+        _ => {}
+    }
+}
+
+/// The value without objects that are directives; nothing if it is one itself.
+fn without_directives(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(members) if members.contains_key(PATCH) => None,
+        Value::Object(members) => {
+            let kept = members.into_iter().filter_map(|(key, value)| Some((key, without_directives(value)?)));
+            Some(kept.collect::<Map<_, _>>().into())
+        }
+        Value::Array(items) => Some(items.into_iter().filter_map(without_directives).collect()),
+        other => Some(other),
+    }
+}
+
+fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchError {
+    let directive = directive.as_str().map_or_else(|| directive.to_string(), str::to_owned);
+    PatchError::unfit(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
+}
+
+fn wrong_type(expected: &str, actual: &Value) -> PatchError {
+    PatchError::unfit(format!("expected a {expected}, but received a {}", go_type(actual)))
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "%!s(<nil>)",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// A value as Go's `%v` prints it.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => crate::quote::go_number(number),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => go_map(members),
+    }
+}
+
+fn go_map(members: &Map<String, Value>) -> String {
+    let members: Vec<String> =
+        members.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
+    format!("map[{}]", members.join(" "))
+}
+
+#[cfg(test)]
+mod tests;

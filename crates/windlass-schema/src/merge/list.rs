@@ -1,0 +1,204 @@
+//! Lists in a strategic merge patch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{PATCH, PatchError, Result, go_map, go_value, map, unknown_directive, wrong_type};
+use crate::graph::NodeRef;
+
+/// Merges a patch's list into an object's, if the schema says so; else it replaces it.
+pub(super) fn merge(
+    original: Vec<Value>,
+    patch: Vec<Value>,
+    schema: Option<NodeRef<'_>>,
+) -> Result<Vec<Value>> {
+    let merged = schema.and_then(NodeRef::patch_meta).is_some_and(|meta| meta.merge);
+    if !merged {
+        return Ok(patch);
+    }
+    if original.is_empty() && patch.is_empty() {
+        return Ok(original);
+    }
+    if !holds_objects(&original, &patch)? {
+        return scalars(original, patch);
+    }
+    let inner = schema.and_then(NodeRef::items);
+    let Some(key) = merge_key(schema) else {
+        let name = inner.and_then(NodeRef::definition).unwrap_or_default();
+        return Err(PatchError::unfit(format!("cannot merge lists without merge key for {name}")));
+    };
+    let (original, patch) = directives(original, patch, key)?;
+    let live = original.clone();
+    let order = patch.clone();
+    let merged = elements(original, patch, key, inner)?;
+    arrange(merged, &order, &live, Some(key))
+}
+
+/// Brings a merged list into the order that a patch asks for; what only the object has stays where it was.
+pub(super) fn ordered(
+    merged: Vec<Value>,
+    order: &[Value],
+    live: &[Value],
+    schema: Option<NodeRef<'_>>,
+) -> Result<Vec<Value>> {
+    arrange(merged, order, live, merge_key(schema))
+}
+
+/// The elements that a patch has must come in the order that it asks for.
+pub(super) fn check_order(patch: &[Value], order: &[Value], schema: Option<NodeRef<'_>>) -> Result<()> {
+    if patch.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    let key = merge_key(schema);
+    let mut wanted = order.iter();
+    for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
+        let label = label(item, key)?;
+        let mut found = false;
+        for candidate in wanted.by_ref() {
+            if self::label(candidate, key)? == label {
+                found = true;
+                break;
+            }
+        }
+        if !found {
+            let (patch, order) = (go_list(patch), go_list(order));
+            return Err(PatchError::unfit(format!(
+                "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn go_list(items: &[Value]) -> String {
+    go_value(&Value::Array(items.to_vec()))
+}
+
+fn merge_key(schema: Option<NodeRef<'_>>) -> Option<&str> {
+    schema.and_then(NodeRef::patch_meta).and_then(|meta| meta.merge_key.as_deref())
+}
+
+/// Whether the elements are objects; they must all be of one type.
+fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
+    let mut all = original.iter().chain(patch);
+    let Some(first) = all.next() else { return Ok(false) };
+    if first.is_array() {
+        return Err(PatchError::unfit("lists of lists are not supported"));
+    }
+    let kind = super::go_type(first);
+    if first.is_null() || all.any(|item| super::go_type(item) != kind) {
+        let (original, patch) = (go_list(original), go_list(patch));
+        return Err(PatchError::unfit(format!("list element types are not identical: [{original} {patch}]")));
+    }
+    Ok(first.is_object())
+}
+
+fn scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>> {
+    let mut seen = BTreeSet::new();
+    let both = original.iter().chain(&patch);
+    let merged = both.filter(|item| seen.insert(item.to_string())).cloned().collect();
+    arrange(merged, &patch, &original, None)
+}
+
+/// Carries out the elements that are directives, and returns both lists without them.
+fn directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>)> {
+    let mut plain = Vec::new();
+    let mut gone = BTreeSet::new();
+    let mut replace = false;
+    for item in patch {
+        match item.get(PATCH).map(|directive| (directive, directive.as_str())) {
+            None => plain.push(item),
+            Some((_, Some("delete"))) => {
+                gone.insert(label(&item, Some(key))?);
+            }
+            Some((_, Some("replace"))) => replace = true,
+            Some((_, Some("merge"))) => {
+                return Err(PatchError::unfit("merging lists cannot yet be specified in the patch"));
+            }
+            Some((directive, _)) => {
+                return Err(unknown_directive(
+                    directive,
+                    item.as_object().unwrap_or(&serde_json::Map::new()),
+                ));
+            }
+        }
+    }
+    if replace {
+        return Ok((plain, Vec::new()));
+    }
+    let stays = |item: &Value| item.get(key).is_none_or(|value| !gone.contains(&value.to_string()));
+    Ok((original.into_iter().filter(stays).collect(), plain))
+}
+
+fn elements(
+    mut merged: Vec<Value>,
+    patch: Vec<Value>,
+    key: &str,
+    schema: Option<NodeRef<'_>>,
+) -> Result<Vec<Value>> {
+    let mut places = BTreeMap::new();
+    for (index, item) in merged.iter().enumerate() {
+        if let Some(value) = item.get(key) {
+            places.entry(value.to_string()).or_insert(index);
+        }
+    }
+    for item in patch {
+        let label = label(&item, Some(key))?;
+        match (places.get(&label), item) {
+            (Some(&index), Value::Object(patch)) => {
+                let Value::Object(ours) = merged[index].take() else { continue };
+                merged[index] = map(ours, patch, schema)?.into();
+            }
+            (_, item) => {
+                places.insert(label, merged.len());
+                merged.push(item);
+            }
+        }
+    }
+    Ok(merged)
+}
+
+/// By what an element is told apart: the text of its key, or of itself.
+fn label(item: &Value, key: Option<&str>) -> Result<String> {
+    let Some(key) = key else { return Ok(item.to_string()) };
+    let Value::Object(members) = item else { return Err(wrong_type("map[string]interface {}", item)) };
+    let value = members.get(key).map(ToString::to_string);
+    value.ok_or_else(|| {
+        PatchError::unfit(format!("map: {} does not contain declared merge key: {key}", go_map(members)))
+    })
+}
+
+/// Elements that `order` names come in its order, the others in that of `live`; where both kinds meet, `live`
+/// decides as far as it knows them, and else those of `order` go first.
+fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
+    let positions = |list: &[Value]| -> Result<BTreeMap<String, usize>> {
+        let mut positions = BTreeMap::new();
+        for (index, item) in list.iter().enumerate() {
+            positions.entry(label(item, key)?).or_insert(index);
+        }
+        Ok(positions)
+    };
+    let (wanted, known) = (positions(order)?, positions(live)?);
+    let mut named = Vec::new();
+    let mut others = Vec::new();
+    for item in merged {
+        let label = label(&item, key)?;
+        let place = known.get(&label).copied();
+        match wanted.get(&label) {
+            Some(position) => named.push((*position, place, item)),
+            None => others.push((place.unwrap_or(0), place, item)),
+        }
+    }
+    named.sort_by_key(|(position, ..)| *position);
+    others.sort_by_key(|(position, ..)| *position);
+    let mut out = Vec::with_capacity(named.len() + others.len());
+    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
+    while let (Some((_, here, _)), Some((_, there, _))) = (named.peek(), others.peek()) {
+        let other_first = matches!((there, here), (Some(there), Some(here)) if there < here);
+        let next = if other_first { others.next() } else { named.next() };
+        out.extend(next.map(|(.., item)| item));
+    }
+    out.extend(named.chain(others).map(|(.., item)| item));
+    Ok(out)
+}

@@ -1,0 +1,80 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::strategic_merge;
+use crate::Catalog;
+
+/// Cases whose results a real API server gave: kind, object, patch, and what became of the object's fields.
+const CASES: &str = include_str!("cases.json");
+
+#[test]
+fn patches_do_what_they_do_on_a_real_server() {
+    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+    assert!(cases.len() > 15);
+    let catalog = Catalog::builtin();
+    for case in cases {
+        let text = |name: &str| case[name].as_str().unwrap_or_default().to_owned();
+        let api_version = text("apiVersion");
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+        let schema = catalog.schema(group, version, &text("kind")).unwrap();
+        let result = strategic_merge(&schema, case["object"].clone(), case["patch"].clone());
+        match &case["error"] {
+            Value::Null => {
+                let mut result = result.unwrap();
+                let mut expected = case["result"].clone();
+                crate::default(&schema, &mut result);
+                crate::default(&schema, &mut expected);
+                assert_eq!(result, expected, "{}", text("name"));
+            }
+            error => assert_eq!(result.unwrap_err().to_string(), error.as_str().unwrap(), "{}", text("name")),
+        }
+    }
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0..5_i64).prop_map(Value::from),
+        "[a-c]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        let key = prop_oneof![
+            Just("spec"),
+            Just("containers"),
+            Just("name"),
+            Just("env"),
+            Just("ports"),
+            Just("containerPort"),
+            Just("metadata"),
+            Just("finalizers"),
+            Just("volumes"),
+            Just("$patch"),
+            Just("$retainKeys"),
+            Just("$setElementOrder/containers"),
+            Just("$deleteFromPrimitiveList/finalizers"),
+            Just("emptyDir"),
+        ];
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(key.prop_map(str::to_owned), inner, 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_patch_ends_in_a_result_or_an_error(original in json_value(), patch in json_value()) {
+        let schema = Catalog::builtin().schema("", "v1", "Pod").unwrap();
+        let _ = strategic_merge(&schema, original, patch);
+    }
+
+    #[test]
+    fn the_empty_patch_changes_nothing(original in json_value()) {
+        let schema = Catalog::builtin().schema("", "v1", "Pod").unwrap();
+        if original.is_object() {
+            prop_assert_eq!(strategic_merge(&schema, original.clone(), json!({})), Ok(original));
+        }
+    }
+}

@@ -6,10 +6,27 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+mod checks;
+mod facts;
+mod fields;
+
+mod config;
+mod job;
+mod namespace;
+mod network;
+mod node;
+mod pod;
+mod policy;
+mod service;
+mod volume;
+mod webhook;
+mod workload;
+
+pub(crate) use self::facts::{Facts, Generation};
 use crate::env::Env;
 use crate::store::View;
 use crate::wire::ApiError;
-use crate::wire::names::{self, NameCheck};
+use crate::wire::names::NameCheck;
 
 /// What a strategy may look at besides the object itself.
 pub(crate) struct StrategyContext<'a> {
@@ -39,6 +56,16 @@ pub(crate) enum Grace {
 /// Objects come in the version of the request, defaulted and pruned by the schema. Metadata that the server owns
 /// (uid, resourceVersion, generation, timestamps) is handled before and after, not here.
 pub(crate) trait Strategy: Send + Sync {
+    /// What can be said about the kind without code.
+    fn facts(&self) -> &'static Facts {
+        &Facts::CUSTOM
+    }
+
+    /// The rule for names of objects.
+    fn name_check(&self) -> NameCheck {
+        self.facts().name
+    }
+
     /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.
     fn prepare_create(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<(), ApiError> {
         Ok(())
@@ -79,41 +106,36 @@ pub(crate) trait Strategy: Send + Sync {
 
     /// Whether a PUT to an absent name creates.
     fn create_on_update(&self) -> bool {
-        false
+        self.facts().create_on_update
     }
 
     /// Whether an update may come without a resourceVersion.
     fn unconditional_update(&self) -> bool {
-        true
+        self.facts().unconditional_update
     }
 
     /// Whether two versions of the object differ in what `metadata.generation` counts. Asked only on writes to the
     /// main resource.
     fn generation_changes(&self, object: &Value, old: &Value) -> bool {
-        object.get("spec") != old.get("spec")
+        self.facts().generation.changes(object, old)
     }
 
     /// Whether objects of the kind carry a generation at all.
     fn has_generation(&self) -> bool {
-        true
-    }
-
-    /// What names are well-formed.
-    fn name_check(&self) -> NameCheck {
-        names::subdomain_name
+        self.facts().generation != Generation::None
     }
 
     /// Turns an object of another version of the kind into one of `version`; its apiVersion is set by the caller.
     fn convert(&self, _object: &mut Value, _version: &str) {}
 
     /// Names of the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.
-    fn selectable_fields(&self) -> &[&str] {
-        &[]
+    fn selectable_fields(&self) -> Vec<&'static str> {
+        self.facts().selectable.iter().map(|(field, _)| *field).collect()
     }
 
     /// The value of a selectable field, the empty string where it is absent.
-    fn selectable_value(&self, _object: &Value, _field: &str) -> String {
-        String::new()
+    fn selectable_value(&self, object: &Value, field: &str) -> String {
+        self.facts().selectable_value(object, field)
     }
 
     /// How long a deletion takes; `requested` is `gracePeriodSeconds` of the request.
@@ -135,7 +157,7 @@ pub(crate) trait Strategy: Send + Sync {
 
     /// Whether a deletion answers with the deleted object instead of a `Status`.
     fn returns_deleted_object(&self) -> bool {
-        false
+        self.facts().returns_deleted_object
     }
 }
 
@@ -144,10 +166,50 @@ pub(crate) struct Generic;
 
 impl Strategy for Generic {}
 
+/// The strategy of kinds that differ from the generic one only in what [`Facts`] can say.
+struct Plain(&'static Facts);
+
+impl Strategy for Plain {
+    fn facts(&self) -> &'static Facts {
+        self.0
+    }
+}
+
 /// The strategy of a built-in resource.
 pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
-    match (group, resource) {
-        ("apiextensions.k8s.io", "customresourcedefinitions") => &crate::crd::Definition,
+    match group {
+        "" => core(resource),
+        "apiextensions.k8s.io" if resource == "customresourcedefinitions" => &crate::crd::Definition,
+        "apps" => workload::of(resource),
+        "batch" => job::of(resource),
+        "rbac.authorization.k8s.io" | "policy" | "autoscaling" | "scheduling.k8s.io" => {
+            policy::of(group, resource)
+        }
+        "networking.k8s.io" | "discovery.k8s.io" => network::of(resource),
+        "storage.k8s.io" => volume::of(resource),
+        "admissionregistration.k8s.io" => webhook::of(resource),
+        "coordination.k8s.io"
+        | "events.k8s.io"
+        | "node.k8s.io"
+        | "certificates.k8s.io"
+        | "apiregistration.k8s.io" => node::of(group, resource),
         _ => &Generic,
     }
 }
+
+fn core(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "pods" | "podtemplates" => pod::of(resource),
+        "namespaces" => &namespace::Namespaces,
+        "configmaps" | "secrets" | "serviceaccounts" | "resourcequotas" | "limitranges" => {
+            config::of(resource)
+        }
+        "services" => &service::Services,
+        "endpoints" => network::of(resource),
+        "replicationcontrollers" => workload::of(resource),
+        "persistentvolumes" | "persistentvolumeclaims" => volume::of(resource),
+        "nodes" | "events" => node::of("", resource),
+        _ => &Generic,
+    }
+}
+

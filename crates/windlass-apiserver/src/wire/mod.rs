@@ -8,6 +8,7 @@ mod json;
 mod media_type;
 pub mod names;
 mod negotiate;
+mod quantity;
 pub mod selector;
 mod status;
 pub mod table;
@@ -20,6 +21,7 @@ pub use media_type::MediaType;
 pub use negotiate::{
     Format, Negotiated, Representation, TableVersion, Target, negotiate, pretty_by_user_agent,
 };
+pub use quantity::{Quantity, QuantityError};
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
 

@@ -1,0 +1,291 @@
+//! Kinds that hold data: config maps, secrets, service accounts, quotas, ranges.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use windlass_schema::FieldError;
+
+use super::fields::{
+    canonical_quantities, default_text, entry_mut, items_mut, map_at, object_mut, spec_mut, text_at,
+};
+use super::{Facts, Plain, Strategy, StrategyContext};
+use crate::wire::{ApiError, names};
+
+const SIZE_LIMIT: usize = 1024 * 1024;
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "configmaps" => &ConfigMaps,
+        "secrets" => &Secrets,
+        "resourcequotas" => &ResourceQuotas,
+        "limitranges" => &LimitRanges,
+        _ => &Plain(&RETURNED),
+    }
+}
+
+const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
+const RANGES: Facts = Facts { create_on_update: true, ..Facts::DATA };
+const SECRETS: Facts = Facts { selectable: &[("type", "/type")], ..Facts::DATA };
+
+struct ConfigMaps;
+
+impl Strategy for ConfigMaps {
+    fn facts(&self) -> &'static Facts {
+        &Facts::DATA
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        validate_config_map(object)
+    }
+
+    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = validate_immutable(object, old, &["data", "binaryData"]);
+        errors.extend(validate_config_map(object));
+        errors
+    }
+}
+
+fn validate_config_map(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (data, binary) = (map_at(object, "/data"), map_at(object, "/binaryData"));
+    let mut size = 0;
+    for (key, value) in data.into_iter().flatten() {
+        errors.extend(validate_key("data", key));
+        if binary.is_some_and(|binary| binary.contains_key(key)) {
+            let detail = "duplicate of key present in binaryData";
+            errors.push(FieldError::invalid(format!("data[{key}]"), key.as_str(), detail));
+        }
+        size += value.as_str().map_or(0, str::len);
+    }
+    for (key, value) in binary.into_iter().flatten() {
+        errors.extend(validate_key("binaryData", key));
+        size += decoded_length(value);
+    }
+    if size > SIZE_LIMIT {
+        errors.push(FieldError::too_long("", SIZE_LIMIT));
+    }
+    errors
+}
+
+fn validate_key(path: &str, key: &str) -> impl Iterator<Item = FieldError> {
+    let field = format!("{path}[{key}]");
+    names::config_map_key(key).into_iter().map(move |text| FieldError::invalid(field.as_str(), key, text))
+}
+
+/// What an immutable object must not change.
+fn validate_immutable(object: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
+    let is_immutable = |object: &Value| object.get("immutable").and_then(Value::as_bool) == Some(true);
+    if !is_immutable(old) {
+        return Vec::new();
+    }
+    let detail = "field is immutable when `immutable` is set";
+    let mut errors = Vec::new();
+    if !is_immutable(object) {
+        errors.push(FieldError::forbidden("immutable", detail));
+    }
+    let changed = fields.iter().filter(|field| object.get(**field) != old.get(**field));
+    errors.extend(changed.map(|field| FieldError::forbidden(*field, detail)));
+    errors
+}
+
+struct Secrets;
+
+impl Strategy for Secrets {
+    fn facts(&self) -> &'static Facts {
+        &SECRETS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        prepare_secret(object)
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        let kind = text_at(old, "/type").to_owned();
+        if let Some(fields) = object.as_object_mut() {
+            default_text(fields, "type", &kind);
+        }
+        prepare_secret(object)
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        validate_secret(object)
+    }
+
+    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if object.get("type") != old.get("type") {
+            let kind = text_at(object, "/type");
+            errors.push(FieldError::invalid("type", kind, "field is immutable"));
+        }
+        errors.extend(validate_immutable(object, old, &["data"]));
+        errors.extend(validate_secret(object));
+        errors
+    }
+}
+
+/// `stringData` goes into `data`; what is there must be base64.
+fn prepare_secret(object: &mut Value) -> Result<(), ApiError> {
+    let Some(fields) = object.as_object_mut() else { return Ok(()) };
+    default_text(fields, "type", "Opaque");
+    let texts = fields.remove("stringData");
+    if let Some(texts) = texts.as_ref().and_then(Value::as_object).filter(|texts| !texts.is_empty()) {
+        let data = fields.entry("data").or_insert_with(|| json!({}));
+        if !data.is_object() {
+            *data = json!({});
+        }
+        if let Some(data) = data.as_object_mut() {
+            for (key, text) in texts {
+                data.insert(key.clone(), STANDARD.encode(text.as_str().unwrap_or_default()).into());
+            }
+        }
+    }
+    for value in entry_mut(fields, "data").into_iter().flat_map(Map::values_mut) {
+        check_base64(value.as_str().unwrap_or_default())?;
+        if value.is_null() {
+            *value = "".into();
+        }
+    }
+    Ok(())
+}
+
+fn check_base64(text: &str) -> Result<(), ApiError> {
+    let at = match STANDARD.decode(text) {
+        Ok(_) => return Ok(()),
+        Err(base64::DecodeError::InvalidByte(at, _)) => at,
+        Err(_) => text.len(),
+    };
+    Err(ApiError::bad_request(format!(
+        "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte {at}"
+    )))
+}
+
+fn decoded_length(value: &Value) -> usize {
+    let text = value.as_str().unwrap_or_default();
+    (text.len() / 4 * 3).saturating_sub(text.bytes().rev().take_while(|byte| *byte == b'=').count())
+}
+
+fn validate_secret(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let data = map_at(object, "/data");
+    let mut size = 0;
+    for (key, value) in data.into_iter().flatten() {
+        errors.extend(validate_key("data", key));
+        size += decoded_length(value);
+    }
+    if size > SIZE_LIMIT {
+        errors.push(FieldError::too_long("data", SIZE_LIMIT));
+    }
+    let value = |key: &str| data.and_then(|data| data.get(key)).and_then(Value::as_str);
+    let missing = |key: &str| value(key).is_none().then(|| FieldError::required(format!("data[{key}]"), ""));
+    match text_at(object, "/type") {
+        "kubernetes.io/tls" => {
+            errors.extend(missing("tls.crt"));
+            errors.extend(missing("tls.key"));
+        }
+        "kubernetes.io/basic-auth" if value("username").is_none() && value("password").is_none() => {
+            errors.extend(missing("username"));
+            errors.extend(missing("password"));
+        }
+        "kubernetes.io/ssh-auth" => {
+            if value("ssh-privatekey").is_none_or(str::is_empty) {
+                errors.push(FieldError::required("data[ssh-privatekey]", ""));
+            }
+        }
+        "kubernetes.io/dockerconfigjson" => errors.extend(validate_json(".dockerconfigjson", value)),
+        "kubernetes.io/dockercfg" => errors.extend(validate_json(".dockercfg", value)),
+        "kubernetes.io/service-account-token" => {
+            let pointer = "/metadata/annotations/kubernetes.io~1service-account.name";
+            if text_at(object, pointer).is_empty() {
+                let field = "metadata.annotations[kubernetes.io/service-account.name]";
+                errors.push(FieldError::required(field, ""));
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+fn validate_json<'a>(key: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<FieldError> {
+    let field = format!("data[{key}]");
+    let Some(text) = value(key) else { return Some(FieldError::required(field, "")) };
+    let bytes = STANDARD.decode(text).unwrap_or_default();
+    let error = crate::wire::from_json(&bytes).err()?;
+    Some(FieldError::invalid(field, "<secret contents redacted>", error.to_string()))
+}
+
+struct ResourceQuotas;
+
+impl Strategy for ResourceQuotas {
+    fn facts(&self) -> &'static Facts {
+        &RETURNED
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        canonical_quantities(spec_mut(object), "hard");
+        object["status"] = json!({});
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        canonical_quantities(spec_mut(object), "hard");
+        if let Some(status) = object_mut(object, "status") {
+            canonical_quantities(status, "hard");
+            canonical_quantities(status, "used");
+        }
+        Ok(())
+    }
+}
+
+struct LimitRanges;
+
+impl Strategy for LimitRanges {
+    fn facts(&self) -> &'static Facts {
+        &RANGES
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        default_limits(spec_mut(object));
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        default_limits(spec_mut(object));
+        Ok(())
+    }
+}
+
+/// A container's default limit is its maximum, its default request the default limit, or else its minimum.
+fn default_limits(spec: &mut Map<String, Value>) {
+    for limit in items_mut(spec, "limits") {
+        for map in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            canonical_quantities(limit, map);
+        }
+        if limit.get("type").and_then(Value::as_str) != Some("Container") {
+            continue;
+        }
+        for (map, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let Some(source) = limit.get(from).and_then(Value::as_object).cloned() else { continue };
+            let target = limit.entry(map).or_insert_with(|| json!({}));
+            if let Some(target) = target.as_object_mut() {
+                for (resource, quantity) in source {
+                    target.entry(resource).or_insert(quantity);
+                }
+            }
+        }
+    }
+}

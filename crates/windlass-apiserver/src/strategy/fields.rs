@@ -1,0 +1,100 @@
+//! Reading and completing fields of an object, without a panic whatever its shape.
+
+use serde_json::{Map, Value};
+
+use crate::wire::Quantity;
+
+/// Sets a field that is absent or null.
+pub(super) fn default(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
+    let slot = fields.entry(name).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = value.into();
+    }
+}
+
+/// Sets a field that is absent, null, or the empty string.
+pub(super) fn default_text(fields: &mut Map<String, Value>, name: &str, value: &str) {
+    let slot = fields.entry(name).or_insert(Value::Null);
+    if slot.is_null() || slot == "" {
+        *slot = value.into();
+    }
+}
+
+/// Sets a field that is absent, null, or zero.
+pub(super) fn default_number(fields: &mut Map<String, Value>, name: &str, value: i64) {
+    let slot = fields.entry(name).or_insert(Value::Null);
+    if slot.is_null() || *slot == 0 {
+        *slot = value.into();
+    }
+}
+
+/// The object under a field, if there is one.
+pub(super) fn object_mut<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
+    value.get_mut(field).and_then(Value::as_object_mut)
+}
+
+/// The object under a field of an object, if there is one.
+pub(super) fn entry_mut<'a>(
+    fields: &'a mut Map<String, Value>,
+    field: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    fields.get_mut(field).and_then(Value::as_object_mut)
+}
+
+/// The objects of the list under a field.
+pub(super) fn items_mut<'a>(
+    fields: &'a mut Map<String, Value>,
+    field: &str,
+) -> impl Iterator<Item = &'a mut Map<String, Value>> {
+    fields.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// The object's `spec`, made if it is absent.
+pub(super) fn spec_mut(object: &mut Value) -> &mut Map<String, Value> {
+    crate::meta::entry_object(object, "spec")
+}
+
+/// The text at a pointer; empty where there is none.
+pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The integer at a pointer.
+pub(super) fn int_at(value: &Value, pointer: &str) -> Option<i64> {
+    value.pointer(pointer).and_then(Value::as_i64)
+}
+
+/// The list at a pointer; empty where there is none.
+pub(super) fn list_at<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The map at a pointer.
+pub(super) fn map_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
+    value.pointer(pointer).and_then(Value::as_object)
+}
+
+/// A field as text; empty where there is none.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Writes the quantities of a map such as `limits` in their canonical form.
+pub(super) fn canonical_quantities(fields: &mut Map<String, Value>, name: &str) {
+    let Some(quantities) = entry_mut(fields, name) else { return };
+    for value in quantities.values_mut() {
+        canonical_quantity(value);
+    }
+}
+
+/// Writes a quantity in its canonical form; leaves alone what is none, for validation to complain of.
+pub(super) fn canonical_quantity(value: &mut Value) {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return,
+    };
+    if let Ok(quantity) = text.parse::<Quantity>() {
+        *value = quantity.to_string().into();
+    }
+}

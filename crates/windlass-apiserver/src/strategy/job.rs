@@ -1,0 +1,277 @@
+//! Jobs, and what makes them on a schedule.
+
+use serde_json::{Map, Value, json};
+use windlass_schema::FieldError;
+
+use super::checks::enumerated;
+use super::fields::{default, default_text, entry_mut, map_at, spec_mut, text, text_at};
+use super::workload::{default_template, validate_immutable, validate_not_negative, validate_template_of};
+use super::{Facts, Generic, Strategy, StrategyContext};
+use crate::meta;
+use crate::wire::{ApiError, LabelSelector, names};
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "jobs" => &Jobs,
+        "cronjobs" => &CronJobs,
+        _ => &Generic,
+    }
+}
+
+const JOBS: Facts = Facts { selectable: &[("status.successful", "/status/succeeded")], ..Facts::SPEC };
+const CRON_JOBS: Facts = Facts { name: cron_job_name, ..Facts::SPEC };
+
+/// The controller appends eleven characters for the jobs' names.
+fn cron_job_name(value: &str, prefix: bool) -> Vec<String> {
+    let mut complaints = names::subdomain_name(value, prefix);
+    if !prefix && value.len() > 52 {
+        complaints.push("must be no more than 52 characters".to_owned());
+    }
+    complaints
+}
+
+const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
+const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
+
+struct Jobs;
+
+impl Jobs {
+    fn complete(spec: &mut Map<String, Value>) {
+        if spec.get("completions").is_none_or(Value::is_null)
+            && spec.get("parallelism").is_none_or(Value::is_null)
+        {
+            spec.insert("completions".to_owned(), 1.into());
+        }
+        default(spec, "parallelism", 1);
+        let per_index = spec.contains_key("backoffLimitPerIndex");
+        default(spec, "backoffLimit", if per_index { i64::from(i32::MAX) } else { 6 });
+        default(spec, "completionMode", "NonIndexed");
+        default(spec, "suspend", false);
+        default(spec, "manualSelector", false);
+        let failures = spec.contains_key("podFailurePolicy");
+        default(spec, "podReplacementPolicy", if failures { "Failed" } else { "TerminatingOrFailed" });
+        default_template(spec);
+    }
+
+    fn validate(object: &Value, path: &str) -> Vec<FieldError> {
+        let spec = &object["spec"];
+        let mut errors = Vec::new();
+        let counts = [
+            "parallelism",
+            "completions",
+            "activeDeadlineSeconds",
+            "backoffLimit",
+            "ttlSecondsAfterFinished",
+        ];
+        validate_not_negative(spec, &counts, &mut errors);
+        if let Some(selector) = spec.get("selector") {
+            let labels = map_at(spec, "/template/metadata/labels");
+            if !LabelSelector::from_object(selector).matches(labels) {
+                let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
+                let detail = "`selector` does not match template `labels`";
+                errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
+            }
+        }
+        errors.extend(validate_job_template(spec, path));
+        errors
+    }
+}
+
+fn validate_job_template(spec: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = validate_template_of(spec, path);
+    let policy = text_at(spec, "/template/spec/restartPolicy");
+    let field = format!("{path}.spec.restartPolicy");
+    if policy.is_empty() || policy == "Always" {
+        errors.push(FieldError::required(field, "valid values: \"OnFailure\", \"Never\""));
+    }
+    errors
+}
+
+/// The labels by which a job knows its pods.
+fn label_with_owner(labels: &mut Map<String, Value>, name: &str, uid: &str) {
+    for label in UID_LABELS {
+        labels.insert(label.to_owned(), uid.into());
+    }
+    for label in NAME_LABELS {
+        labels.insert(label.to_owned(), name.into());
+    }
+}
+
+impl Strategy for Jobs {
+    fn facts(&self) -> &'static Facts {
+        &JOBS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        let (name, uid) = (meta::name(object).to_owned(), meta::uid(object).to_owned());
+        Self::complete(spec_mut(object));
+        if object.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) {
+            let spec = spec_mut(object);
+            if let Some(template) = entry_mut(spec, "template") {
+                default(template, "metadata", json!({}));
+                if let Some(metadata) = entry_mut(template, "metadata") {
+                    default(metadata, "labels", json!({}));
+                    if let Some(labels) = entry_mut(metadata, "labels") {
+                        label_with_owner(labels, &name, &uid);
+                    }
+                }
+            }
+            spec.insert("selector".to_owned(), json!({"matchLabels": {UID_LABELS[0]: uid}}));
+        }
+        // A job without labels of its own takes its pods'.
+        if map_at(object, "/metadata/labels").is_none_or(Map::is_empty)
+            && let Some(labels) = map_at(object, "/spec/template/metadata/labels").cloned()
+        {
+            meta::set(object, "labels", Some(Value::Object(labels)));
+        }
+        object["status"] = json!({});
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        let spec = spec_mut(object);
+        if let Some(selector) = old.pointer("/spec/selector") {
+            default(spec, "selector", selector.clone());
+        }
+        if let Some(completions) = old.pointer("/spec/completions") {
+            default(spec, "completions", completions.clone());
+        }
+        Self::complete(spec);
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        Self::validate(object, "spec.template")
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" {
+            return Vec::new();
+        }
+        let mut errors = Self::validate(object, "spec.template");
+        validate_immutable(object, old, "/spec/completions", &mut errors);
+        validate_immutable(object, old, "/spec/selector", &mut errors);
+        let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true))
+            && old.pointer("/status/startTime").is_none_or(Value::is_null);
+        if !suspended {
+            validate_immutable(object, old, "/spec/template", &mut errors);
+        }
+        validate_immutable(object, old, "/spec/completionMode", &mut errors);
+        errors
+    }
+}
+
+struct CronJobs;
+
+impl CronJobs {
+    fn complete(object: &mut Value) {
+        let spec = spec_mut(object);
+        default_text(spec, "concurrencyPolicy", "Allow");
+        default(spec, "suspend", false);
+        default(spec, "successfulJobsHistoryLimit", 3);
+        default(spec, "failedJobsHistoryLimit", 1);
+        if let Some(template) = entry_mut(spec, "jobTemplate")
+            && let Some(spec) = entry_mut(template, "spec")
+        {
+            default_template(spec);
+        }
+    }
+
+    fn validate(object: &Value) -> Vec<FieldError> {
+        let spec = &object["spec"];
+        let mut errors = Vec::new();
+        let schedule = text(spec, "schedule");
+        if schedule.is_empty() {
+            errors.push(FieldError::required("spec.schedule", ""));
+        } else if let Some(why) = complain_of_schedule(schedule) {
+            errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        }
+        validate_not_negative(spec, &["startingDeadlineSeconds"], &mut errors);
+        let known = ["Allow", "Forbid", "Replace"];
+        errors.extend(enumerated("spec.concurrencyPolicy", text(spec, "concurrencyPolicy"), &known));
+        if let Some(job) = spec.pointer("/jobTemplate/spec") {
+            errors.extend(validate_job_template(job, "spec.jobTemplate.spec.template"));
+        }
+        validate_not_negative(spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], &mut errors);
+        errors
+    }
+}
+
+/// Why a schedule is none; `@daily` and its like are.
+fn complain_of_schedule(schedule: &str) -> Option<String> {
+    if let Some(word) = schedule.strip_prefix('@') {
+        let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
+        let fits = known.contains(&word) || word.starts_with("every ");
+        return (!fits).then(|| format!("unrecognized descriptor: {schedule}"));
+    }
+    let fields: Vec<&str> = schedule
+        .split_whitespace()
+        .filter(|field| !field.starts_with("TZ=") && !field.starts_with("CRON_TZ="))
+        .collect();
+    if fields.len() != 5 {
+        return Some(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
+    }
+    let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
+    fields.iter().zip(bounds).find_map(|(field, (least, most))| complain_of_field(field, least, most))
+}
+
+fn complain_of_field(field: &str, least: u32, most: u32) -> Option<String> {
+    for part in field.split(',') {
+        let range = part.split_once('/').map_or(part, |(range, _)| range);
+        for end in range.split('-').filter(|end| !matches!(*end, "*" | "?")) {
+            let is_name = end.len() == 3 && end.bytes().all(|byte| byte.is_ascii_alphabetic());
+            match end.parse::<u32>() {
+                Err(_) if is_name => {}
+                Err(_) => {
+                    return Some(format!(
+                        "failed to parse int from {end}: strconv.Atoi: parsing {}: invalid syntax",
+                        windlass_schema::go_quote(end)
+                    ));
+                }
+                Ok(value) if value < least => {
+                    return Some(format!("beginning of range ({value}) below minimum ({least}): {field}"));
+                }
+                Ok(value) if value > most => {
+                    return Some(format!("end of range ({value}) above maximum ({most}): {field}"));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    None
+}
+
+impl Strategy for CronJobs {
+    fn facts(&self) -> &'static Facts {
+        &CRON_JOBS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        Self::complete(object);
+        object["status"] = json!({});
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        Self::complete(object);
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        Self::validate(object)
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" { Vec::new() } else { Self::validate(object) }
+    }
+}

@@ -1,0 +1,104 @@
+//! Namespaces: they are born active, and leave in two steps.
+
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::fields::{default, list_at, spec_mut, text_at};
+use super::{Facts, Strategy, StrategyContext};
+use crate::meta;
+use crate::wire::{ApiError, GroupResource, names};
+
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+/// Namespaces that must not go.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+pub(super) struct Namespaces;
+
+const FACTS: Facts = Facts {
+    name: names::label_name,
+    returns_deleted_object: true,
+    selectable: &[("status.phase", "/status/phase"), ("name", "/metadata/name")],
+    ..Facts::DATA
+};
+
+fn label_with_name(object: &mut Value) {
+    let name = meta::name(object).to_owned();
+    let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
+    if let Some(labels) = labels.as_object_mut()
+        && !name.is_empty()
+    {
+        labels.insert(NAME_LABEL.to_owned(), name.into());
+    }
+}
+
+impl Strategy for Namespaces {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        label_with_name(object);
+        let finalizers = list_at(object, "/spec/finalizers").to_vec();
+        let spec = spec_mut(object);
+        if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
+            let mut finalizers = finalizers;
+            finalizers.push("kubernetes".into());
+            spec.insert("finalizers".to_owned(), finalizers.into());
+        }
+        object["status"] = json!({"phase": "Active"});
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        label_with_name(object);
+        if cx.subresource == "finalize" {
+            // Only the finalizers of the spec change there.
+            meta::copy_field(object, old, "status");
+        } else {
+            // They are taken away by `/finalize` alone.
+            meta::copy_field(object, old, "spec");
+        }
+        let status = meta::entry_object(object, "status");
+        default(status, "phase", "Active");
+        Ok(())
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if cx.subresource == "status" {
+            let deleting = meta::is_deleting(object);
+            let phase = text_at(object, "/status/phase");
+            if deleting && phase != "Terminating" {
+                let detail = "may only be 'Terminating' if `deletionTimestamp` is not empty";
+                errors.push(FieldError::invalid("status.Phase", phase, detail));
+            }
+            if !deleting && phase != "Active" {
+                let detail = "may only be 'Active' if `deletionTimestamp` is empty";
+                errors.push(FieldError::invalid("status.Phase", phase, detail));
+            }
+        }
+        errors
+    }
+
+    fn may_go(&self, object: &Value) -> bool {
+        list_at(object, "/spec/finalizers").is_empty()
+    }
+
+    fn prepare_delete(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<bool, ApiError> {
+        let name = meta::name(object);
+        if IMMORTAL.contains(&name) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden(&GroupResource::new("", "namespaces"), name, why));
+        }
+        let held = !list_at(object, "/spec/finalizers").is_empty();
+        if held {
+            object["status"]["phase"] = "Terminating".into();
+        }
+        Ok(held)
+    }
+}

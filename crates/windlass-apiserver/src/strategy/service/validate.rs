@@ -1,0 +1,167 @@
+//! What is wrong with a service.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::{has_cluster_address, has_node_ports};
+use crate::strategy::checks::validate_labels;
+use crate::strategy::checks::{enumerated, named};
+use crate::strategy::fields::{int_at, list_at, map_at, text};
+use crate::wire::names;
+
+const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/// What is wrong with a service, in the order of the real server.
+pub(super) fn validate(object: &Value) -> Vec<FieldError> {
+    let spec = &object["spec"];
+    let mut errors = Vec::new();
+    let kind = text(spec, "type");
+    let headless = text(spec, "clusterIP") == "None";
+    let ports = list_at(spec, "/ports");
+    if ports.is_empty() && !headless && kind != "ExternalName" {
+        errors.push(FieldError::required("spec.ports", ""));
+    }
+    if kind == "LoadBalancer" && headless {
+        errors.push(FieldError::invalid(
+            "spec.clusterIPs[0]",
+            "None",
+            "may not be set to 'None' for LoadBalancer services",
+        ));
+    }
+    if kind == "NodePort" && headless {
+        errors.push(FieldError::invalid(
+            "spec.clusterIPs[0]",
+            "None",
+            "may not be set to 'None' for NodePort services",
+        ));
+    }
+    if kind == "ExternalName" {
+        let name = text(spec, "externalName");
+        if name.is_empty() {
+            errors.push(FieldError::required("spec.externalName", ""));
+        } else {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            errors.extend(named("spec.externalName", name, names::dns_1123_subdomain(name)));
+        }
+        if !list_at(spec, "/clusterIPs").is_empty() {
+            errors.push(FieldError::forbidden(
+                "spec.clusterIPs",
+                "may not be set when `type` is 'ExternalName'",
+            ));
+        }
+    }
+    validate_ports(spec, headless, &mut errors);
+    if let Some(selector) = map_at(spec, "/selector") {
+        errors.extend(validate_labels(selector, "spec.selector"));
+    }
+    errors.extend(enumerated("spec.sessionAffinity", text(spec, "sessionAffinity"), &["ClientIP", "None"]));
+    for (list, addresses) in
+        [("clusterIPs", list_at(spec, "/clusterIPs")), ("externalIPs", list_at(spec, "/externalIPs"))]
+    {
+        for (index, address) in addresses.iter().enumerate() {
+            let address = address.as_str().unwrap_or_default();
+            if address.parse::<IpAddr>().is_err() && !(list == "clusterIPs" && address == "None") {
+                errors.push(FieldError::invalid(format!("spec.{list}[{index}]"), address, BAD_ADDRESS));
+            }
+        }
+    }
+    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    errors.extend(enumerated("spec.type", kind, &known));
+    validate_node_ports(ports, kind, &mut errors);
+    validate_unique(ports, &mut errors);
+    for field in ["externalTrafficPolicy", "internalTrafficPolicy"] {
+        errors.extend(enumerated(&format!("spec.{field}"), text(spec, field), &["Cluster", "Local"]));
+    }
+    errors
+}
+
+fn validate_ports(spec: &Value, headless: bool, errors: &mut Vec<FieldError>) {
+    let ports = list_at(spec, "/ports");
+    let mut seen = BTreeSet::new();
+    for (index, port) in ports.iter().enumerate() {
+        let path = format!("spec.ports[{index}]");
+        let name = text(port, "name");
+        if name.is_empty() {
+            if ports.len() > 1 {
+                errors.push(FieldError::required(format!("{path}.name"), ""));
+            }
+        } else {
+            errors.extend(named(&format!("{path}.name"), name, names::dns_1123_label(name)));
+            if !seen.insert(name) {
+                errors.push(FieldError::duplicate(format!("{path}.name"), name));
+            }
+        }
+        let number = int_at(port, "/port").unwrap_or_default();
+        let bad_number = |field: &str, number: i64| -> Vec<FieldError> {
+            let field = format!("{path}.{field}");
+            names::port_number(number)
+                .into_iter()
+                .map(|text| FieldError::invalid(field.as_str(), number, text))
+                .collect()
+        };
+        errors.extend(bad_number("port", number));
+        let protocol = text(port, "protocol");
+        if protocol.is_empty() {
+            errors.push(FieldError::required(format!("{path}.protocol"), ""));
+        }
+        errors.extend(enumerated(&format!("{path}.protocol"), protocol, &["SCTP", "TCP", "UDP"]));
+        match port.get("targetPort") {
+            Some(Value::String(name)) => {
+                errors.extend(named(&format!("{path}.targetPort"), name, names::port_name(name)));
+            }
+            target => {
+                let target = target.and_then(Value::as_i64).unwrap_or_default();
+                // Without a port there is no target either: it is said once.
+                if target != 0 || number != 0 || !headless {
+                    errors.extend(bad_number("targetPort", target));
+                }
+            }
+        }
+    }
+}
+
+fn validate_node_ports(ports: &[Value], kind: &str, errors: &mut Vec<FieldError>) {
+    let mut seen = BTreeSet::new();
+    for (index, port) in ports.iter().enumerate() {
+        let Some(number) = int_at(port, "/nodePort").filter(|number| *number != 0) else { continue };
+        let field = format!("spec.ports[{index}].nodePort");
+        if !has_node_ports(kind) && ["ClusterIP", "ExternalName"].contains(&kind) {
+            errors.push(FieldError::forbidden(field, format!("may not be used when `type` is '{kind}'")));
+        } else if !seen.insert((text(port, "protocol"), number)) {
+            errors.push(FieldError::duplicate(field, number));
+        }
+    }
+}
+
+fn validate_unique(ports: &[Value], errors: &mut Vec<FieldError>) {
+    let mut seen = BTreeSet::new();
+    for (index, port) in ports.iter().enumerate() {
+        let number = int_at(port, "/port").unwrap_or_default();
+        if !seen.insert((text(port, "protocol"), number)) {
+            let shown = json!({
+                "AppProtocol": null, "Name": "", "NodePort": 0, "Port": number, "Protocol": text(port, "protocol"),
+                "TargetPort": 0,
+            });
+            errors.push(FieldError::duplicate(format!("spec.ports[{index}]"), shown));
+        }
+    }
+}
+
+/// What must not change once it was given out.
+pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
+    let (kind, before) = (text(&object["spec"], "type"), text(&old["spec"], "type"));
+    let mut errors = Vec::new();
+    if !has_cluster_address(kind) || !has_cluster_address(before) {
+        return errors;
+    }
+    let (new, old) = (list_at(object, "/spec/clusterIPs"), list_at(old, "/spec/clusterIPs"));
+    if let Some(first) = old.first()
+        && new.first() != Some(first)
+    {
+        errors.push(FieldError::invalid("spec.clusterIPs[0]", new.to_vec(), "may not change once set"));
+    }
+    errors
+}

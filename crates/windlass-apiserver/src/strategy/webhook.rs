@@ -1,0 +1,163 @@
+//! Configurations of admission webhooks and policies.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::checks::enumerated;
+use super::fields::{default, entry_mut, int_at, items_mut, list_at, text};
+use super::{Facts, Generation, Generic, Plain, Strategy, StrategyContext};
+use crate::wire::{ApiError, names};
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "mutatingwebhookconfigurations" => &Configurations { mutating: true },
+        "validatingwebhookconfigurations" => &Configurations { mutating: false },
+        "validatingadmissionpolicies"
+        | "mutatingadmissionpolicies"
+        | "validatingadmissionpolicybindings"
+        | "mutatingadmissionpolicybindings" => &Plain(&POLICIES),
+        _ => &Generic,
+    }
+}
+
+const CONFIGURATIONS: Facts =
+    Facts { generation: Generation::All, unconditional_update: false, ..Facts::SPEC };
+const POLICIES: Facts = Facts { unconditional_update: false, ..Facts::SPEC };
+
+struct Configurations {
+    mutating: bool,
+}
+
+impl Configurations {
+    fn complete(&self, object: &mut Value) {
+        let Some(fields) = object.as_object_mut() else { return };
+        for webhook in items_mut(fields, "webhooks") {
+            default(webhook, "failurePolicy", "Fail");
+            default(webhook, "matchPolicy", "Equivalent");
+            default(webhook, "namespaceSelector", json!({}));
+            default(webhook, "objectSelector", json!({}));
+            default(webhook, "timeoutSeconds", 10);
+            if self.mutating {
+                default(webhook, "reinvocationPolicy", "Never");
+            }
+            if let Some(config) = entry_mut(webhook, "clientConfig")
+                && let Some(service) = entry_mut(config, "service")
+            {
+                default(service, "port", 443);
+            }
+            for rule in items_mut(webhook, "rules") {
+                default(rule, "scope", "*");
+            }
+        }
+    }
+}
+
+impl Strategy for Configurations {
+    fn facts(&self) -> &'static Facts {
+        &CONFIGURATIONS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        self.complete(object);
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        self.complete(object);
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (index, webhook) in list_at(object, "/webhooks").iter().enumerate() {
+            let path = format!("webhooks[{index}]");
+            validate_webhook(webhook, &path, &mut errors);
+            let name = text(webhook, "name");
+            if !seen.insert(name) {
+                errors.push(FieldError::duplicate(format!("{path}.name"), name));
+            }
+        }
+        errors
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        self.validate_create(cx, object)
+    }
+}
+
+fn validate_webhook(webhook: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let field = |name: &str| format!("{path}.{name}");
+    let name = text(webhook, "name");
+    if name.is_empty() {
+        errors.push(FieldError::required(field("name"), ""));
+    } else {
+        let complaints = names::dns_1123_subdomain(name);
+        if complaints.is_empty() && name.split('.').count() < 3 {
+            let detail = "should be a domain with at least three segments separated by dots";
+            errors.push(FieldError::invalid(field("name"), name, detail));
+        }
+        errors.extend(complaints.into_iter().map(|text| FieldError::invalid(field("name"), name, text)));
+    }
+    for (index, rule) in list_at(webhook, "/rules").iter().enumerate() {
+        for part in ["operations", "apiGroups", "apiVersions", "resources"] {
+            if list_at(rule, &format!("/{part}")).is_empty() {
+                errors.push(FieldError::required(format!("{path}.rules[{index}].{part}"), ""));
+            }
+        }
+    }
+    errors.extend(enumerated(&field("failurePolicy"), text(webhook, "failurePolicy"), &["Fail", "Ignore"]));
+    errors.extend(enumerated(&field("matchPolicy"), text(webhook, "matchPolicy"), &["Equivalent", "Exact"]));
+    let effects = text(webhook, "sideEffects");
+    if effects.is_empty() {
+        errors.push(FieldError::required(field("sideEffects"), "must specify one of None, NoneOnDryRun"));
+    }
+    errors.extend(enumerated(&field("sideEffects"), effects, &["None", "NoneOnDryRun"]));
+    let timeout = int_at(webhook, "/timeoutSeconds").unwrap_or(10);
+    if !(1..=30).contains(&timeout) {
+        let detail = "the timeout value must be between 1 and 30 seconds";
+        errors.push(FieldError::invalid(field("timeoutSeconds"), timeout, detail));
+    }
+    validate_client(webhook.get("clientConfig").unwrap_or(&Value::Null), &field("clientConfig"), errors);
+    let versions = list_at(webhook, "/admissionReviewVersions");
+    let versions_field = field("admissionReviewVersions");
+    if versions.is_empty() {
+        errors.push(FieldError::required(versions_field, "must specify one of v1, v1beta1"));
+    } else if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.push(FieldError::invalid(versions_field, versions.to_vec(), detail));
+    }
+}
+
+fn validate_client(config: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    match (config.get("url").and_then(Value::as_str), config.get("service")) {
+        (Some(url), None) => {
+            let form = "desired format: https://host[/path]";
+            let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+            let field = format!("{path}.url");
+            if scheme != "https" {
+                let detail = format!("'https' is the only allowed URL scheme; {form}");
+                errors.push(FieldError::invalid(field.as_str(), scheme, detail));
+            }
+            if rest.split('/').next().is_none_or(str::is_empty) {
+                errors.push(FieldError::invalid(field, "", format!("host must be specified; {form}")));
+            }
+        }
+        (None, Some(service)) => {
+            for part in ["name", "namespace"] {
+                if text(service, part).is_empty() {
+                    let detail = format!("service {part} is required");
+                    errors.push(FieldError::required(format!("{path}.service.{part}"), detail));
+                }
+            }
+        }
+        _ => errors.push(FieldError::required(path, "exactly one of url or service is required")),
+    }
+}

@@ -1,0 +1,219 @@
+//! Quantities: amounts of CPU, memory and storage, as `500m`, `1Gi`, `1e3`.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// How a quantity is written: its suffixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// `Ki`, `Mi`, …
+    Binary,
+    /// `n`, `u`, `m`, ``, `k`, `M`, …
+    Decimal,
+    /// `e3`, `E-6`.
+    Exponent,
+}
+
+/// An exact amount. `Display` is the canonical form, in which the API server writes it back.
+///
+/// Amounts finer than a billionth are rounded up, larger ones than 2^63 - 1 capped, as the real server does.
+///
+/// ```
+/// use windlass_apiserver::wire::Quantity;
+///
+/// assert_eq!("0.5".parse::<Quantity>()?.to_string(), "500m");
+/// assert_eq!("1024Mi".parse::<Quantity>()?.to_string(), "1Gi");
+/// assert!("1Gi".parse::<Quantity>()? > "1G".parse::<Quantity>()?);
+/// # Ok::<(), windlass_apiserver::wire::QuantityError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// In billionths.
+    nanos: i128,
+    format: Format,
+}
+
+/// Why a text is no quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// It does not have the form of one.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Malformed,
+    /// Its suffix is none of those that are known.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+}
+
+const BILLION: i128 = 1_000_000_000;
+const LARGEST: i128 = i64::MAX as i128 * BILLION;
+
+impl Quantity {
+    /// The sign: -1, 0 or 1.
+    pub fn signum(&self) -> i128 {
+        self.nanos.signum()
+    }
+
+    /// Whether it is a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.nanos % BILLION == 0
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (negative, rest) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, suffix) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(QuantityError::Malformed);
+        }
+        let (base, exponent, format) = scale(suffix)?;
+        let magnitude = nanos(whole, fraction, base, exponent);
+        Ok(Self { nanos: if negative { -magnitude } else { magnitude }, format })
+    }
+}
+
+/// The factor of a suffix, as base and exponent.
+fn scale(suffix: &str) -> Result<(i128, i32, Format), QuantityError> {
+    let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    if let Some(index) = binary.iter().position(|known| *known == suffix) {
+        return Ok((1024, index as i32 + 1, Format::Binary));
+    }
+    let decimal = [
+        ("n", -9),
+        ("u", -6),
+        ("m", -3),
+        ("", 0),
+        ("k", 3),
+        ("M", 6),
+        ("G", 9),
+        ("T", 12),
+        ("P", 15),
+        ("E", 18),
+    ];
+    if let Some((_, exponent)) = decimal.iter().find(|(known, _)| *known == suffix) {
+        return Ok((10, *exponent, Format::Decimal));
+    }
+    if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
+        let exponent = exponent.parse::<i32>().map_err(|_| QuantityError::Suffix)?;
+        return Ok((10, exponent, Format::Exponent));
+    }
+    if suffix.chars().all(|c| c.is_ascii_digit() || "eEinumkKMGTP+-".contains(c)) {
+        return Err(QuantityError::Suffix);
+    }
+    Err(QuantityError::Malformed)
+}
+
+/// `whole.fraction * base^exponent` in billionths, rounded up, capped.
+fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> i128 {
+    let whole = whole.trim_start_matches('0');
+    let fraction = fraction.trim_end_matches('0');
+    if whole.is_empty() && fraction.is_empty() {
+        return 0;
+    }
+    if base == 1024 {
+        return binary_nanos(whole, fraction, exponent);
+    }
+    // The decimal point moves by the exponent, and by nine for billionths.
+    let digits: String = [whole, fraction].concat();
+    let shift = i64::from(exponent) + 9 - fraction.len() as i64;
+    let length = digits.len() as i64 + shift;
+    if length > 30 {
+        return LARGEST;
+    }
+    if length < 0 {
+        return 1;
+    }
+    let (kept, dropped) =
+        if shift >= 0 { (digits.as_str(), "") } else { digits.split_at(length.max(0) as usize) };
+    let mut value = kept.parse::<i128>().unwrap_or(0);
+    if shift > 0 {
+        value *= 10_i128.pow(shift as u32);
+    }
+    if dropped.bytes().any(|digit| digit != b'0') {
+        value += 1;
+    }
+    value.min(LARGEST)
+}
+
+fn binary_nanos(whole: &str, fraction: &str, exponent: i32) -> i128 {
+    if whole.len() > 19 {
+        return LARGEST;
+    }
+    let factor = 1024_i128.pow(exponent as u32);
+    let whole = whole.parse::<i128>().unwrap_or(0);
+    let fraction = &fraction[..fraction.len().min(12)];
+    let part = fraction.parse::<i128>().unwrap_or(0);
+    let scale = 10_i128.pow(fraction.len() as u32);
+    let of_whole = whole.checked_mul(factor).and_then(|value| value.checked_mul(BILLION));
+    // At most 10^12 * 2^60 * 10^9: in two steps it stays within 128 bits.
+    let product = part * factor;
+    let of_part = (product / scale) * BILLION + ((product % scale) * BILLION + scale - 1) / scale;
+    of_whole.map_or(LARGEST, |value| (value + of_part).min(LARGEST))
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos == 0 {
+            return f.write_str("0");
+        }
+        let sign = if self.nanos < 0 { "-" } else { "" };
+        let nanos = self.nanos.abs();
+        // Below a kibibyte, and where it is no whole number, a binary quantity is written as a decimal one.
+        if self.format == Format::Binary && nanos >= 1024 * BILLION && nanos % BILLION == 0 {
+            let mut value = nanos / BILLION;
+            let mut power = 0;
+            while value % 1024 == 0 && power < 6 {
+                value /= 1024;
+                power += 1;
+            }
+            return write!(f, "{sign}{value}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power]);
+        }
+        let mut value = nanos;
+        let mut exponent = -9;
+        while value % 1000 == 0 && exponent < 18 {
+            value /= 1000;
+            exponent += 3;
+        }
+        if self.format == Format::Exponent {
+            return if exponent == 0 {
+                write!(f, "{sign}{value}")
+            } else {
+                write!(f, "{sign}{value}e{exponent}")
+            };
+        }
+        let suffix = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"][((exponent + 9) / 3) as usize];
+        write!(f, "{sign}{value}{suffix}")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn canonical(text: &str) -> String {
+    text.parse::<Quantity>().expect(text).to_string()
+}
+
+#[test]
+fn the_canonical_form_is_the_real_servers() {
+    let cases = [
+        ("0", "0"),
+        ("0.5", "500m"),
+        ("1024Mi", "1Gi"),
+        ("1500m", "1500m"),
+        ("1000m", "1"),
+        ("1.5Gi", "1536Mi"),
+        ("100k", "100k"),
+        ("1000", "1k"),
+        ("1e3", "1e3"),
+        ("1E6", "1e6"),
+        ("12345", "12345"),
+        ("0.1Gi", "107374182400m"),
+        ("1023", "1023"),
+        ("512Ki", "512Ki"),
+        (".5", "500m"),
+        ("-2", "-2"),
+        ("1n", "1n"),
+        ("0.0000000001", "1n"),
+        ("100e-2", "1"),
+        ("1Ki", "1Ki"),
+        ("0.5Ki", "512"),
+        ("+3", "3"),
+        ("00012", "12"),
+        ("1.", "1"),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(canonical(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn what_is_none_is_refused() {
+    for text in ["", "a", "1.2.3", "1x", "--1", "1 Gi", ".", "1ki", "Gi", "é"] {
+        assert!(text.parse::<Quantity>().is_err(), "{text}");
+    }
+    assert_eq!("1mm".parse::<Quantity>(), Err(QuantityError::Suffix));
+}
+
+#[test]
+fn amounts_compare_across_suffixes() {
+    let quantity = |text: &str| text.parse::<Quantity>().expect(text);
+    assert!(quantity("1Gi") > quantity("1G"));
+    assert_eq!(quantity("1000m"), quantity("1"));
+    assert_eq!(quantity("1e3"), quantity("1k"));
+    assert!(quantity("-1") < quantity("0"));
+    assert_eq!(
+        quantity("99999999999999999999999999999E").to_string(),
+        quantity("9223372036854775807").to_string()
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "[-+0-9.eEinumkKMGTP]{0,40}|.{0,10}") {
+        if let Ok(quantity) = text.parse::<Quantity>() {
+            let again = quantity.to_string().parse::<Quantity>();
+            prop_assert_eq!(again, Ok(quantity));
+        }
+    }
+
+    #[test]
+    fn the_canonical_form_stays(number in 0u64..u64::from(u32::MAX), suffix in "|m|k|M|G|Ki|Mi|Gi|e3|u") {
+        let once = canonical(&format!("{number}{suffix}"));
+        prop_assert_eq!(canonical(&once), once);
+    }
+}

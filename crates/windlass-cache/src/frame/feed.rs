@@ -110,6 +110,18 @@ impl Feed {
         self.carried = Vec::new();
     }
 
+    /// Forgets the first `length` bytes of the value that has begun: what follows them is the beginning of another.
+    pub(super) fn restart(&mut self, length: usize) {
+        self.carried.drain(..length);
+        self.open = match self.carried.first().map(|&first| OpenValue::new(first)) {
+            Some(Ok(mut open)) => {
+                open.feed(&self.carried);
+                Some(open)
+            }
+            _ => None,
+        };
+    }
+
     /// What has been seen of the value that has begun.
     pub(super) fn carried(&self) -> &[u8] {
         &self.carried

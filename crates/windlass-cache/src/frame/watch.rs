@@ -85,8 +85,8 @@ impl WatchFramer {
     /// Goes on to the end of an event, line by line.
     fn end(&mut self) -> Option<Result<Place, ScanError>> {
         loop {
-            if self.is_broken() {
-                self.feed.abandon();
+            if let Some(line) = self.broken_at() {
+                self.feed.restart(line);
                 return Some(Err(ScanError::syntax(0, "an event that ends with its line")));
             }
             let rest = self.feed.rest();
@@ -105,11 +105,20 @@ impl WatchFramer {
         }
     }
 
-    /// Whether a line has ended within the event in a way that no legal event's does.
-    fn is_broken(&self) -> bool {
-        self.feed.is_open()
-            && self.feed.carried().ends_with(b"\n")
-            && (self.feed.is_in_string() || self.feed.rest().starts_with(LINE))
+    /// Where in the carried bytes a line begins that shows the event before it to be broken: it is in the
+    /// middle of a string, or the line begins as every event does.
+    fn broken_at(&self) -> Option<usize> {
+        if !self.feed.is_open() {
+            return None;
+        }
+        let (carried, rest) = (self.feed.carried(), self.feed.rest());
+        let recent = carried.len().saturating_sub(LINE.len() + 1);
+        let line = recent + carried[recent..].iter().rposition(|&byte| byte == b'\n')? + 1;
+        let begun = &carried[line..];
+        let in_string = begun.is_empty() && self.feed.is_in_string();
+        let rest = &rest[..rest.len().min(LINE.len() - begun.len())];
+        let is_event = LINE.strip_prefix(begun).is_some_and(|missing| missing == rest);
+        (in_string || is_event).then_some(line)
     }
 
     /// Moves behind the next line break.

@@ -30,9 +30,8 @@ impl Assembler {
     /// Copies the object without its cuts, and lays its index beside it.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index) -> RawObject {
         self.bytes.clear();
-        let start = source.iter().position(|&byte| byte == b'{').unwrap_or_default();
-        let place =
-            Place { start, inserted: if index.has_type { 0 } else { self.type_members.len() }, index };
+        let inserted = if index.has_type { 0 } else { self.type_members.len() };
+        let place = Place { start: index.start as usize, inserted, index };
         self.copy_json(source, &place);
         let json = Span { offset: 0, length: self.bytes.len() as u32 };
         let texts = json.length;

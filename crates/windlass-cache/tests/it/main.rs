@@ -1,3 +1,4 @@
 //! The cache from the outside.
 
+mod frame;
 mod store;

@@ -213,7 +213,7 @@ impl Call<'_> {
             Representation::PartialObjectMetadata(version) => {
                 object_bytes(&partial_metadata(value, version.api_version()))
             }
-            Representation::Table(version) => object_bytes(&self.table(version, &[value], value)),
+            Representation::Table(version) => object_bytes(&self.table(version, &[value], value)?),
         };
         self.json(code, bytes, negotiated)
     }

@@ -1,67 +1,55 @@
 //! Objects as the rows that a person sees.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::Call;
 use crate::env::Env;
 use crate::resource::Resource;
-use crate::wire::TableVersion;
+use crate::wire::table::{IncludeObject, TableKind, TableOptions};
+use crate::wire::{ApiError, TableVersion};
 
-/// How much of an object goes along with its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Include {
-    None,
-    Metadata,
-    Object,
+impl Resource {
+    fn table_kind(&self) -> TableKind {
+        match &self.custom {
+            Some(custom) => TableKind::custom(&custom.columns),
+            None => TableKind::built_in(&self.group, &self.plural),
+        }
+    }
 }
 
-/// Objects as a `Table`; its metadata is that of `list`.
+/// Objects as a `Table`; its metadata is that of `list`, or the version of the one object that `list` then is.
 pub(crate) fn table(
-    _resource: &Resource,
-    _env: &Env,
+    resource: &Resource,
+    env: &Env,
     version: TableVersion,
-    include: Include,
+    include: IncludeObject,
     objects: &[&Value],
     list: &Value,
     columns: bool,
 ) -> Value {
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| {
-            let shown = match include {
-                Include::None => Value::Null,
-                Include::Metadata => crate::respond::partial_metadata(object, "meta.k8s.io/v1"),
-                Include::Object => (*object).clone(),
-            };
-            let created = crate::meta::text(object, "creationTimestamp");
-            json!({"cells": [crate::meta::name(object), created], "object": shown})
-        })
-        .collect();
-    let definitions = if columns {
-        json!([
-            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
-            {"name": "Created At", "type": "date", "format": "", "description": "", "priority": 0},
-        ])
-    } else {
-        json!([])
-    };
-    let metadata = list.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    json!({
-        "kind": "Table",
-        "apiVersion": version.api_version(),
-        "metadata": {"resourceVersion": metadata.get("resourceVersion").cloned().unwrap_or_default()},
-        "columnDefinitions": definitions,
-        "rows": rows,
-    })
+    let mut metadata = Map::new();
+    for field in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(value) = list.get("metadata").and_then(|metadata| metadata.get(field)) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    let options = TableOptions { include, version, headers: columns, now: env.now() };
+    resource.table_kind().table(json!(metadata), objects.iter().copied(), options)
 }
 
 impl Call<'_> {
-    pub(crate) fn table(&self, version: TableVersion, objects: &[&Value], list: &Value) -> Value {
-        let include = match self.query.text("includeObject") {
-            "None" => Include::None,
-            "Object" => Include::Object,
-            _ => Include::Metadata,
-        };
-        table(&self.resource, &self.api.env, version, include, objects, list, true)
+    /// What the rows of a table shall carry.
+    pub(crate) fn include_object(&self) -> Result<IncludeObject, ApiError> {
+        IncludeObject::parse(self.query.get("includeObject"))
+    }
+
+    pub(crate) fn table(
+        &self,
+        version: TableVersion,
+        objects: &[&Value],
+        list: &Value,
+    ) -> Result<Value, ApiError> {
+        let include = self.include_object()?;
+        Ok(table(&self.resource, &self.api.env, version, include, objects, list, true))
     }
 }

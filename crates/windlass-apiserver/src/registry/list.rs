@@ -63,7 +63,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             let items: Vec<Value> = page.items.iter().map(|item| resource.show_value(item)).collect();
             let items: Vec<&Value> = items.iter().collect();
             let list = json!({"metadata": metadata});
-            crate::respond::object_bytes(&call.table(version, &items, &list))
+            crate::respond::object_bytes(&call.table(version, &items, &list)?)
         }
     };
     call.json(StatusCode::OK, bytes, negotiated)

@@ -16,6 +16,7 @@ use crate::resource::Resource;
 use crate::respond::{object_bytes, partial_metadata};
 use crate::serve::Body;
 use crate::store::{Change, Event, Log, Stored, Tail};
+use crate::wire::table::IncludeObject;
 use crate::wire::{ApiError, Representation, Target};
 
 /// How often a quiet watch says how far it has come.
@@ -50,6 +51,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
         representation,
+        include: call.include_object()?,
         initial: VecDeque::new(),
         initial_end: None,
         cursor: 0,
@@ -77,6 +79,8 @@ struct Watcher {
     namespace: Option<String>,
     options: ListOptions,
     representation: Representation,
+    /// What rows carry, where it is a table.
+    include: IncludeObject,
     /// Objects of the initial state that are still to be sent.
     initial: VecDeque<Arc<Stored>>,
     /// The revision to announce once they are.
@@ -220,7 +224,7 @@ impl Watcher {
                     &self.resource,
                     &self.api.env,
                     version,
-                    crate::table::Include::Metadata,
+                    self.include,
                     &[&value],
                     &value,
                     !self.columns_sent,

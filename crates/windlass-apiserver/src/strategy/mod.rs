@@ -212,4 +212,3 @@ fn core(resource: &str) -> &'static dyn Strategy {
         _ => &Generic,
     }
 }
-

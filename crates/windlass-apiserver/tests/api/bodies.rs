@@ -1,0 +1,159 @@
+//! Bodies in YAML and in protobuf.
+
+use expect_test::expect;
+use http::Method;
+use serde_json::json;
+
+use crate::fixtures::{config_map, widgets_path};
+use crate::harness::Api;
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+#[tokio::test]
+async fn yaml_is_read() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let maps = format!("/api/v1/namespaces/ns-{}/configmaps", api.id);
+    let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {n: \"1\"}\ndata:\n  text: |\n    one\n    two\n  other: \"on\"\n";
+    let created = api.request(Method::POST, &maps).body("application/yaml", yaml).send().await.is(201);
+    assert_eq!(created.at("/data"), json!({"text": "one\ntwo\n", "other": "on"}));
+    let group = &path["/apis/".len()..path.find("/v1/").unwrap()];
+    let yaml = format!(
+        "apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: a}}\nspec:\n  size: 3\n  tags: [a, b]\n"
+    );
+    let created =
+        api.request(Method::POST, &path).body("application/yaml", yaml.clone()).send().await.is(201);
+    assert_eq!(created.at("/spec/tags"), json!(["a", "b"]));
+    let put = created.text_at("/metadata/resourceVersion");
+    let yaml = yaml
+        .replace("name: a", &format!("name: a, resourceVersion: \"{put}\""))
+        .replace("size: 3", "size: 4");
+    let updated =
+        api.request(Method::PUT, &format!("{path}/a")).body("application/yaml", yaml).send().await.is(200);
+    assert_eq!(updated.at("/spec/size"), 4);
+}
+
+#[tokio::test]
+async fn yaml_that_is_none() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let send = |yaml: &'static str| api.request(Method::POST, &maps).body("application/yaml", yaml).send();
+    let broken = send("a: [").await.is(400);
+    assert_eq!(broken.text_at("/reason"), "BadRequest");
+    let unquoted = send("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: 5}\n").await;
+    unquoted.shows(expect![[r#"400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string"#]]);
+    assert_eq!(send("just text").await.code, 400);
+}
+
+/// A field of a protobuf message whose value has a length.
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    assert!(value.len() < 128 && number < 16);
+    let mut bytes = vec![number << 3 | 2, value.len() as u8];
+    bytes.extend_from_slice(value);
+    bytes
+}
+
+/// Kubernetes' envelope around a message.
+fn envelope(version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
+    let kind = [field(1, version.as_bytes()), field(2, kind.as_bytes())].concat();
+    let unknown = [field(1, &kind), field(2, message)].concat();
+    [b"k8s\0".to_vec(), unknown].concat()
+}
+
+/// A ConfigMap: its metadata is field 1 with the name in field 1 and labels in field 11; data is field 2.
+fn config_map_message(name: &str) -> Vec<u8> {
+    let entry = |key: &str, value: &str| [field(1, key.as_bytes()), field(2, value.as_bytes())].concat();
+    let metadata = [field(1, name.as_bytes()), field(11, &entry("l", "v"))].concat();
+    [field(1, &metadata), field(2, &entry("k", "v")), field(2, &entry("n", "w"))].concat()
+}
+
+#[tokio::test]
+async fn protobuf_is_read() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let body = envelope("v1", "ConfigMap", &config_map_message("a"));
+    let request = api.request(Method::POST, &maps).accept("application/json").body(PROTOBUF, body.clone());
+    let created = request.send().await.is(201);
+    assert_eq!(created.at("/data"), json!({"k": "v", "n": "w"}));
+    assert_eq!(created.at("/metadata/labels"), json!({"l": "v"}));
+    let request =
+        api.request(Method::PUT, &format!("{maps}/a")).accept("application/json").body(PROTOBUF, body);
+    request.send().await.is(200);
+    // DeleteOptions: gracePeriodSeconds is field 1, propagationPolicy field 4.
+    let options = envelope("v1", "DeleteOptions", &[vec![1 << 3, 0], field(4, b"Background")].concat());
+    let request =
+        api.request(Method::DELETE, &format!("{maps}/a")).accept("application/json").body(PROTOBUF, options);
+    request.send().await.is(200);
+    api.get(&format!("{maps}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn protobuf_of_nested_messages_numbers_and_lists() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    // Lease: metadata 1, spec 2 {holderIdentity 1, leaseDurationSeconds 2, acquireTime 3 {seconds 1, nanos 2}}
+    let time = [vec![1 << 3], varint(1_700_000_000), vec![2 << 3], varint(123_456_000)].concat();
+    let spec = [field(1, b"me"), vec![2 << 3, 15], field(3, &time)].concat();
+    let lease = [field(1, &field(1, b"a")), field(2, &spec)].concat();
+    let body = envelope("coordination.k8s.io/v1", "Lease", &lease);
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases");
+    let request = api.request(Method::POST, &leases).accept("application/json").body(PROTOBUF, body);
+    let created = request.send().await.is(201);
+    let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "acquireTime": "2023-11-14T22:13:20.123456Z"});
+    assert_eq!(created.at("/spec"), spec);
+    // Service: spec 2 {ports 1 {port 3, targetPort 4 {type 1, strVal 3}}, selector 2, clusterIP 3}
+    let target = [vec![1 << 3, 1], field(3, b"web")].concat();
+    let port = [vec![3 << 3, 80], field(4, &target)].concat();
+    let selector = [field(1, b"app"), field(2, b"a")].concat();
+    let spec = [field(1, &port), field(2, &selector), field(3, b"None")].concat();
+    let service = [field(1, &field(1, b"a")), field(2, &spec)].concat();
+    let services = format!("/api/v1/namespaces/{ns}/services");
+    let body = envelope("v1", "Service", &service);
+    let request = api.request(Method::POST, &services).accept("application/json").body(PROTOBUF, body);
+    let created = request.send().await.is(201);
+    assert_eq!(created.at("/spec/ports"), json!([{"port": 80, "protocol": "TCP", "targetPort": "web"}]));
+    assert_eq!(created.at("/spec/selector"), json!({"app": "a"}));
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 128 {
+        bytes.push(value as u8 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+#[tokio::test]
+async fn protobuf_that_is_none() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let send = |body: Vec<u8>| {
+        api.request(Method::POST, &maps).accept("application/json").body(PROTOBUF, body).send()
+    };
+    send(b"nonsense".to_vec()).await.shows(expect!["400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (6e6f6e73656e7365)"]);
+    send(b"".to_vec()).await.shows(expect!["400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): empty data (<empty>)"]);
+    send(b"k8s\0\xff\xff".to_vec()).await.is(400);
+    let cut = envelope("v1", "ConfigMap", &config_map_message("a"));
+    send(cut[..cut.len() - 3].to_vec()).await.is(400);
+    send(envelope("v1", "Banana", &[])).await.shows(expect![[r#"400 BadRequest: Banana in version "v1" cannot be handled as a ConfigMap: no kind "Banana" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#]]);
+    send(envelope("v1", "Secret", &field(1, &field(1, b"a")))).await.shows(expect![[r#"400 BadRequest: Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion"#]]);
+}
+
+#[tokio::test]
+async fn a_client_that_prefers_protobuf_but_takes_json() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&maps, config_map("a")).await.is(201);
+    let request = api
+        .request(Method::GET, &format!("{maps}/a"))
+        .accept("application/vnd.kubernetes.protobuf,application/json");
+    let got = request.send().await.is(200);
+    let media_type = got.header("content-type").unwrap();
+    assert!(media_type == "application/json" || media_type == PROTOBUF, "{media_type}");
+}

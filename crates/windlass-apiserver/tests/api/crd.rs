@@ -1,0 +1,647 @@
+//! The life of a CustomResourceDefinition.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::fixtures::{group, widget, widgets, widgets_path};
+use crate::harness::{Api, MERGE_PATCH};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+#[tokio::test]
+async fn a_definition_is_completed_and_established() {
+    let api = Api::start();
+    let mut definition = widgets(&api);
+    definition["spec"]["names"] = json!({"plural": "widgets", "kind": "Widget"});
+    let path = format!("{DEFINITIONS}/widgets.{}", group(&api));
+    let created = api.post(DEFINITIONS, definition).await.is(201);
+    api.discard(path.clone());
+    assert_eq!(created.at("/metadata/generation"), 1);
+    assert_eq!(created.at("/spec/conversion"), json!({"strategy": "None"}));
+    let condition = |reply: &crate::harness::Reply, kind: &str| {
+        let conditions = reply.at("/status/conditions");
+        let mut conditions = conditions.as_array().cloned().unwrap_or_default().into_iter();
+        conditions
+            .find(|condition| condition["type"] == kind)
+            .is_some_and(|condition| condition["status"] == "True")
+    };
+    let established = api.eventually(&path, |reply| condition(reply, "Established")).await;
+    let status = established.at("/status");
+    let status = json!({
+        "acceptedNames": status["acceptedNames"], "storedVersions": status["storedVersions"],
+        "conditions": status["conditions"], "names": established.at("/spec/names")
+    });
+    let text = serde_json::to_string_pretty(&status).unwrap();
+    let text = regex::Regex::new("20..-..-..T..:..:..Z").unwrap().replace_all(&text, "TIME");
+    expect![[r#"
+        {
+          "acceptedNames": {
+            "kind": "Widget",
+            "listKind": "WidgetList",
+            "plural": "widgets",
+            "singular": "widget"
+          },
+          "conditions": [
+            {
+              "lastTransitionTime": "TIME",
+              "message": "no conflicts found",
+              "reason": "NoConflicts",
+              "status": "True",
+              "type": "NamesAccepted"
+            },
+            {
+              "lastTransitionTime": "TIME",
+              "message": "the initial names have been accepted",
+              "reason": "InitialNamesAccepted",
+              "status": "True",
+              "type": "Established"
+            }
+          ],
+          "names": {
+            "kind": "Widget",
+            "listKind": "WidgetList",
+            "plural": "widgets",
+            "singular": "widget"
+          },
+          "storedVersions": [
+            "v1"
+          ]
+        }"#]]
+    .assert_eq(&text);
+}
+
+#[tokio::test]
+async fn its_resources_are_served_and_discovered() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let group = group(&api);
+    api.get(&format!("/apis/{group}")).await.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "kind": "APIGroup",
+          "name": "ID.example.com",
+          "preferredVersion": {
+            "groupVersion": "ID.example.com/v1",
+            "version": "v1"
+          },
+          "versions": [
+            {
+              "groupVersion": "ID.example.com/v1",
+              "version": "v1"
+            }
+          ]
+        }"#]]);
+    let list = api.get(&format!("/apis/{group}/v1")).await.is(200).json();
+    expect![[r#"{"kind":"Widget","name":"widgets","namespaced":true,"shortNames":["wd"],"singularName":"widget","verbs":["create","delete","deletecollection","get","list","patch","update","watch"]}"#]].assert_eq(&crate::discovery::resource(&list["resources"], "widgets"));
+    expect![[r#"{"kind":"Widget","name":"widgets/status","namespaced":true,"singularName":"","verbs":["get","patch","update"]}"#]].assert_eq(&crate::discovery::resource(&list["resources"], "widgets/status"));
+    expect![[r#"{"group":"autoscaling","kind":"Scale","name":"widgets/scale","namespaced":true,"singularName":"","verbs":["get","patch","update"],"version":"v1"}"#]].assert_eq(&crate::discovery::resource(&list["resources"], "widgets/scale"));
+    let created = api.post(&path, widget(&api, "a")).await;
+    created.shows(expect![[r#"
+        201
+        {
+          "apiVersion": "ID.example.com/v1",
+          "kind": "Widget",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "replicas": 1,
+            "size": 3
+          }
+        }"#]]);
+    api.get(&path).await.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "ID.example.com/v1",
+          "items": [
+            {
+              "apiVersion": "ID.example.com/v1",
+              "kind": "Widget",
+              "metadata": {
+                "creationTimestamp": "TIME",
+                "generation": 1,
+                "name": "a",
+                "namespace": "ns-ID",
+                "resourceVersion": "RV",
+                "uid": "UID"
+              },
+              "spec": {
+                "colour": "red",
+                "replicas": 1,
+                "size": 3
+              }
+            }
+          ],
+          "kind": "WidgetList",
+          "metadata": {
+            "continue": "",
+            "resourceVersion": "RV"
+          }
+        }"#]]);
+}
+
+#[tokio::test]
+async fn a_definition_that_is_wrong_is_refused() {
+    let api = Api::start();
+    let change = |pointer: &str, value: Value| {
+        let mut definition = widgets(&api);
+        *definition.pointer_mut(pointer).unwrap() = value;
+        definition
+    };
+    api.post(DEFINITIONS, change("/metadata/name", json!("other.name"))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "other.name" is invalid: metadata.name: Invalid value: "other.name": must be spec.names.plural+"."+spec.group
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="other.name"
+        - FieldValueInvalid metadata.name: Invalid value: "other.name": must be spec.names.plural+"."+spec.group"#]]);
+    api.post(DEFINITIONS, change("/spec/scope", json!("Global"))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced"
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueNotSupported spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced""#]]);
+    api.post(DEFINITIONS, change("/spec/group", json!(""))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid metadata.name: Invalid value: "widgets.ID.example.com": must be spec.names.plural+"."+spec.group
+        - FieldValueRequired spec.group: Required value"#]]);
+    api.post(DEFINITIONS, change("/spec/versions", json!([]))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.versions: Invalid value: []: must have exactly one version marked as storage version
+        - FieldValueInvalid status.storedVersions: Invalid value: null: must have at least one stored version"#]]);
+    api.post(DEFINITIONS, change("/spec/names/kind", json!("widget kind"))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.names.kind: Invalid value: "widget kind": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.names.kind: Invalid value: "widget kind": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"#]]);
+    api.post(DEFINITIONS, change("/spec/names/plural", json!("Widgets"))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid metadata.name: Invalid value: "widgets.ID.example.com": must be spec.names.plural+"."+spec.group
+        - FieldValueInvalid spec.names.plural: Invalid value: "Widgets": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"#]]);
+    api.post(DEFINITIONS, change("/spec/versions/0/storage", json!(false))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
+        - FieldValueInvalid status.storedVersions: Invalid value: null: must have at least one stored version"#]]);
+    api.post(DEFINITIONS, change("/spec/versions/0/schema", json!(null))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.versions[0].schema.openAPIV3Schema: Required value
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.versions[0].schema.openAPIV3Schema: Required value"#]]);
+    api.post(DEFINITIONS, change("/spec/versions/0/name", json!("V 1"))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.version: Invalid value: "V 1": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')
+        - FieldValueInvalid spec.versions[0].name: Invalid value: "V 1": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"#]]);
+    api.post(
+        DEFINITIONS,
+        change("/spec/versions/0/subresources/scale/specReplicasPath", json!(".metadata.x")),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.subresources.scale.specReplicasPath: Invalid value: ".metadata.x": should be a json path under .spec
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.subresources.scale.specReplicasPath: Invalid value: ".metadata.x": should be a json path under .spec"#]]);
+    let mut twice = widgets(&api);
+    let version = twice["spec"]["versions"][0].clone();
+    twice["spec"]["versions"] = json!([version, version]);
+    api.post(DEFINITIONS, twice).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must contain unique version names
+        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
+        - FieldValueInvalid status.storedVersions: Invalid value: ["v1"]: must have the storage version v1"#]]);
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_structural_is_refused() {
+    let api = Api::start();
+    let dry = format!("{DEFINITIONS}?dryRun=All");
+    let with = |schema: Value| {
+        let mut definition = widgets(&api);
+        definition["spec"]["versions"][0]["schema"] = json!({"openAPIV3Schema": schema});
+        definition["spec"]["versions"][0]["subresources"] = json!({"status": {}});
+        definition
+    };
+    let spec = |spec: Value| with(json!({"type": "object", "properties": {"spec": spec}}));
+    api.post(&dry, with(json!({"type": "string"}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.validation.openAPIV3Schema.type: Invalid value: "string": must be object at the root
+        - FieldValueInvalid spec.validation.openAPIV3Schema.type: Invalid value: "string": only "object" is allowed as the type at the root of the schema if the status subresource is enabled"#]]);
+    api.post(&dry, with(json!({"properties": {"spec": {"type": "object"}}}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.validation.openAPIV3Schema.type: Required value: must not be empty at the root"#]]);
+    api.post(&dry, spec(json!({"properties": {"a": {"type": "string"}}}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields"#]]);
+    api.post(&dry, spec(json!({"type": "array"}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.validation.openAPIV3Schema.properties[spec].items: Required value: must be specified"#]]);
+    api.post(&dry, spec(json!({"type": "banana"}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].type: Unsupported value: "banana": supported values: "array", "boolean", "integer", "number", "object", "string"
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueNotSupported spec.validation.openAPIV3Schema.properties[spec].type: Unsupported value: "banana": supported values: "array", "boolean", "integer", "number", "object", "string""#]]);
+    api.post(&dry, spec(json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"#]]);
+    api.post(&dry, spec(json!({"type": "object", "additionalProperties": false}))).await.shows(expect![[
+        r#"
+        201
+        {
+          "apiVersion": "apiextensions.k8s.io/v1",
+          "kind": "CustomResourceDefinition",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "name": "widgets.ID.example.com",
+            "uid": "UID"
+          },
+          "spec": {
+            "conversion": {
+              "strategy": "None"
+            },
+            "group": "ID.example.com",
+            "names": {
+              "kind": "Widget",
+              "listKind": "WidgetList",
+              "plural": "widgets",
+              "shortNames": [
+                "wd"
+              ],
+              "singular": "widget"
+            },
+            "scope": "Namespaced",
+            "versions": [
+              {
+                "name": "v1",
+                "schema": {
+                  "openAPIV3Schema": {
+                    "properties": {
+                      "spec": {
+                        "additionalProperties": false,
+                        "type": "object"
+                      }
+                    },
+                    "type": "object"
+                  }
+                },
+                "served": true,
+                "storage": true,
+                "subresources": {
+                  "status": {}
+                }
+              }
+            ]
+          },
+          "status": {
+            "acceptedNames": {
+              "kind": "",
+              "plural": ""
+            },
+            "conditions": null,
+            "storedVersions": [
+              "v1"
+            ]
+          }
+        }"#
+    ]]);
+    api.post(&dry, spec(json!({"$ref": "#/definitions/x"}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].$ref: Forbidden: $ref is not supported
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].$ref: Forbidden: $ref is not supported"#]]);
+    api.post(
+        &dry,
+        spec(
+            json!({"type": "object", "anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}]}),
+        ),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].anyOf[0].properties[a].type: Forbidden: must be empty to be structural
+        - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].anyOf[0].type: Forbidden: must be empty to be structural"#]]);
+    api.post(&dry, spec(json!({"type": "array", "items": [{"type": "string"}]})))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].items: Forbidden: items must be a schema object and not an array
+            group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+            - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].items: Forbidden: items must be a schema object and not an array"#]]);
+    api.post(&dry, spec(json!({"type": "array", "uniqueItems": true, "items": {"type": "string"}})))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic
+            group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+            - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic"#]]);
+    api.post(&dry, spec(json!({"type": "string", "pattern": "("}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].pattern: Invalid value: "(": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.validation.openAPIV3Schema.properties[spec].pattern: Invalid value: "(": must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`"#]]);
+    api.post(&dry, spec(json!({"type": "integer", "default": "x"}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].default: Invalid value: "string":  in body must be of type integer: "string"
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueTypeInvalid spec.validation.openAPIV3Schema.properties[spec].default: Invalid value: "string":  in body must be of type integer: "string""#]]);
+    api.post(
+        &dry,
+        spec(json!({"type": "object", "default": {"unknown": 1}, "properties": {"a": {"type": "string"}}})),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].default: Invalid value: {"unknown":1}: must not have unknown fields
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.validation.openAPIV3Schema.properties[spec].default: Invalid value: {"unknown":1}: must not have unknown fields"#]]);
+    api.post(&dry, spec(json!({"type": "string", "x-kubernetes-int-or-string": true}))).await.shows(expect![
+        [r#"
+            201
+            {
+              "apiVersion": "apiextensions.k8s.io/v1",
+              "kind": "CustomResourceDefinition",
+              "metadata": {
+                "creationTimestamp": "TIME",
+                "generation": 1,
+                "name": "widgets.ID.example.com",
+                "uid": "UID"
+              },
+              "spec": {
+                "conversion": {
+                  "strategy": "None"
+                },
+                "group": "ID.example.com",
+                "names": {
+                  "kind": "Widget",
+                  "listKind": "WidgetList",
+                  "plural": "widgets",
+                  "shortNames": [
+                    "wd"
+                  ],
+                  "singular": "widget"
+                },
+                "scope": "Namespaced",
+                "versions": [
+                  {
+                    "name": "v1",
+                    "schema": {
+                      "openAPIV3Schema": {
+                        "properties": {
+                          "spec": {
+                            "type": "string",
+                            "x-kubernetes-int-or-string": true
+                          }
+                        },
+                        "type": "object"
+                      }
+                    },
+                    "served": true,
+                    "storage": true,
+                    "subresources": {
+                      "status": {}
+                    }
+                  }
+                ]
+              },
+              "status": {
+                "acceptedNames": {
+                  "kind": "",
+                  "plural": ""
+                },
+                "conditions": null,
+                "storedVersions": [
+                  "v1"
+                ]
+              }
+            }"#]
+    ]);
+    api.post(&dry, spec(json!({"type": "object", "x-kubernetes-embedded-resource": true})))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields
+            group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+            - FieldValueRequired spec.validation.openAPIV3Schema.properties[spec].properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"#]]);
+    api.post(&dry, spec(json!({"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.validation.openAPIV3Schema.properties[spec].items.properties[k].default: Required value: this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"#]]);
+    api.post(
+        &dry,
+        spec(json!({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"})),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueRequired spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"#]]);
+    api.post(
+        &dry,
+        spec(json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"})),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map"
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueNotSupported spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map""#]]);
+    api.post(&dry, with(json!({"type": "object", "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}}))).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueForbidden spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified"#]]);
+}
+
+#[tokio::test]
+async fn names_that_are_taken_are_not_accepted() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let group = group(&api);
+    let mut rival = widgets(&api);
+    rival["metadata"]["name"] = json!(format!("gadgets.{group}"));
+    rival["spec"]["names"] = json!({"plural": "gadgets", "singular": "widget", "kind": "Widget", "listKind": "GadgetList", "shortNames": ["wd"]});
+    let path = format!("{DEFINITIONS}/gadgets.{group}");
+    api.post(DEFINITIONS, rival).await.is(201);
+    api.discard(path.clone());
+    let judged = api
+        .eventually(&path, |reply| !reply.at("/status/conditions").as_array().is_none_or(Vec::is_empty))
+        .await;
+    let conditions: Vec<String> = judged
+        .at("/status/conditions")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|condition| {
+            let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}: {}", text("type"), text("status"), text("reason"), text("message"))
+        })
+        .collect();
+    expect![[r#"
+        NamesAccepted False KindConflict: "Widget" is already in use
+        Established False NotAccepted: not all names are accepted"#]]
+    .assert_eq(&conditions.join("\n"));
+    api.get(&format!("/apis/{group}/v1/gadgets")).await.shows(expect![[r#"
+        404
+        404 page not found
+    "#]]);
+}
+
+#[tokio::test]
+async fn an_object_is_served_in_every_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let group = group(&api);
+    let mut definition = widgets(&api);
+    let mut second = definition["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    let mut old = second.clone();
+    old["name"] = json!("v1alpha1");
+    old["deprecated"] = json!(true);
+    let mut unserved = second.clone();
+    unserved["name"] = json!("v3");
+    unserved["served"] = json!(false);
+    definition["spec"]["versions"].as_array_mut().unwrap().extend([second, old, unserved]);
+    let definition = api.crd(definition).await;
+    assert_eq!(definition["status"]["storedVersions"], json!(["v1"]));
+    let at = |version: &str| format!("/apis/{group}/{version}/namespaces/{ns}/widgets");
+    let created = api.post(&at("v1"), widget(&api, "a")).await.is(201);
+    let seen = api.get(&format!("{}/a", at("v2"))).await.is(200);
+    assert_eq!(seen.text_at("/apiVersion"), format!("{group}/v2"));
+    assert_eq!(seen.version(), created.version());
+    assert_eq!(seen.at("/spec"), created.at("/spec"));
+    let list = api.get(&at("v2")).await.is(200).json();
+    assert_eq!(list["apiVersion"], format!("{group}/v2"));
+    assert_eq!(list["items"][0]["apiVersion"], format!("{group}/v2"));
+    let deprecated = api.get(&format!("{}/a", at("v1alpha1"))).await.is(200);
+    expect![[r#"299 - "ID.example.com/v1alpha1 Widget is deprecated; use ID.example.com/v2 Widget""#]]
+        .assert_eq(&deprecated.warnings().join("\n").replace(&api.id, "ID"));
+    api.get(&format!("{}/a", at("v3"))).await.shows(expect![[r#"
+        404
+        404 page not found
+    "#]]);
+    let found = api.get(&format!("/apis/{group}")).await.is(200);
+    assert_eq!(found.at("/preferredVersion/version"), "v2");
+    let versions: Vec<Value> =
+        found.at("/versions").as_array().unwrap().iter().map(|version| version["version"].clone()).collect();
+    assert_eq!(versions, ["v2", "v1", "v1alpha1"]);
+}
+
+#[tokio::test]
+async fn a_change_of_the_schema_takes_effect() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let mut body = widget(&api, "a");
+    body["spec"]["weight"] = json!(7);
+    let before = api.post(&path, body.clone()).await.is(201);
+    assert_eq!(before.at("/spec/weight"), Value::Null);
+    let definition = format!("{DEFINITIONS}/widgets.{}", group(&api));
+    let weight = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight", "value": {"type": "integer", "default": 5}}]);
+    let changed = api.patch(&definition, crate::harness::JSON_PATCH, weight).await.is(200);
+    assert_eq!(changed.at("/metadata/generation"), 2);
+    // What was stored before gets the new default when it is read.
+    api.eventually(&format!("{path}/a"), |reply| reply.at("/spec/weight") == 5).await;
+    body["metadata"]["name"] = json!("b");
+    let after = api.post(&path, body).await.is(201);
+    assert_eq!(after.at("/spec/weight"), 7);
+}
+
+#[tokio::test]
+async fn what_a_definition_may_not_change() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let path = format!("{DEFINITIONS}/widgets.{}", group(&api));
+    api.patch(&path, MERGE_PATCH, json!({"spec": {"scope": "Cluster"}})).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.scope: Invalid value: "Cluster": field is immutable
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.scope: Invalid value: "Cluster": field is immutable"#]]);
+    api.patch(&path, MERGE_PATCH, json!({"spec": {"group": "other.example.com"}})).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.group: Invalid value: "other.example.com": field is immutable
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.group: Invalid value: "other.example.com": field is immutable"#]]);
+    api.patch(&path, MERGE_PATCH, json!({"spec": {"names": {"plural": "others"}}})).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.names.plural: Invalid value: "others": field is immutable
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.names.plural: Invalid value: "others": field is immutable"#]]);
+    api.patch(&path, MERGE_PATCH, json!({"spec": {"names": {"kind": "Other"}}})).await.shows(expect![[r#"
+        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.names.kind: Invalid value: "Other": field is immutable
+        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
+        - FieldValueInvalid spec.names.kind: Invalid value: "Other": field is immutable"#]]);
+}
+
+#[tokio::test]
+async fn a_definition_takes_its_objects_along() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    let mut guarded = widget(&api, "b");
+    guarded["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    api.post(&path, guarded).await.is(201);
+    let definition = format!("{DEFINITIONS}/widgets.{}", group(&api));
+    let deleted = api.delete(&definition).await.is(200);
+    assert_eq!(deleted.at("/metadata/finalizers"), json!(["customresourcecleanup.apiextensions.k8s.io"]));
+    api.eventually(&path, |reply| reply.code == 200 && reply.names() == ["b"]).await;
+    api.eventually(&definition, |reply| reply.body.windows(11).any(|window| window == b"Terminating")).await;
+    let mut late = api.post(&path, widget(&api, "c")).await;
+    for _ in 0..100 {
+        if late.code != 201 {
+            break;
+        }
+        api.delete(&format!("{path}/c")).await;
+        late = api.post(&path, widget(&api, "c")).await;
+    }
+    late.shows(expect![[r#"
+        403 Forbidden: widgets.ID.example.com "c" is forbidden: create not allowed while custom resource definition is terminating
+        group="ID.example.com" kind="widgets" name="c""#]]);
+    api.patch(&format!("{path}/b"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+    api.eventually(&definition, |reply| reply.code == 404).await;
+    api.eventually(&path, |reply| reply.code == 404).await;
+    api.eventually(&format!("/apis/{}", group(&api)), |reply| reply.code == 404).await;
+}
+
+#[tokio::test]
+async fn a_cluster_wide_kind_has_no_namespace() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut definition = widgets(&api);
+    definition["spec"]["scope"] = json!("Cluster");
+    api.crd(definition).await;
+    let group = group(&api);
+    let created = api.post(&format!("/apis/{group}/v1/widgets"), widget(&api, "a")).await.is(201);
+    assert_eq!(created.at("/metadata/namespace"), Value::Null);
+    api.get(&format!("/apis/{group}/v1/namespaces/{ns}/widgets/a")).await.shows(expect![[r#"
+        404
+        404 page not found
+    "#]]);
+    let mut astray = widget(&api, "b");
+    astray["metadata"]["namespace"] = json!(ns);
+    api.post(&format!("/apis/{group}/v1/widgets"), astray).await.shows(expect![[r#"
+        201
+        {
+          "apiVersion": "ID.example.com/v1",
+          "kind": "Widget",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "name": "b",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "replicas": 1,
+            "size": 3
+          }
+        }"#]]);
+}
+
+#[tokio::test]
+async fn a_status_is_written_by_the_server() {
+    let api = Api::start();
+    let mut definition = widgets(&api);
+    definition["status"] = json!({"conditions": [{"type": "Established", "status": "True", "reason": "me", "lastTransitionTime": null, "message": ""}], "acceptedNames": {"plural": "x", "kind": "X"}, "storedVersions": ["v9"]});
+    let definition = api.crd(definition).await;
+    assert_eq!(definition["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(definition["status"]["acceptedNames"]["plural"], "widgets");
+}

@@ -1,0 +1,359 @@
+//! What the schema of a definition does to its objects: defaults, pruning, validation.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::fixtures::{group, widget, widgets, widgets_path};
+use crate::harness::{Api, Reply};
+
+/// Serves widgets whose `spec` has the given schema, and says where.
+async fn with_spec(api: &Api, spec: Value) -> String {
+    let ns = api.namespace().await;
+    let mut definition = widgets(api);
+    definition["spec"]["versions"][0]["schema"] =
+        json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+    definition["spec"]["versions"][0]["subresources"] = json!({"status": {}});
+    api.crd(definition).await;
+    format!("/apis/{}/v1/namespaces/{ns}/widgets", group(api))
+}
+
+async fn create(api: &Api, path: &str, spec: Value) -> Reply {
+    let mut body = widget(api, "a");
+    body["spec"] = spec;
+    api.post(path, body).await
+}
+
+#[tokio::test]
+async fn defaults_are_filled_in() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let created = api.post(&path, widget(&api, "a")).await.is(201);
+    assert_eq!(created.at("/spec"), json!({"size": 3, "replicas": 1, "colour": "red"}));
+    let mut body = widget(&api, "b");
+    body["spec"]["replicas"] = json!(null);
+    body["spec"]["colour"] = json!("green");
+    let created = api.post(&path, body).await.is(201);
+    assert_eq!(
+        created.at("/spec"),
+        json!({"size": 3, "replicas": 1, "colour": "green"}),
+        "null asks for the default"
+    );
+}
+
+#[tokio::test]
+async fn defaults_go_deep() {
+    let api = Api::start();
+    let spec = json!({
+        "type": "object",
+        "default": {},
+        "properties": {
+            "inner": {"type": "object", "default": {"a": 1}, "properties": {"a": {"type": "integer"}, "b": {"type": "string", "default": "x"}}},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"c": {"type": "boolean", "default": true}}}},
+            "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"d": {"type": "number", "default": 1.5}}}},
+            "maybe": {"type": "string", "nullable": true, "default": "set"}
+        }
+    });
+    let path = with_spec(&api, spec).await;
+    let mut body = widget(&api, "none");
+    body.as_object_mut().unwrap().remove("spec");
+    let created = api.post(&path, body).await.is(201);
+    assert_eq!(created.at("/spec"), json!({"inner": {"a": 1, "b": "x"}, "maybe": "set"}));
+    let created = create(&api, &path, json!({"list": [{}, {"c": false}], "map": {"k": {}}, "maybe": null}))
+        .await
+        .is(201);
+    assert_eq!(
+        created.at("/spec"),
+        json!({
+            "inner": {"a": 1, "b": "x"}, "list": [{"c": true}, {"c": false}], "map": {"k": {"d": 1.5}}, "maybe": null
+        })
+    );
+}
+
+#[tokio::test]
+async fn unknown_fields_are_pruned() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let mut body = widget(&api, "a");
+    body["spec"]["bogus"] = json!({"x": 1});
+    body["extra"] = json!(1);
+    let created = api.post(&path, body).await.is(201);
+    assert_eq!(created.at("/spec/bogus"), Value::Null);
+    assert_eq!(created.at("/extra"), Value::Null);
+}
+
+#[tokio::test]
+async fn unknown_fields_are_kept_where_the_schema_says_so() {
+    let api = Api::start();
+    let spec = json!({
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"strict": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    });
+    let path = with_spec(&api, spec).await;
+    let created = create(&api, &path, json!({"free": {"x": [1, null]}, "strict": {"a": "v", "b": "gone"}}))
+        .await
+        .is(201);
+    assert_eq!(created.at("/spec"), json!({"free": {"x": [1, null]}, "strict": {"a": "v"}}));
+}
+
+#[tokio::test]
+async fn an_embedded_resource_keeps_what_makes_it_one() {
+    let api = Api::start();
+    let spec = json!({"type": "object", "properties": {
+        "template": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+    }});
+    let path = with_spec(&api, spec).await;
+    let template = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "bogus": 1}, "spec": {"a": "v", "b": "gone"}, "other": 1});
+    let created = create(&api, &path, json!({"template": template})).await.is(201);
+    assert_eq!(
+        created.at("/spec/template"),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"a": "v"}})
+    );
+    create(&api, &path, json!({"template": {"metadata": {"name": "BAD NAME"}}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueRequired spec.template.apiVersion: Required value
+        - FieldValueRequired spec.template.kind: Required value"#]]);
+}
+
+#[tokio::test]
+async fn values_of_the_wrong_type_are_refused() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    create(&api, &path, json!({"size": "big"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.size: Invalid value: "string": spec.size in body must be of type integer: "string""#]]);
+    create(&api, &path, json!({"size": 1.5})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.size
+        - FieldValueTypeInvalid spec.size: Invalid value: "number": spec.size in body must be of type integer: "number""#]]);
+    create(&api, &path, json!({"size": 3, "tags": "x"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.tags: Invalid value: "string": spec.tags in body must be of type array: "string"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.tags: Invalid value: "string": spec.tags in body must be of type array: "string""#]]);
+    create(&api, &path, json!({"size": 3, "tags": [1, null]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.tags[0]: Invalid value: "integer": spec.tags[0] in body must be of type string: "integer"
+        - FieldValueTypeInvalid spec.tags[1]: Invalid value: "null": spec.tags[1] in body must be of type string: "null""#]]);
+    create(&api, &path, json!({"size": 3, "colour": true})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueNotSupported spec.colour: Unsupported value: true: supported values: "red", "green"
+        - FieldValueTypeInvalid spec.colour: Invalid value: "boolean": spec.colour in body must be of type string: "boolean""#]]);
+    create(&api, &path, json!([])).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid .spec.replicas: Invalid value: 0: .spec.replicas accessor error: [] is of the type []interface {}, expected map[string]interface{}
+        - FieldValueTypeInvalid spec: Invalid value: "array": spec in body must be of type object: "array""#]]);
+    create(&api, &path, json!("text")).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid .spec.replicas: Invalid value: 0: .spec.replicas accessor error: text is of the type string, expected map[string]interface{}
+        - FieldValueTypeInvalid spec: Invalid value: "string": spec in body must be of type object: "string""#]]);
+    create(&api, &path, json!(null)).await.shows(expect![[r#"
+        201
+        {
+          "apiVersion": "ID.example.com/v1",
+          "kind": "Widget",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          }
+        }"#]]);
+}
+
+#[tokio::test]
+async fn values_out_of_bounds_are_refused() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    create(&api, &path, json!({})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.size: Required value
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueRequired spec.size: Required value"#]]);
+    create(&api, &path, json!({"size": 0})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"#]]);
+    create(&api, &path, json!({"size": 11, "colour": "blue"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10
+        - FieldValueNotSupported spec.colour: Unsupported value: "blue": supported values: "red", "green""#]]);
+    create(&api, &path, json!({"size": 1, "tags": ["a", "b", "c", "toolong"]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTooLong spec.tags[3]: Too long: may not be more than 5 bytes
+        - FieldValueTooMany spec.tags: Too many: 4: must have at most 3 items"#]]);
+}
+
+#[tokio::test]
+async fn every_keyword_has_its_text() {
+    let api = Api::start();
+    let text = |schema: Value| {
+        let mut schema = schema;
+        schema["type"] = json!("string");
+        schema
+    };
+    let spec = json!({"type": "object", "properties": {
+        "short": text(json!({"minLength": 3})), "pattern": text(json!({"pattern": "^a+$"})),
+        "date": text(json!({"format": "date-time"})), "ipv4": text(json!({"format": "ipv4"})),
+        "above": {"type": "integer", "minimum": 5, "exclusiveMinimum": true},
+        "below": {"type": "number", "maximum": 5, "exclusiveMaximum": true},
+        "step": {"type": "integer", "multipleOf": 5},
+        "int32": {"type": "integer", "format": "int32"},
+        "few": {"type": "array", "minItems": 2, "items": {"type": "string"}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "keyed": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+            "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "v": {"type": "string"}}}},
+        "map": {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": {"type": "string"}},
+        "either": {"x-kubernetes-int-or-string": true},
+        "one": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        "any": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        "all": {"type": "integer", "allOf": [{"minimum": 3}, {"maximum": 4}]},
+        "not": {"type": "string", "not": {"pattern": "^x"}},
+        "flag": {"type": "boolean"},
+        "nothing": {"type": "string", "nullable": true}
+    }});
+    let path = with_spec(&api, spec).await;
+    create(&api, &path, json!({"short": "ab"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.short: Invalid value: "ab": spec.short in body should be at least 3 chars long
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.short: Invalid value: "ab": spec.short in body should be at least 3 chars long"#]]);
+    create(&api, &path, json!({"pattern": "b"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.pattern: Invalid value: "b": spec.pattern in body should match '^a+$'
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.pattern: Invalid value: "b": spec.pattern in body should match '^a+$'"#]]);
+    create(&api, &path, json!({"date": "yesterday"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.date: Invalid value: "yesterday": spec.date in body must be of type date-time: "yesterday"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.date: Invalid value: "yesterday": spec.date in body must be of type date-time: "yesterday""#]]);
+    create(&api, &path, json!({"ipv4": "1.2.3"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.ipv4: Invalid value: "1.2.3": spec.ipv4 in body must be of type ipv4: "1.2.3"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.ipv4: Invalid value: "1.2.3": spec.ipv4 in body must be of type ipv4: "1.2.3""#]]);
+    create(&api, &path, json!({"above": 5})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.above: Invalid value: 5: spec.above in body should be greater than 5
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.above: Invalid value: 5: spec.above in body should be greater than 5"#]]);
+    create(&api, &path, json!({"below": 5})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.below: Invalid value: 5: spec.below in body should be less than 5
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.below: Invalid value: 5: spec.below in body should be less than 5"#]]);
+    create(&api, &path, json!({"step": 7})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.step: Invalid value: 7: spec.step in body should be a multiple of 5
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.step: Invalid value: 7: spec.step in body should be a multiple of 5"#]]);
+    create(&api, &path, json!({"int32": 3_000_000_000_u64})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.int32
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.int32"#]]);
+    create(&api, &path, json!({"few": ["a"]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.few: Invalid value: 1: spec.few in body should have at least 2 items
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.few: Invalid value: 1: spec.few in body should have at least 2 items"#]]);
+    create(&api, &path, json!({"set": ["a", "b", "a"]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.set[2]: Duplicate value: "a"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueDuplicate spec.set[2]: Duplicate value: "a""#]]);
+    create(&api, &path, json!({"keyed": [{"k": "a"}, {"k": "a", "v": "2"}]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.keyed[1]: Duplicate value: {"k":"a"}
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueDuplicate spec.keyed[1]: Duplicate value: {"k":"a"}"#]]);
+    create(&api, &path, json!({"keyed": [{"v": "2"}]})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.keyed[0].k: Required value
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueRequired spec.keyed[0].k: Required value"#]]);
+    create(&api, &path, json!({"map": {}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.map: Invalid value: 0: spec.map in body should have at least 1 properties
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid spec.map: Invalid value: 0: spec.map in body should have at least 1 properties"#]]);
+    create(&api, &path, json!({"map": {"a": "1", "b": "2"}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.map: Too many: 2: must have at most 1 item
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTooMany spec.map: Too many: 2: must have at most 1 item"#]]);
+    create(&api, &path, json!({"map": {"a": 1}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.map.a: Invalid value: "integer": spec.map.a in body must be of type string: "integer"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.map.a: Invalid value: "integer": spec.map.a in body must be of type string: "integer""#]]);
+    create(&api, &path, json!({"either": true})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.either: Invalid value: "boolean": spec.either in body must be of type integer,string: "boolean"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.either: Invalid value: "boolean": spec.either in body must be of type integer,string: "boolean""#]]);
+    create(&api, &path, json!({"one": {}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": "spec.one" must validate one and only one schema (oneOf). Found none valid
+        - FieldValueRequired spec.one.a: Required value"#]]);
+    create(&api, &path, json!({"one": {"a": "1", "b": "2"}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: <nil>: Invalid value: "": "spec.one" must validate one and only one schema (oneOf). Found 2 valid alternatives
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": "spec.one" must validate one and only one schema (oneOf). Found 2 valid alternatives"#]]);
+    create(&api, &path, json!({"any": {}})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": "spec.any" must validate at least one schema (anyOf)
+        - FieldValueRequired spec.any.a: Required value"#]]);
+    create(&api, &path, json!({"all": 5})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": "spec.all" must validate all the schemas (allOf)
+        - FieldValueInvalid spec.all: Invalid value: 5: spec.all in body should be less than or equal to 4"#]]);
+    create(&api, &path, json!({"not": "xy"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: <nil>: Invalid value: "": "spec.not" must not validate the schema (not)
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid <nil>: Invalid value: "": "spec.not" must not validate the schema (not)"#]]);
+    create(&api, &path, json!({"flag": "true"})).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: spec.flag: Invalid value: "string": spec.flag in body must be of type boolean: "string"
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueTypeInvalid spec.flag: Invalid value: "string": spec.flag in body must be of type boolean: "string""#]]);
+    let fine = json!({"short": "abc", "either": 5, "nothing": null, "step": 10, "one": {"a": "1"}, "all": 3, "date": "2026-01-02T03:04:05Z", "set": ["a", "b"]});
+    create(&api, &path, fine).await.is(201);
+}
+
+#[tokio::test]
+async fn the_envelope_is_checked() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let change = |pointer: &str, value: Value| {
+        let mut body = widget(&api, "a");
+        *body.pointer_mut(pointer).unwrap() = value;
+        body
+    };
+    api.post(&path, change("/kind", json!("Gadget"))).await.shows(expect![[r#"
+        422 Invalid: Gadget.ID.example.com "a" is invalid: kind: Invalid value: "Gadget": must be Widget
+        group="ID.example.com" kind="Gadget" name="a"
+        - FieldValueInvalid kind: Invalid value: "Gadget": must be Widget"#]]);
+    api.post(&path, change("/apiVersion", json!("v1"))).await.shows(expect!["400 BadRequest: the API version in the data (v1) does not match the expected API version (ID.example.com/v1)"]);
+    api.post(&path, change("/apiVersion", json!(format!("{}/v2", group(&api))))).await.shows(expect![[r#"
+        400
+        Warning: 299 - "unknown field \"spec\"" BadRequest: the API version in the data (ID.example.com/v2) does not match the expected API version (ID.example.com/v1)"#]]);
+    api.post(&path, change("/metadata", json!({"name": "a", "labels": {"k": 5}}))).await.shows(expect![[r#"400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"#]]);
+    api.post(&path, change("/metadata", json!({"name": "a", "labels": "x"}))).await.shows(expect![[r#"400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal string into Go struct field ObjectMeta.labels of type map[string]string"#]]);
+    api.post(&path, change("/metadata", json!([]))).await.shows(expect![[r#"400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal array into Go value of type v1.ObjectMeta"#]]);
+    api.post(&path, change("/metadata/name", json!("Bad_Name"))).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "Bad_Name" is invalid: metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+        group="ID.example.com" kind="Widget" name="Bad_Name"
+        - FieldValueInvalid metadata.name: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"#]]);
+    api.post(&path, change("/metadata/name", json!(5))).await.shows(expect![[r#"400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"#]]);
+    api.post(&path, json!({"spec": {"size": 1}})).await.shows(expect![[r#"400 BadRequest: the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{"spec":{"size":1}}' ({"spec":{"size":1}})"#]]);
+    api.post(&path, json!({"kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}))
+        .await
+        .shows(expect!["400 BadRequest: the API version in the data () does not match the expected API version (ID.example.com/v1)"]);
+}
+
+#[tokio::test]
+async fn big_numbers_stay_exact() {
+    let api = Api::start();
+    let spec = json!({"type": "object", "properties": {"i": {"type": "integer"}, "n": {"type": "number"}}});
+    let path = with_spec(&api, spec).await;
+    let created = create(&api, &path, json!({"i": 9_007_199_254_740_993_i64, "n": 0.1})).await.is(201);
+    assert_eq!(created.at("/spec"), json!({"i": 9_007_199_254_740_993_i64, "n": 0.1}));
+    let whole = create(&api, &path, json!({"i": 5.0})).await;
+    assert_eq!(whole.code, 409, "a whole float is an integer, and the name is taken: {whole}");
+}

@@ -1,0 +1,343 @@
+//! Deleting one object, and many.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::fixtures::{config_map, labelled, pod, secret, widget, widgets_path};
+use crate::harness::{Api, MERGE_PATCH};
+
+#[tokio::test]
+async fn a_delete_answers_with_a_status_that_names_what_is_gone() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    api.delete(&format!("{path}/a")).await.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "details": {
+            "kind": "configmaps",
+            "name": "a",
+            "uid": "UID"
+          },
+          "kind": "Status",
+          "metadata": {},
+          "status": "Success"
+        }"#]]);
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn a_delete_of_a_custom_resource_answers_with_a_status_too() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    api.delete(&format!("{path}/a")).await.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "details": {
+            "group": "ID.example.com",
+            "kind": "widgets",
+            "name": "a",
+            "uid": "UID"
+          },
+          "kind": "Status",
+          "metadata": {},
+          "status": "Success"
+        }"#]]);
+}
+
+#[tokio::test]
+async fn some_kinds_answer_with_the_object() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let created = api.post(&path, pod("a")).await.is(201);
+    let deleted = api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(deleted.text_at("/kind"), "Pod");
+    assert_eq!(deleted.at("/metadata/uid"), created.at("/metadata/uid"));
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn a_finalizer_keeps_the_object_until_it_is_taken_off() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("a");
+    body["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    let created = api.post(&path, body).await.is(201);
+    let deleted = api.delete(&format!("{path}/a")).await;
+    deleted.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "data": {
+            "k": "v"
+          },
+          "kind": "ConfigMap",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "deletionGracePeriodSeconds": 0,
+            "deletionTimestamp": "TIME",
+            "finalizers": [
+              "example.com/guard"
+            ],
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          }
+        }"#]]);
+    assert!(deleted.version() > created.version());
+    let again = api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(again.version(), deleted.version(), "a second delete changes nothing");
+    let released =
+        api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await;
+    released.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "data": {
+            "k": "v"
+          },
+          "kind": "ConfigMap",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "deletionGracePeriodSeconds": 0,
+            "deletionTimestamp": "TIME",
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          }
+        }"#]]);
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn no_finalizer_is_added_to_what_is_being_deleted() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("a");
+    body["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    api.post(&path, body).await.is(201);
+    api.delete(&format!("{path}/a")).await.is(200);
+    let more = json!({"metadata": {"finalizers": ["example.com/guard", "example.com/more"]}});
+    api.patch(&format!("{path}/a"), MERGE_PATCH, more).await.shows(expect![[r#"
+        422 Invalid: ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/more"}
+        kind="ConfigMap" name="a"
+        - FieldValueForbidden metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/more"}
+        - FieldValueForbidden metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/more"}"#]]);
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"data": {"k": "late"}})).await.is(200);
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"metadata": {"finalizers": []}})).await.is(200);
+}
+
+#[tokio::test]
+async fn preconditions_guard_a_delete() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let created = api.post(&path, config_map("a")).await.is(201);
+    let uid = created.text_at("/metadata/uid");
+    let wrong = json!({"preconditions": {"uid": "b6d2d2b4-0000-0000-0000-000000000000"}});
+    let refused = api.delete_with(&format!("{path}/a"), wrong).await;
+    refused.shows(expect![[r#"
+        409 Conflict: Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (UID) does not match the UID in record (UID). The object might have been deleted and then recreated
+        kind="ConfigMap" name="a""#]]);
+    let stale = json!({"preconditions": {"resourceVersion": "1"}});
+    let refused = api.delete_with(&format!("{path}/a"), stale).await;
+    assert_eq!(refused.text_at("/reason"), "Conflict");
+    let version = created.text_at("/metadata/resourceVersion");
+    let message = refused.text_at("/message").replace(&version, "RV");
+    expect![[r#"Operation cannot be fulfilled on ConfigMap "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (RV). The object might have been modified"#]].assert_eq(&message);
+    let right = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid, "resourceVersion": version}});
+    api.delete_with(&format!("{path}/a"), right).await.is(200);
+}
+
+#[tokio::test]
+async fn the_propagation_policy_becomes_a_finalizer() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    for (policy, finalizers) in [
+        ("Foreground", json!(["foregroundDeletion", "example.com/guard"])),
+        ("Orphan", json!(["orphan", "example.com/guard"])),
+        ("Background", json!(["example.com/guard"])),
+    ] {
+        let mut body = widget(&api, &policy.to_lowercase());
+        // A finalizer of its own, so that no garbage collector is done before we look.
+        body["metadata"]["finalizers"] = json!(["example.com/guard"]);
+        api.post(&path, body).await.is(201);
+        let path = format!("{path}/{}", policy.to_lowercase());
+        let deleted = api.delete_with(&path, json!({"propagationPolicy": policy})).await.is(200);
+        let mut shown = deleted.at("/metadata/finalizers").as_array().unwrap().clone();
+        let mut wanted = finalizers.as_array().unwrap().clone();
+        shown.sort_by_key(ToString::to_string);
+        wanted.sort_by_key(ToString::to_string);
+        assert_eq!(shown, wanted, "{policy}");
+        assert_eq!(deleted.at("/metadata/deletionGracePeriodSeconds"), 0);
+        api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn the_propagation_policy_may_be_in_the_query() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let mut body = widget(&api, "a");
+    body["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    api.post(&path, body).await.is(201);
+    let deleted = api.delete(&format!("{path}/a?propagationPolicy=Orphan")).await.is(200);
+    assert!(deleted.at("/metadata/finalizers").as_array().unwrap().contains(&json!("orphan")));
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}
+
+#[tokio::test]
+async fn delete_options_are_checked() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let path = format!("{path}/a");
+    api.delete_with(&path, json!({"propagationPolicy": "Sideways"})).await.shows(expect![[r#"
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil"
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueNotSupported propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil""#]]);
+    api.delete_with(&path, json!({"propagationPolicy": "Orphan", "orphanDependents": true}))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set
+            group="meta.k8s.io" kind="DeleteOptions"
+            - FieldValueInvalid propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set"#]]);
+    api.delete_with(&path, json!({"dryRun": ["Some"]})).await.shows(expect![[r#"
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueNotSupported dryRun: Unsupported value: ["Some"]: supported values: "All""#]]);
+    api.delete_with(&path, json!({"kind": "Pod", "apiVersion": "v1"})).await.shows(expect![[r#"400 BadRequest: no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#]]);
+    api.delete_with(&path, json!({"gracePeriodSeconds": "soon"})).await.shows(expect!["400 BadRequest: json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"]);
+    api.delete(&format!("{path}?gracePeriodSeconds=soon"))
+        .await
+        .shows(expect![[r#"400 BadRequest: strconv.ParseInt: parsing "soon": invalid syntax"#]]);
+    api.get(&path).await.is(200);
+}
+
+#[tokio::test]
+async fn a_scheduled_pod_gets_time_to_end() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let mut body = pod("a");
+    body["spec"]["nodeName"] = json!(format!("node-{}", api.id));
+    let created = api.post(&path, body).await.is(201);
+    let deleted = api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(deleted.at("/metadata/deletionGracePeriodSeconds"), 30);
+    assert!(deleted.at("/metadata/deletionTimestamp").is_string());
+    assert_eq!(deleted.at("/metadata/generation"), created.at("/metadata/generation").as_i64().unwrap() + 1);
+    let sooner = api.delete_with(&format!("{path}/a"), json!({"gracePeriodSeconds": 5})).await.is(200);
+    assert_eq!(sooner.at("/metadata/deletionGracePeriodSeconds"), 5);
+    let later = api.delete_with(&format!("{path}/a"), json!({"gracePeriodSeconds": 50})).await.is(200);
+    assert_eq!(later.at("/metadata/deletionGracePeriodSeconds"), 5, "the time only shrinks");
+    api.delete_with(&format!("{path}/a"), json!({"gracePeriodSeconds": 0})).await.is(200);
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn a_pod_that_no_node_has_goes_at_once() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&path, pod("a")).await.is(201);
+    let deleted = api.delete_with(&format!("{path}/a"), json!({"gracePeriodSeconds": 30})).await.is(200);
+    assert_eq!(deleted.at("/metadata/deletionGracePeriodSeconds"), 0);
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_as_selected() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    for name in ["a", "b"] {
+        api.post(&path, labelled(secret(name), json!({"drop": "yes"}))).await.is(201);
+    }
+    for name in ["c", "d"] {
+        api.post(&path, secret(name)).await.is(201);
+    }
+    let deleted = api.delete(&format!("{path}?labelSelector=drop%3Dyes")).await;
+    assert_eq!(deleted.names(), ["a", "b"]);
+    deleted.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "items": [
+            {
+              "metadata": {
+                "creationTimestamp": "TIME",
+                "labels": {
+                  "drop": "yes"
+                },
+                "name": "a",
+                "namespace": "ns-ID",
+                "resourceVersion": "RV",
+                "uid": "UID"
+              },
+              "type": "Opaque"
+            },
+            {
+              "metadata": {
+                "creationTimestamp": "TIME",
+                "labels": {
+                  "drop": "yes"
+                },
+                "name": "b",
+                "namespace": "ns-ID",
+                "resourceVersion": "RV",
+                "uid": "UID"
+              },
+              "type": "Opaque"
+            }
+          ],
+          "kind": "SecretList",
+          "metadata": {
+            "resourceVersion": "RV"
+          }
+        }"#]]);
+    api.delete(&format!("{path}?fieldSelector=metadata.name%3Dc")).await.is(200);
+    assert_eq!(api.get(&path).await.names(), ["d"]);
+}
+
+#[tokio::test]
+async fn a_collection_of_custom_resources_is_deleted() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    for name in ["a", "b"] {
+        api.post(&path, widget(&api, name)).await.is(201);
+    }
+    let deleted = api.delete_with(&path, json!({"propagationPolicy": "Background"})).await.is(200);
+    assert_eq!(deleted.text_at("/kind"), "WidgetList");
+    assert_eq!(deleted.names(), ["a", "b"]);
+    assert_eq!(api.get(&path).await.names(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_collection_of_what_cannot_be_deleted_so_is_refused() {
+    let api = Api::start();
+    api.delete("/api/v1/namespaces").await.shows(expect![
+        "405 MethodNotAllowed: the server does not allow this method on the requested resource"
+    ]);
+}
+
+#[tokio::test]
+async fn a_name_can_be_used_again_and_gets_a_new_uid() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let first = api.post(&path, config_map("a")).await.is(201);
+    api.delete(&format!("{path}/a")).await.is(200);
+    let second = api.post(&path, config_map("a")).await.is(201);
+    assert_ne!(first.at("/metadata/uid"), second.at("/metadata/uid"));
+    assert!(second.version() > first.version());
+}

@@ -1,0 +1,373 @@
+//! What a client finds out before it does anything.
+
+use expect_test::expect;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fixtures::{group, widgets};
+use crate::harness::Api;
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+fn named(list: &Value, name: &str) -> Value {
+    let found = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|item| item["name"] == name || item["metadata"]["name"] == name);
+    found.cloned().unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// A resource as discovered, in lines that compare well.
+pub(crate) fn resource(list: &Value, name: &str) -> String {
+    let mut resource = named(list, name);
+    // A hash whose value nobody reads.
+    resource.as_object_mut().unwrap().remove("storageVersionHash");
+    if let Some(verbs) = resource["verbs"].as_array_mut() {
+        verbs.sort_by_key(ToString::to_string);
+    }
+    resource.to_string()
+}
+
+#[tokio::test]
+async fn the_version_is_known() {
+    let api = Api::start();
+    let version = api.get("/version").await.is(200).json();
+    assert_eq!(version["major"], "1");
+    assert!(version["minor"].as_str().unwrap().parse::<u32>().unwrap() >= 36);
+    assert!(version["gitVersion"].as_str().unwrap().starts_with("v1."));
+    for field in ["gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"] {
+        assert!(version[field].is_string(), "{field}");
+    }
+}
+
+#[tokio::test]
+async fn it_says_when_it_is_well() {
+    let api = Api::start();
+    for path in ["/healthz", "/livez", "/readyz", "/readyz/ping", "/livez/ping"] {
+        let reply = api.eventually(path, |reply| reply.code == 200).await;
+        assert_eq!(reply.body, "ok", "{path}");
+    }
+    let verbose = api.get("/readyz?verbose").await.is(200);
+    let text = String::from_utf8(verbose.body.to_vec()).unwrap();
+    assert!(text.contains("[+]ping ok\n") && text.ends_with("readyz check passed\n"), "{text}");
+}
+
+#[tokio::test]
+async fn the_core_group_has_one_version() {
+    let api = Api::start();
+    let versions = api.get("/api").await.is(200).json();
+    assert_eq!(versions["kind"], "APIVersions");
+    assert_eq!(versions["versions"], json!(["v1"]));
+}
+
+#[tokio::test]
+async fn groups_are_listed() {
+    let api = Api::start();
+    let list = api.get("/apis").await.is(200).json();
+    assert_eq!(list["kind"], "APIGroupList");
+    assert_eq!(list["apiVersion"], "v1");
+    let names: Vec<&str> =
+        list["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    for name in [
+        "apps",
+        "batch",
+        "coordination.k8s.io",
+        "events.k8s.io",
+        "rbac.authorization.k8s.io",
+        "apiextensions.k8s.io",
+        "policy",
+        "networking.k8s.io",
+        "autoscaling",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "storage.k8s.io",
+        "certificates.k8s.io",
+        "scheduling.k8s.io",
+        "discovery.k8s.io",
+        "node.k8s.io",
+        "admissionregistration.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "apiregistration.k8s.io",
+    ] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    assert_eq!(
+        names[..5],
+        ["apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io"],
+        "in order of importance"
+    );
+    assert_eq!(
+        named(&list["groups"], "autoscaling"),
+        json!({
+            "name": "autoscaling",
+            "preferredVersion": {"groupVersion": "autoscaling/v2", "version": "v2"},
+            "versions": [{"groupVersion": "autoscaling/v2", "version": "v2"}, {"groupVersion": "autoscaling/v1", "version": "v1"}]
+        })
+    );
+}
+
+#[tokio::test]
+async fn one_group_and_its_resources() {
+    let api = Api::start();
+    api.get("/apis/apps").await.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "v1",
+          "kind": "APIGroup",
+          "name": "apps",
+          "preferredVersion": {
+            "groupVersion": "apps/v1",
+            "version": "v1"
+          },
+          "versions": [
+            {
+              "groupVersion": "apps/v1",
+              "version": "v1"
+            }
+          ]
+        }"#]]);
+    let list = api.get("/apis/apps/v1").await.is(200).json();
+    assert_eq!(
+        (&list["kind"], &list["groupVersion"], &list["apiVersion"]),
+        (&json!("APIResourceList"), &json!("apps/v1"), &json!("v1"))
+    );
+    expect![[r#"{"categories":["all"],"kind":"Deployment","name":"deployments","namespaced":true,"shortNames":["deploy"],"singularName":"deployment","verbs":["create","delete","deletecollection","get","list","patch","update","watch"]}"#]].assert_eq(&resource(&list["resources"], "deployments"));
+    expect![[r#"{"group":"autoscaling","kind":"Scale","name":"deployments/scale","namespaced":true,"singularName":"","verbs":["get","patch","update"],"version":"v1"}"#]].assert_eq(&resource(&list["resources"], "deployments/scale"));
+    expect![[r#"{"kind":"Deployment","name":"deployments/status","namespaced":true,"singularName":"","verbs":["get","patch","update"]}"#]].assert_eq(&resource(&list["resources"], "deployments/status"));
+}
+
+#[tokio::test]
+async fn the_core_resources() {
+    let api = Api::start();
+    let list = api.get("/api/v1").await.is(200).json();
+    assert_eq!((&list["kind"], &list["groupVersion"]), (&json!("APIResourceList"), &json!("v1")));
+    let names: Vec<&str> = list["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|resource| resource["name"].as_str().unwrap())
+        .collect();
+    expect!["bindings componentstatuses configmaps endpoints events limitranges namespaces namespaces/finalize namespaces/status nodes nodes/proxy nodes/status persistentvolumeclaims persistentvolumeclaims/status persistentvolumes persistentvolumes/status pods pods/attach pods/binding pods/ephemeralcontainers pods/eviction pods/exec pods/log pods/portforward pods/proxy pods/resize pods/status podtemplates replicationcontrollers replicationcontrollers/scale replicationcontrollers/status resourcequotas resourcequotas/status secrets serviceaccounts serviceaccounts/token services services/proxy services/status"].assert_eq(&names.join(" "));
+    expect![[r#"{"categories":["all"],"kind":"Pod","name":"pods","namespaced":true,"shortNames":["po"],"singularName":"pod","verbs":["create","delete","deletecollection","get","list","patch","update","watch"]}"#]].assert_eq(&resource(&list["resources"], "pods"));
+    expect![[r#"{"group":"policy","kind":"Eviction","name":"pods/eviction","namespaced":true,"singularName":"","verbs":["create"],"version":"v1"}"#]].assert_eq(&resource(&list["resources"], "pods/eviction"));
+    expect![[r#"{"kind":"Namespace","name":"namespaces","namespaced":false,"shortNames":["ns"],"singularName":"namespace","verbs":["create","delete","get","list","patch","update","watch"]}"#]].assert_eq(&resource(&list["resources"], "namespaces"));
+    expect![[r#"{"kind":"Event","name":"events","namespaced":true,"shortNames":["ev"],"singularName":"event","verbs":["create","delete","deletecollection","get","list","patch","update","watch"]}"#]].assert_eq(&resource(&list["resources"], "events"));
+}
+
+#[tokio::test]
+async fn all_at_once_for_clients_that_can() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let core = api.request(Method::GET, "/api").accept(AGGREGATED).send().await.is(200);
+    assert_eq!(core.header("content-type"), Some(AGGREGATED));
+    assert_eq!(core.header("vary"), Some("Accept"));
+    let core = core.json();
+    assert_eq!(
+        (&core["kind"], &core["apiVersion"]),
+        (&json!("APIGroupDiscoveryList"), &json!("apidiscovery.k8s.io/v2"))
+    );
+    let resources = &core["items"][0]["versions"][0]["resources"];
+    let pods = resources.as_array().unwrap().iter().find(|resource| resource["resource"] == "pods").unwrap();
+    let mut pods = pods.clone();
+    pods["verbs"].as_array_mut().unwrap().sort_by_key(ToString::to_string);
+    pods["subresources"].as_array_mut().unwrap().truncate(3);
+    expect![[r#"
+        {
+          "categories": [
+            "all"
+          ],
+          "resource": "pods",
+          "responseKind": {
+            "group": "",
+            "kind": "Pod",
+            "version": ""
+          },
+          "scope": "Namespaced",
+          "shortNames": [
+            "po"
+          ],
+          "singularResource": "pod",
+          "subresources": [
+            {
+              "responseKind": {
+                "group": "",
+                "kind": "PodAttachOptions",
+                "version": ""
+              },
+              "subresource": "attach",
+              "verbs": [
+                "create",
+                "get"
+              ]
+            },
+            {
+              "responseKind": {
+                "group": "",
+                "kind": "Binding",
+                "version": ""
+              },
+              "subresource": "binding",
+              "verbs": [
+                "create"
+              ]
+            },
+            {
+              "responseKind": {
+                "group": "",
+                "kind": "Pod",
+                "version": ""
+              },
+              "subresource": "ephemeralcontainers",
+              "verbs": [
+                "get",
+                "patch",
+                "update"
+              ]
+            }
+          ],
+          "verbs": [
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch"
+          ]
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&pods).unwrap());
+    let own = group(&api);
+    let path = "/apis";
+    let groups = api
+        .request(Method::GET, path)
+        .accept(&format!("{AGGREGATED},application/json"))
+        .send()
+        .await
+        .is(200)
+        .json();
+    let mut mine = named(&groups["items"], &own);
+    mine["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
+    let text = serde_json::to_string_pretty(&mine).unwrap().replace(&api.id, "ID");
+    expect![[r#"
+        {
+          "metadata": {
+            "name": "ID.example.com"
+          },
+          "versions": [
+            {
+              "freshness": "Current",
+              "resources": [
+                {
+                  "resource": "widgets",
+                  "responseKind": {
+                    "group": "ID.example.com",
+                    "kind": "Widget",
+                    "version": "v1"
+                  },
+                  "scope": "Namespaced",
+                  "shortNames": [
+                    "wd"
+                  ],
+                  "singularResource": "widget",
+                  "subresources": [
+                    {
+                      "responseKind": {
+                        "group": "ID.example.com",
+                        "kind": "Widget",
+                        "version": "v1"
+                      },
+                      "subresource": "status",
+                      "verbs": [
+                        "get",
+                        "patch",
+                        "update"
+                      ]
+                    },
+                    {
+                      "responseKind": {
+                        "group": "autoscaling",
+                        "kind": "Scale",
+                        "version": "v1"
+                      },
+                      "subresource": "scale",
+                      "verbs": [
+                        "get",
+                        "patch",
+                        "update"
+                      ]
+                    }
+                  ],
+                  "verbs": [
+                    "delete",
+                    "deletecollection",
+                    "get",
+                    "list",
+                    "patch",
+                    "create",
+                    "update",
+                    "watch"
+                  ]
+                }
+              ],
+              "version": "v1"
+            }
+          ]
+        }"#]]
+    .assert_eq(&text);
+}
+
+#[tokio::test]
+async fn an_old_form_of_all_at_once_is_not_acceptable_alone() {
+    let api = Api::start();
+    let old = AGGREGATED.replace("v=v2", "v=v2beta1");
+    api.request(Method::GET, "/apis").accept(&old).send().await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    let list =
+        api.request(Method::GET, "/apis").accept(&format!("{old},application/json")).send().await.is(200);
+    assert_eq!(list.text_at("/kind"), "APIGroupList");
+}
+
+#[tokio::test]
+async fn what_has_not_changed_is_not_sent_again() {
+    let api = Api::start();
+    if api.is_shared() {
+        // Other tests change the groups all the time.
+        return;
+    }
+    let first = api.request(Method::GET, "/apis").accept(AGGREGATED).send().await.is(200);
+    let tag = first.header("etag").expect("an ETag").to_owned();
+    let again =
+        api.request(Method::GET, "/apis").accept(AGGREGATED).header("if-none-match", &tag).send().await;
+    assert_eq!(again.code, 304);
+    assert!(again.body.is_empty());
+    api.crd(widgets(&api)).await;
+    let changed = api
+        .request(Method::GET, "/apis")
+        .accept(AGGREGATED)
+        .header("if-none-match", &tag)
+        .send()
+        .await
+        .is(200);
+    assert_ne!(changed.header("etag"), Some(tag.as_str()));
+}
+
+#[tokio::test]
+async fn the_root_lists_paths() {
+    let api = Api::start();
+    let paths = api.get("/").await.is(200).at("/paths");
+    for path in [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/openapi/v3",
+        "/version",
+    ] {
+        assert!(paths.as_array().unwrap().contains(&json!(path)), "{path}");
+    }
+}

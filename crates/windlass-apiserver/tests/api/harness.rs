@@ -1,0 +1,207 @@
+//! What the tests share: a server to talk to, requests, replies and watches.
+
+mod kubeconfig;
+mod reply;
+mod transport;
+mod watch;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+pub(crate) use reply::Reply;
+use transport::Transport;
+pub(crate) use watch::Watch;
+
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+pub(crate) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// How long anything may take that a server does in its own time.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(15);
+
+/// One test's view of a server: an embedded one of its own, or the real one that `WINDLASS_TEST_KUBECONFIG` names.
+///
+/// What it created through [`Api::namespace`] and [`Api::crd`] is deleted when it is dropped.
+pub(crate) struct Api {
+    transport: Arc<Transport>,
+    /// In every name that this test makes up: tests share the real server. Replies show it as `ID`.
+    pub(crate) id: String,
+    garbage: Mutex<Vec<String>>,
+}
+
+impl Api {
+    pub(crate) fn start() -> Self {
+        Api { transport: Arc::new(Transport::open()), id: unique_id(), garbage: Mutex::default() }
+    }
+
+    /// Whether this is a server that other tests use at the same time.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.transport.is_shared()
+    }
+
+    /// The test's namespace, freshly created.
+    pub(crate) async fn namespace(&self) -> String {
+        self.namespace_named(&format!("ns-{}", self.id)).await
+    }
+
+    pub(crate) async fn namespace_named(&self, name: &str) -> String {
+        self.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await.is(201);
+        self.discard(format!("/api/v1/namespaces/{name}"));
+        name.to_owned()
+    }
+
+    /// Deletes a cluster-wide object when the test is over, however it ends.
+    pub(crate) fn discard(&self, path: String) {
+        self.garbage.lock().unwrap().push(path);
+    }
+
+    /// Creates a CustomResourceDefinition and waits until its resources are served.
+    pub(crate) async fn crd(&self, definition: Value) -> Value {
+        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        self.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await.is(201);
+        self.discard(path.clone());
+        let spec = self.get(&path).await.is(200).json()["spec"].clone();
+        for version in spec["versions"].as_array().unwrap().iter().filter(|version| version["served"] == true)
+        {
+            let (group, version) = (spec["group"].as_str().unwrap(), version["name"].as_str().unwrap());
+            let served = format!("/apis/{group}/{version}/{}", spec["names"]["plural"].as_str().unwrap());
+            self.eventually(&served, |reply| reply.code == 200).await;
+        }
+        self.get(&path).await.is(200).json()
+    }
+
+    /// Repeats a GET until the reply is as wanted.
+    pub(crate) async fn eventually(&self, path: &str, wanted: impl Fn(&Reply) -> bool) -> Reply {
+        let start = Instant::now();
+        loop {
+            let reply = self.get(path).await;
+            if wanted(&reply) {
+                return reply;
+            }
+            assert!(start.elapsed() < DEADLINE, "GET {path} does not become as wanted: {reply}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.request(Method::GET, path).send().await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Reply {
+        self.request(Method::POST, path).json(&body).send().await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Reply {
+        self.request(Method::PUT, path).json(&body).send().await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, media_type: &str, body: Value) -> Reply {
+        self.request(Method::PATCH, path).body(media_type, body.to_string()).send().await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Reply {
+        self.request(Method::DELETE, path).send().await
+    }
+
+    pub(crate) async fn delete_with(&self, path: &str, options: Value) -> Reply {
+        self.request(Method::DELETE, path).json(&options).send().await
+    }
+
+    /// Opens a watch: the path has its query, but for `watch=true`.
+    pub(crate) async fn watch(&self, path: &str) -> Watch {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        self.request(Method::GET, &format!("{path}{joint}watch=true")).stream().await
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request<'_> {
+        let builder =
+            http::Request::builder().method(method).uri(path).header(http::header::USER_AGENT, "api-test/1");
+        Request { api: self, builder, body: Bytes::new() }
+    }
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        let garbage = std::mem::take(self.garbage.get_mut().unwrap());
+        if !self.is_shared() || garbage.is_empty() {
+            return;
+        }
+        let transport = self.transport.clone();
+        let cleaner = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                for path in garbage.into_iter().rev() {
+                    let request = http::Request::delete(path).body(Bytes::new()).unwrap();
+                    transport.send(request).await;
+                }
+            });
+        });
+        // A failed clean-up must not hide why the test failed.
+        let _ = cleaner.join();
+    }
+}
+
+/// A request under construction.
+pub(crate) struct Request<'a> {
+    api: &'a Api,
+    builder: http::request::Builder,
+    body: Bytes,
+}
+
+impl Request<'_> {
+    pub(crate) fn header(mut self, name: impl AsRef<str>, value: &str) -> Self {
+        self.builder = self.builder.header(name.as_ref(), value);
+        self
+    }
+
+    pub(crate) fn accept(self, value: &str) -> Self {
+        self.header(ACCEPT, value)
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    pub(crate) fn body(mut self, media_type: &str, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self.header(CONTENT_TYPE, media_type)
+    }
+
+    pub(crate) async fn send(self) -> Reply {
+        let id = self.api.id.clone();
+        let request = self.builder.body(self.body).expect("a well-formed request");
+        let (head, body) = self.api.transport.send(request).await.into_parts();
+        let body = tokio::time::timeout(DEADLINE, http_body_util::BodyExt::collect(body));
+        let body = body.await.expect("the reply ends").expect("the reply is whole").to_bytes();
+        Reply { code: head.status.as_u16(), headers: head.headers, body, id }
+    }
+
+    pub(crate) async fn stream(self) -> Watch {
+        let id = self.api.id.clone();
+        let request = self.builder.body(self.body).expect("a well-formed request");
+        let (head, body) = self.api.transport.send(request).await.into_parts();
+        Watch::new(head.status.as_u16(), head.headers, body, id)
+    }
+}
+
+/// Ten lower-case letters and digits, different for every test of every run.
+fn unique_id() -> String {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let nanos = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    let mut seed = nanos
+        ^ (u64::from(std::process::id()) << 40)
+        ^ (u64::from(COUNTER.fetch_add(1, Ordering::Relaxed)) << 20);
+    let mut id = String::from("q");
+    for _ in 0..9 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        id.push(char::from(b"bcdfghjklmnpqrstvwxz2456789"[(seed >> 33) as usize % 27]));
+    }
+    id
+}

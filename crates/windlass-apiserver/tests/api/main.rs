@@ -1,0 +1,39 @@
+//! What a Kubernetes API server does, stated through HTTP.
+//!
+//! Every test talks to an embedded server of its own, or, if `WINDLASS_TEST_KUBECONFIG` names a kubeconfig, to that
+//! server. What they expect was recorded from kube-apiserver 1.36 (`cargo xtask control-plane`): where the two differ,
+//! the real one is right. `UPDATE_EXPECT=1` records anew; it belongs with a real server only.
+
+mod harness;
+
+mod fixtures;
+
+// What a client finds out first.
+mod discovery;
+mod openapi;
+mod reviews;
+
+// One object, and many.
+mod crud;
+mod delete;
+mod paging;
+mod patch;
+mod selectors;
+mod update;
+mod watch;
+
+// The same for every write.
+mod dry_run;
+mod field_validation;
+mod status;
+
+// Kinds.
+mod builtins;
+mod crd;
+mod custom_resources;
+mod namespaces;
+
+// Bytes and mistakes.
+mod bodies;
+mod errors;
+mod representations;

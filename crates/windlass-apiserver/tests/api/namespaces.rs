@@ -1,0 +1,128 @@
+//! Namespaces: what is there from the start, and how they end.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::fixtures::{config_map, widget, widgets_path};
+use crate::harness::{Api, MERGE_PATCH};
+
+#[tokio::test]
+async fn some_are_there_from_the_start() {
+    let api = Api::start();
+    let names = api.get("/api/v1/namespaces").await.is(200).names();
+    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        assert!(names.iter().any(|known| known == name), "{name} is not among {names:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_s_own_service_is_there() {
+    let api = Api::start();
+    let service =
+        api.eventually("/api/v1/namespaces/default/services/kubernetes", |reply| reply.code == 200).await;
+    assert_eq!(service.at("/spec/ports/0/name"), "https");
+    assert_eq!(service.at("/spec/ports/0/port"), 443);
+    assert_eq!(service.at("/metadata/labels"), json!({"component": "apiserver", "provider": "kubernetes"}));
+}
+
+#[tokio::test]
+async fn a_new_one_is_active_and_has_its_name_as_label() {
+    let api = Api::start();
+    let name = format!("ns-{}", api.id);
+    let path = format!("/api/v1/namespaces/{name}");
+    let created = api.post("/api/v1/namespaces", json!({"metadata": {"name": name}})).await;
+    api.discard(path);
+    created.shows(expect![[r#"
+        201
+        {
+          "apiVersion": "v1",
+          "kind": "Namespace",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "labels": {
+              "kubernetes.io/metadata.name": "ns-ID"
+            },
+            "name": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "finalizers": [
+              "kubernetes"
+            ]
+          },
+          "status": {
+            "phase": "Active"
+          }
+        }"#]]);
+}
+
+#[tokio::test]
+async fn a_deleted_one_is_terminating_and_takes_nothing_new() {
+    let api = Api::start();
+    let widgets = widgets_path(&api).await;
+    let ns = format!("ns-{}", api.id);
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    // Something that stays, so that no namespace controller can be done.
+    let mut guard = config_map("guard");
+    guard["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    api.post(&maps, guard).await.is(201);
+    let deleted = api.delete(&format!("/api/v1/namespaces/{ns}")).await.is(200);
+    assert_eq!(deleted.at("/status/phase"), "Terminating");
+    assert!(deleted.at("/metadata/deletionTimestamp").is_string());
+    assert_eq!(deleted.at("/spec/finalizers"), json!(["kubernetes"]));
+    assert_eq!(deleted.at("/metadata/deletionGracePeriodSeconds"), Value::Null);
+    api.post(&maps, config_map("late")).await.shows(expect![[r#"
+        403 Forbidden: configmaps "late" is forbidden: unable to create new content in namespace ns-ID because it is being terminated
+        kind="configmaps" name="late"
+        - NamespaceTerminating metadata.namespace: namespace ns-ID is being terminated"#]]);
+    api.post(&widgets, widget(&api, "late")).await.shows(expect![[r#"
+        403 Forbidden: widgets.ID.example.com "late" is forbidden: unable to create new content in namespace ns-ID because it is being terminated
+        group="ID.example.com" kind="widgets" name="late"
+        - NamespaceTerminating metadata.namespace: namespace ns-ID is being terminated"#]]);
+    api.patch(&format!("{maps}/guard"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}
+
+#[tokio::test]
+async fn finalize_ends_it() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut guard = config_map("guard");
+    guard["metadata"]["finalizers"] = json!(["example.com/guard"]);
+    api.post(&maps, guard).await.is(201);
+    let path = format!("/api/v1/namespaces/{ns}");
+    api.delete(&path).await.is(200);
+    api.patch(&format!("{maps}/guard"), MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+    // A controller may be faster than we are.
+    let mut namespace = api.get(&path).await;
+    if namespace.code == 200 {
+        let mut body = namespace.json();
+        body["spec"]["finalizers"] = json!([]);
+        body["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        namespace = api.put(&format!("{path}/finalize"), body).await;
+        assert!(namespace.code == 200 || namespace.code == 404 || namespace.code == 409, "{namespace}");
+    }
+    api.eventually(&path, |reply| reply.code == 404).await;
+}
+
+#[tokio::test]
+async fn the_first_ones_stay() {
+    let api = Api::start();
+    api.delete("/api/v1/namespaces/default?dryRun=All").await.shows(expect![[r#"
+        403 Forbidden: namespaces "default" is forbidden: this namespace may not be deleted
+        kind="namespaces" name="default""#]]);
+    api.delete("/api/v1/namespaces/kube-system?dryRun=All").await.is(403);
+    api.delete("/api/v1/namespaces/kube-public?dryRun=All").await.is(403);
+}
+
+#[tokio::test]
+async fn finalizers_of_the_spec_are_the_finalize_subresource_s() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let patched = api.patch(&path, MERGE_PATCH, json!({"spec": {"finalizers": []}})).await.is(200);
+    assert_eq!(patched.at("/spec/finalizers"), json!(["kubernetes"]));
+    let patched = api.patch(&path, MERGE_PATCH, json!({"status": {"phase": "Terminating"}})).await.is(200);
+    assert_eq!(patched.at("/status/phase"), "Active");
+}

@@ -1,0 +1,145 @@
+//! The OpenAPI v3 documents, as far as clients read them.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fixtures::{group, widgets};
+use crate::harness::Api;
+
+async fn document(api: &Api, name: &str) -> Value {
+    let index = api.eventually("/openapi/v3", |reply| reply.at("/paths").get(name).is_some()).await;
+    let url = index.at("/paths")[name]["serverRelativeURL"].as_str().expect("a URL").to_owned();
+    assert!(url.starts_with(&format!("/openapi/v3/{name}?hash=")), "{url}");
+    api.get(&url).await.is(200).json()
+}
+
+#[tokio::test]
+async fn the_index_names_every_group_version() {
+    let api = Api::start();
+    let index = api.get("/openapi/v3").await.is(200).json();
+    for name in ["api/v1", "apis/apps/v1", "apis/coordination.k8s.io/v1", "apis/apiextensions.k8s.io/v1"] {
+        assert!(index["paths"][name]["serverRelativeURL"].is_string(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn kubectl_finds_what_it_looks_for_in_a_built_in_group() {
+    let api = Api::start();
+    let document = document(&api, "apis/apps/v1").await;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.0"));
+    let path = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"];
+    let kind = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    assert_eq!(path["patch"]["x-kubernetes-group-version-kind"], kind);
+    assert_eq!(path["patch"]["x-kubernetes-action"], "patch");
+    let parameters: Vec<&Value> =
+        path["patch"]["parameters"].as_array().unwrap().iter().map(|parameter| &parameter["name"]).collect();
+    for name in ["dryRun", "fieldManager", "fieldValidation", "force"] {
+        assert!(parameters.contains(&&json!(name)), "{name}");
+    }
+    let content = path["patch"]["requestBody"]["content"].as_object().unwrap();
+    for media_type in [
+        "application/strategic-merge-patch+json",
+        "application/merge-patch+json",
+        "application/json-patch+json",
+    ] {
+        assert!(content.contains_key(media_type), "{media_type}");
+    }
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"], json!([kind]));
+    let containers = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+    assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
+    assert_eq!(containers["x-kubernetes-patch-strategy"], "merge");
+    assert_eq!(containers["x-kubernetes-list-type"], "map");
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    let port = &schemas["io.k8s.api.core.v1.ContainerPort"]["properties"];
+    assert_eq!(port["protocol"]["default"], "TCP");
+    assert_eq!(port["containerPort"]["format"], "int32");
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere() {
+    let api = Api::start();
+    for name in ["api/v1", "apis/apps/v1", "apis/apiextensions.k8s.io/v1"] {
+        let document = document(&api, name).await;
+        let mut references = Vec::new();
+        collect(&document, &mut references);
+        assert!(!references.is_empty());
+        for reference in references {
+            let pointer = reference.strip_prefix('#').expect("a reference within the document");
+            assert!(document.pointer(pointer).is_some(), "{name}: {reference}");
+        }
+    }
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                references.push(reference.clone());
+            }
+            fields.values().for_each(|value| collect(value, references));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn a_definition_s_schema_is_published() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let group = group(&api);
+    let document = document(&api, &format!("apis/{group}/v1")).await;
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let kind = json!({"group": group, "version": "v1", "kind": "Widget"});
+    let (name, widget) = schemas
+        .iter()
+        .find(|(_, schema)| schema["x-kubernetes-group-version-kind"] == json!([kind]))
+        .expect("the kind");
+    assert_eq!(*name, format!("com.example.{}.v1.Widget", api.id));
+    assert_eq!(
+        widget["properties"]["spec"]["properties"]["size"],
+        json!({"type": "integer", "minimum": 1, "maximum": 10})
+    );
+    assert_eq!(widget["properties"]["spec"]["properties"]["colour"]["default"], "red");
+    for field in ["apiVersion", "kind", "metadata"] {
+        assert!(widget["properties"][field].is_object(), "{field}");
+    }
+    let path = &document["paths"][format!("/apis/{group}/v1/namespaces/{{namespace}}/widgets/{{name}}")];
+    assert_eq!(path["patch"]["x-kubernetes-group-version-kind"], kind);
+    let content = path["patch"]["requestBody"]["content"].as_object().unwrap();
+    assert!(content.contains_key("application/merge-patch+json"));
+    assert!(!content.contains_key("application/strategic-merge-patch+json"));
+}
+
+#[tokio::test]
+async fn a_changed_definition_changes_the_hash() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let name = format!("apis/{}/v1", group(&api));
+    let url = async || {
+        api.eventually("/openapi/v3", |reply| reply.at("/paths").get(&name).is_some()).await.at("/paths")
+            [&name]["serverRelativeURL"]
+            .clone()
+    };
+    let before = url().await;
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    let patch = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/fresh", "value": {"type": "string"}}]);
+    api.patch(&definition, crate::harness::JSON_PATCH, patch).await.is(200);
+    api.eventually("/openapi/v3", |reply| reply.at("/paths")[&name]["serverRelativeURL"] != before).await;
+}
+
+#[tokio::test]
+async fn a_document_that_a_client_has_is_not_sent_again() {
+    let api = Api::start();
+    let index = api.get("/openapi/v3").await.is(200);
+    let url =
+        index.at("/paths")["apis/coordination.k8s.io/v1"]["serverRelativeURL"].as_str().unwrap().to_owned();
+    let first = api.get(&url).await.is(200);
+    let tag = first.header("etag").expect("an ETag").to_owned();
+    let again = api.request(Method::GET, &url).header("if-none-match", &tag).send().await;
+    assert_eq!(again.code, 304);
+    let stale = api.get("/openapi/v3/apis/coordination.k8s.io/v1?hash=0000").await;
+    assert!(stale.code == 301, "an outdated hash leads to the right one: {}", stale.code);
+}

@@ -1,0 +1,380 @@
+//! Other forms of the same objects: tables, metadata alone, compressed.
+
+use std::io::Read;
+
+use expect_test::expect;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::fixtures::{config_map, deployment, group, labelled, pod, secret, widget, widgets, widgets_path};
+use crate::harness::Api;
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
+#[tokio::test]
+async fn a_list_as_a_table() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    api.post(&path, secret("a")).await.is(201);
+    let table = api.request(Method::GET, &path).accept(TABLE).send().await.is(200);
+    assert!(table.header("content-type").unwrap().starts_with("application/json"));
+    // Ages are as old as the test.
+    let text = table.to_string();
+    let text = regex::Regex::new(r#""\d+s""#).unwrap().replace_all(&text, "\"AGE\"").into_owned();
+    let text =
+        regex::Regex::new(r#""description": ".*""#).unwrap().replace_all(&text, "\"description\": \"…\"");
+    expect![[r#"
+        200
+        {
+          "apiVersion": "meta.k8s.io/v1",
+          "columnDefinitions": [
+            {
+              "description": "…",
+              "format": "name",
+              "name": "Name",
+              "priority": 0,
+              "type": "string"
+            },
+            {
+              "description": "…",
+              "format": "",
+              "name": "Type",
+              "priority": 0,
+              "type": "string"
+            },
+            {
+              "description": "…",
+              "format": "",
+              "name": "Data",
+              "priority": 0,
+              "type": "string"
+            },
+            {
+              "description": "…",
+              "format": "",
+              "name": "Age",
+              "priority": 0,
+              "type": "string"
+            }
+          ],
+          "kind": "Table",
+          "metadata": {
+            "resourceVersion": "RV"
+          },
+          "rows": [
+            {
+              "cells": [
+                "a",
+                "Opaque",
+                0,
+                "AGE"
+              ],
+              "object": {
+                "apiVersion": "meta.k8s.io/v1",
+                "kind": "PartialObjectMetadata",
+                "metadata": {
+                  "creationTimestamp": "TIME",
+                  "name": "a",
+                  "namespace": "ns-ID",
+                  "resourceVersion": "RV",
+                  "uid": "UID"
+                }
+              }
+            }
+          ]
+        }"#]]
+    .assert_eq(&text);
+}
+
+/// The names of the columns with a priority, and the cells of the first row.
+async fn columns(api: &Api, path: &str) -> String {
+    let table = api.request(Method::GET, path).accept(TABLE).send().await.is(200).json();
+    let name = |column: &Value| {
+        let name = column["name"].as_str().unwrap().to_owned();
+        if column["priority"] == 0 { name } else { format!("({name})") }
+    };
+    let names: Vec<String> = table["columnDefinitions"].as_array().unwrap().iter().map(name).collect();
+    let cells = table["rows"][0]["cells"].to_string();
+    let cells = regex::Regex::new(r#""\d+s""#).unwrap().replace_all(&cells, "AGE").replace(&api.id, "ID");
+    format!("{}\n{cells}", names.join(" "))
+}
+
+#[tokio::test]
+async fn everyday_kinds_have_their_columns() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let at = |group: &str, resource: &str| format!("{group}/namespaces/{ns}/{resource}");
+    let (core, apps) = ("/api/v1", "/apis/apps/v1");
+    api.post(&at(core, "configmaps"), config_map("a")).await.is(201);
+    expect![[r#"
+        Name Data Age
+        ["a",1,AGE]"#]]
+    .assert_eq(&columns(&api, &format!("{}/a", at(core, "configmaps"))).await);
+    api.post(&at(core, "secrets"), secret("a")).await.is(201);
+    expect![[r#"
+        Name Type Data Age
+        ["a","Opaque",0,AGE]"#]]
+    .assert_eq(&columns(&api, &at(core, "secrets")).await);
+    api.post(&at(core, "pods"), pod("a")).await.is(201);
+    expect![[r#"
+        Name Ready Status Restarts Age (IP) (Node) (Nominated Node) (Readiness Gates)
+        ["a","0/1","Pending","0",AGE,"<none>","<none>","<none>","<none>"]"#]]
+    .assert_eq(&columns(&api, &at(core, "pods")).await);
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"selector": {"a": "b"}, "clusterIP": "None", "ports": [{"name": "x", "port": 80}, {"name": "y", "port": 53, "protocol": "UDP"}]}});
+    api.post(&at(core, "services"), service).await.is(201);
+    expect![[r#"
+        Name Type Cluster-IP External-IP Port(s) Age (Selector)
+        ["a","ClusterIP","None","<none>","80/TCP,53/UDP",AGE,"a=b"]"#]]
+    .assert_eq(&columns(&api, &at(core, "services")).await);
+    api.post(&at(apps, "deployments"), deployment("a")).await.is(201);
+    expect![[r#"
+        Name Ready Up-to-date Available Age (Containers) (Images) (Selector)
+        ["a","0/0",0,0,AGE,"main","nginx","app=a"]"#]]
+    .assert_eq(&columns(&api, &format!("{}/a", at(apps, "deployments"))).await);
+    let mut replica_set = deployment("b");
+    replica_set["kind"] = json!("ReplicaSet");
+    api.post(&at(apps, "replicasets"), replica_set).await.is(201);
+    expect![[r#"
+        Name Desired Current Ready Age (Containers) (Images) (Selector)
+        ["b",0,0,0,AGE,"main","nginx","app=b"]"#]]
+    .assert_eq(&columns(&api, &format!("{}/b", at(apps, "replicasets"))).await);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}});
+    let leases = at("/apis/coordination.k8s.io/v1", "leases");
+    api.post(&leases, lease).await.is(201);
+    expect![[r#"
+        Name Holder Age
+        ["a","me",AGE]"#]]
+    .assert_eq(&columns(&api, &leases).await);
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "reason": "Made", "type": "Normal", "message": "a thing", "involvedObject": {"kind": "Pod", "name": "a", "namespace": ns}});
+    api.post(&at(core, "events"), event).await.is(201);
+    expect![[r#"
+        Last Seen Type Reason Object (Subobject) (Source) Message (First Seen) (Count) (Name)
+        ["<unknown>","Normal","Made","pod/a","","","a thing","<unknown>",1,"a"]"#]]
+    .assert_eq(&columns(&api, &format!("{}/a", at(core, "events"))).await);
+    expect![[r#"
+        Name Status Age
+        ["ns-ID","Active",AGE]"#]]
+    .assert_eq(&columns(&api, &format!("/api/v1/namespaces/{ns}")).await);
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}});
+    api.post(&at(core, "serviceaccounts"), account).await.is(201);
+    expect![[r#"
+        Name Age
+        ["a",AGE]"#]]
+    .assert_eq(&columns(&api, &format!("{}/a", at(core, "serviceaccounts"))).await);
+}
+
+#[tokio::test]
+async fn a_custom_resource_has_name_and_age() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    expect![[r#"
+        Name Age
+        ["a",AGE]"#]]
+    .assert_eq(&columns(&api, &path).await);
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    let table = api.request(Method::GET, &definition).accept(TABLE).send().await.is(200).json();
+    assert_eq!(table["columnDefinitions"][1]["name"], "Created At");
+    assert_eq!(table["rows"][0]["cells"][0], format!("widgets.{}", group(&api)));
+}
+
+#[tokio::test]
+async fn printer_columns_become_columns() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut definition = widgets(&api);
+    definition["spec"]["versions"][0]["additionalPrinterColumns"] = json!([
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+        {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "priority": 1},
+        {"name": "Phase", "type": "string", "jsonPath": ".status.phase", "description": "How it is"},
+        {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
+        {"name": "First", "type": "string", "jsonPath": ".spec.tags[0]"},
+        {"name": "Label", "type": "string", "jsonPath": ".metadata.labels.a\\.b/c"},
+        {"name": "Made", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+        {"name": "Never", "type": "date", "jsonPath": ".metadata.deletionTimestamp"},
+        {"name": "Wrong", "type": "integer", "jsonPath": ".spec.colour"}
+    ]);
+    api.crd(definition).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let mut body = labelled(widget(&api, "a"), json!({"a.b/c": "l"}));
+    body["spec"]["tags"] = json!(["x", "y"]);
+    api.post(&path, body).await.is(201);
+    expect![[r#"
+        Name Size (Colour) Phase Tags First Label Made Never Wrong
+        ["a",3,"red",null,"[\"x\",\"y\"]","x","l",AGE,null,null]"#]]
+    .assert_eq(&columns(&api, &path).await);
+}
+
+#[tokio::test]
+async fn a_table_row_has_as_much_of_the_object_as_asked() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    api.post(&path, secret("a")).await.is(201);
+    let row = async |query: &str| {
+        let path = format!("{path}{query}");
+        api.request(Method::GET, &path).accept(TABLE).send().await.is(200).at("/rows/0/object")
+    };
+    assert_eq!(row("").await["kind"], "PartialObjectMetadata");
+    assert_eq!(row("?includeObject=Metadata").await["kind"], "PartialObjectMetadata");
+    assert_eq!(row("?includeObject=Object").await["kind"], "Secret");
+    assert_eq!(row("?includeObject=None").await, Value::Null);
+    api.request(Method::GET, &format!("{path}?includeObject=Some"))
+        .accept(TABLE)
+        .send()
+        .await
+        .shows(expect![[r#"400 BadRequest: Unable to convert to Table as requested: includeObject: Invalid value: "Some": must be 'Metadata', 'Object', 'None', or empty"#]]);
+}
+
+#[tokio::test]
+async fn a_watch_of_tables_tells_its_columns_once() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    let version = api.get(&path).await.version();
+    let watched = format!("{path}?watch=true&resourceVersion={version}");
+    let mut watch = api.request(Method::GET, &watched).accept(TABLE).stream().await;
+    for name in ["a", "b"] {
+        api.post(&path, secret(name)).await.is(201);
+    }
+    let (first, second) = (watch.next().await, watch.next().await);
+    assert_eq!(first.object["kind"], "Table");
+    assert_eq!(first.object["columnDefinitions"].as_array().map(Vec::len), Some(4));
+    assert_eq!(second.object["columnDefinitions"], Value::Null);
+    assert_eq!(second.object["rows"][0]["cells"][0], "b");
+}
+
+#[tokio::test]
+async fn metadata_alone() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, labelled(widget(&api, "a"), json!({"l": "v"}))).await.is(201);
+    let one = api.request(Method::GET, &format!("{path}/a")).accept(METADATA).send().await;
+    one.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "meta.k8s.io/v1",
+          "kind": "PartialObjectMetadata",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "labels": {
+              "l": "v"
+            },
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          }
+        }"#]]);
+    let list = api.request(Method::GET, &path).accept(METADATA_LIST).send().await;
+    list.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "meta.k8s.io/v1",
+          "items": [
+            {
+              "apiVersion": "meta.k8s.io/v1",
+              "kind": "PartialObjectMetadata",
+              "metadata": {
+                "creationTimestamp": "TIME",
+                "generation": 1,
+                "labels": {
+                  "l": "v"
+                },
+                "name": "a",
+                "namespace": "ns-ID",
+                "resourceVersion": "RV",
+                "uid": "UID"
+              }
+            }
+          ],
+          "kind": "PartialObjectMetadataList",
+          "metadata": {
+            "resourceVersion": "RV"
+          }
+        }"#]]);
+    let mut watch = api.request(Method::GET, &format!("{path}?watch=true")).accept(METADATA).stream().await;
+    assert_eq!(watch.next().await.object["kind"], "PartialObjectMetadata");
+}
+
+#[tokio::test]
+async fn what_cannot_be_shown_so_is_not_acceptable() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    let ask = |accept: &str| api.request(Method::GET, &path).accept(accept).send();
+    ask("application/xml").await.shows(expect![[r#"
+        406 NotAcceptable: 406: Not Acceptable
+
+        Available representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"#]]);
+    ask("application/json;as=Table;v=v9;g=meta.k8s.io").await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    ask("application/json;as=Cake;v=v1;g=meta.k8s.io").await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    assert_eq!(ask("application/xml,application/json").await.code, 200);
+    assert_eq!(ask("*/*").await.code, 200);
+    assert_eq!(ask("application/*").await.code, 406);
+    assert_eq!(
+        ask("application/json;as=Cake;v=v1;g=meta.k8s.io,application/json").await.is(200).text_at("/kind"),
+        "SecretList"
+    );
+    assert_eq!(ask("application/json;q=0.5").await.code, 200);
+}
+
+#[tokio::test]
+async fn yaml_is_given_when_asked_for() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let reply =
+        api.request(Method::GET, &format!("{path}/a")).accept("application/yaml").send().await.is(200);
+    assert_eq!(reply.header("content-type"), Some("application/yaml"));
+    let object: Value = serde_saphyr::from_str(std::str::from_utf8(&reply.body).unwrap()).unwrap();
+    assert_eq!(object["data"], json!({"k": "v"}));
+    assert_eq!(object["kind"], "ConfigMap");
+}
+
+#[tokio::test]
+async fn large_replies_are_compressed_when_the_client_can() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("big");
+    body["data"] = json!({"k": "v".repeat(200 * 1024)});
+    api.post(&path, body).await.is(201);
+    let small = api
+        .request(Method::GET, &format!("/api/v1/namespaces/{ns}"))
+        .header("accept-encoding", "gzip")
+        .send()
+        .await;
+    assert_eq!(small.header("content-encoding"), None);
+    let plain = api.get(&format!("{path}/big")).await.is(200);
+    assert_eq!(plain.header("content-encoding"), None);
+    let packed = api
+        .request(Method::GET, &format!("{path}/big"))
+        .header("accept-encoding", "gzip")
+        .send()
+        .await
+        .is(200);
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.len() < 10_000, "{} bytes", packed.body.len());
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&packed.body[..]).read_to_end(&mut text).unwrap();
+    assert_eq!(text, plain.body);
+}
+
+#[tokio::test]
+async fn a_reply_names_its_type_and_is_not_cached() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let reply = api.get(&format!("/api/v1/namespaces/{ns}")).await.is(200);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("cache-control"), Some("no-cache, private"));
+    assert!(reply.header("audit-id").is_some_and(|id| id.len() == 36));
+    let missing = api.get("/api/v1/namespaces/none-such").await.is(404);
+    assert_eq!(missing.header("content-type"), Some("application/json"));
+}

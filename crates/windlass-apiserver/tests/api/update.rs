@@ -1,0 +1,216 @@
+//! Replacing an object.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::fixtures::{config_map, deployment, widget, widgets_path};
+use crate::harness::Api;
+
+#[tokio::test]
+async fn an_update_replaces_the_object_and_moves_its_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let created = api.post(&path, config_map("a")).await.is(201);
+    let mut body = created.json();
+    body["data"] = json!({"other": "w"});
+    let updated = api.put(&format!("{path}/a"), body).await.is(200);
+    assert!(updated.version() > created.version());
+    assert_eq!(updated.at("/data"), json!({"other": "w"}));
+    assert_eq!(updated.at("/metadata/uid"), created.at("/metadata/uid"));
+    assert_eq!(updated.at("/metadata/creationTimestamp"), created.at("/metadata/creationTimestamp"));
+    assert_eq!(api.get(&format!("{path}/a")).await.json(), updated.json());
+}
+
+#[tokio::test]
+async fn an_update_of_a_version_that_is_gone_is_a_conflict() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let old = api.post(&path, config_map("a")).await.is(201).json();
+    let mut new = old.clone();
+    new["data"]["k"] = json!("w");
+    api.put(&format!("{path}/a"), new).await.is(200);
+    let mut late = old;
+    late["data"]["k"] = json!("x");
+    api.put(&format!("{path}/a"), late).await.shows(expect![[r#"
+        409 Conflict: Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again
+        kind="configmaps" name="a""#]]);
+}
+
+#[tokio::test]
+async fn a_conflict_of_a_grouped_kind_names_the_resource_with_its_group() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments");
+    let mut body = api.post(&path, deployment("a")).await.is(201).json();
+    body["metadata"]["resourceVersion"] = json!("1");
+    body["spec"]["paused"] = json!(true);
+    api.put(&format!("{path}/a"), body).await.shows(expect![[r#"
+        409 Conflict: Operation cannot be fulfilled on deployments.apps "a": the object has been modified; please apply your changes to the latest version and try again
+        group="apps" kind="deployments" name="a""#]]);
+}
+
+#[tokio::test]
+async fn an_update_without_a_version_overwrites_a_built_in_kind() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let mut body = config_map("a");
+    body["data"] = json!({"k": "w"});
+    let updated = api.put(&format!("{path}/a"), body).await.is(200);
+    assert_eq!(updated.at("/data/k"), "w");
+}
+
+#[tokio::test]
+async fn an_update_without_a_version_is_refused_for_a_custom_resource() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    api.put(&format!("{path}/a"), widget(&api, "a")).await.shows(expect![[r#"
+        422 Invalid: widgets.ID.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update
+        group="ID.example.com" kind="widgets" name="a"
+        - FieldValueInvalid metadata.resourceVersion: Invalid value: 0: must be specified for an update"#]]);
+    api.put(&format!("{path}/none"), widget(&api, "none")).await.shows(expect![[r#"
+        404 NotFound: widgets.ID.example.com "none" not found
+        group="ID.example.com" kind="widgets" name="none""#]]);
+    let mut body = widget(&api, "none");
+    body["metadata"]["resourceVersion"] = json!("1");
+    api.put(&format!("{path}/none"), body).await.shows(expect![[r#"
+        404 NotFound: widgets.ID.example.com "none" not found
+        group="ID.example.com" kind="widgets" name="none""#]]);
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_writes_nothing() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let created = api.post(&path, config_map("a")).await.is(201);
+    let updated = api.put(&format!("{path}/a"), created.json()).await.is(200);
+    assert_eq!(updated.version(), created.version());
+    assert_eq!(updated.json(), created.json());
+}
+
+#[tokio::test]
+async fn an_update_of_what_is_not_there_is_not_found() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.put(&format!("/api/v1/namespaces/{ns}/configmaps/a"), config_map("a")).await.shows(expect![[r#"
+        404 NotFound: configmaps "a" not found
+        kind="configmaps" name="a""#]]);
+    let mut body = config_map("a");
+    body["metadata"]["uid"] = json!("b6d2d2b4-0000-0000-0000-000000000000");
+    api.put(&format!("/api/v1/namespaces/{ns}/configmaps/a"), body).await.shows(expect![[r#"
+        404 NotFound: configmaps "a" not found
+        kind="configmaps" name="a""#]]);
+}
+
+#[tokio::test]
+async fn some_kinds_can_be_created_by_an_update() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {}});
+    api.put(&format!("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/a"), lease).await.is(201);
+}
+
+#[tokio::test]
+async fn the_uid_of_an_update_must_be_the_object_s() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let mut body = config_map("a");
+    body["metadata"]["uid"] = json!("b6d2d2b4-0000-0000-0000-000000000000");
+    api.put(&format!("{path}/a"), body).await.shows(expect![[r#"
+        409 Conflict: Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/ns-ID/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: UID, UID in object meta: UID
+        kind="configmaps" name="a""#]]);
+}
+
+#[tokio::test]
+async fn the_name_and_namespace_of_an_update_must_be_the_path_s() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    api.put(&format!("{path}/a"), config_map("b"))
+        .await
+        .shows(expect!["400 BadRequest: the name of the object (b) does not match the name on the URL (a)"]);
+    let mut body = config_map("a");
+    body["metadata"]["namespace"] = json!("elsewhere");
+    api.put(&format!("{path}/a"), body.clone()).await.shows(expect!["400 BadRequest: the namespace of the provided object does not match the namespace sent on the request"]);
+    api.post(&path, body).await.shows(expect!["400 BadRequest: the namespace of the provided object does not match the namespace sent on the request"]);
+    let mut nameless = config_map("a");
+    nameless["metadata"] = json!({});
+    api.put(&format!("{path}/a"), nameless).await.shows(expect![
+        "400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided"
+    ]);
+}
+
+#[tokio::test]
+async fn what_never_changes_is_kept_or_refused() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let created = api.post(&path, config_map("a")).await.is(201);
+    let mut body = created.json();
+    body["metadata"]["creationTimestamp"] = json!("2001-01-01T00:00:00Z");
+    body["metadata"]["generation"] = json!(9);
+    body["metadata"]["deletionTimestamp"] = json!("2001-01-01T00:00:00Z");
+    let updated = api.put(&format!("{path}/a"), body).await;
+    updated.shows(expect![[r#"
+        422 Invalid: ConfigMap "a" is invalid: metadata.deletionTimestamp: Invalid value: "TIME": field is immutable
+        kind="ConfigMap" name="a"
+        - FieldValueInvalid metadata.deletionTimestamp: Invalid value: "TIME": field is immutable
+        - FieldValueInvalid metadata.deletionTimestamp: Invalid value: "TIME": field is immutable"#]]);
+}
+
+#[tokio::test]
+async fn the_generation_counts_changes_of_the_spec() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/replicasets");
+    let mut body = deployment("a");
+    body["kind"] = json!("ReplicaSet");
+    body["spec"]["replicas"] = json!(0);
+    let created = api.post(&path, body.clone()).await.is(201);
+    assert_eq!(created.at("/metadata/generation"), 1);
+    body["metadata"]["labels"] = json!({"x": "y"});
+    let labelled = api.put(&format!("{path}/a"), body.clone()).await.is(200);
+    assert_eq!(labelled.at("/metadata/generation"), 1);
+    body["spec"]["minReadySeconds"] = json!(1);
+    let changed = api.put(&format!("{path}/a"), body).await.is(200);
+    assert_eq!(changed.at("/metadata/generation"), 2);
+}
+
+#[tokio::test]
+async fn a_custom_resource_s_generation_counts_changes_outside_of_metadata_and_status() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let mut body = api.post(&path, widget(&api, "a")).await.is(201).json();
+    assert_eq!(body["metadata"]["generation"], 1);
+    body["metadata"]["annotations"] = json!({"x": "y"});
+    let mut body = api.put(&format!("{path}/a"), body).await.is(200).json();
+    assert_eq!(body["metadata"]["generation"], 1);
+    body["spec"]["size"] = json!(4);
+    let body = api.put(&format!("{path}/a"), body).await.is(200).json();
+    assert_eq!(body["metadata"]["generation"], 2);
+}
+
+#[tokio::test]
+async fn an_immutable_config_map_stays_as_it_is() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("a");
+    body["immutable"] = json!(true);
+    api.post(&path, body.clone()).await.is(201);
+    body["data"]["k"] = json!("w");
+    body["immutable"] = json!(false);
+    api.put(&format!("{path}/a"), body).await.shows(expect![[r#"
+        422 Invalid: ConfigMap "a" is invalid: [as below]
+        kind="ConfigMap" name="a"
+        - FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set
+        - FieldValueForbidden immutable: Forbidden: field is immutable when `immutable` is set"#]]);
+}

@@ -8,7 +8,7 @@ use kube::core::{Resource, ResourceExt};
 use kube::discovery::ApiResource;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
-use windlass_runtime::{Action, Context, Controller, Event, EventHandler, Keys, MapContext, Result, Watch};
+use windlass_runtime::{Action, Context, Controller, Event, EventHandler, Keys, MapContext, Watch};
 
 use super::narrator::{Narrator, ParentSeen, PodSeen};
 

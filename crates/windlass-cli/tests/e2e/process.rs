@@ -1,7 +1,7 @@
 //! The command as a process of its own.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -54,11 +54,6 @@ impl Windlass {
         let mut windlass = Self::start(&[&["cluster"], arguments].concat());
         windlass.until("kubeconfig: ");
         windlass
-    }
-
-    /// Where it runs.
-    pub(crate) fn directory(&self) -> &Path {
-        self.directory.path()
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {

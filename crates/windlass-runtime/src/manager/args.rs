@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
 use super::Manager;
@@ -173,8 +174,25 @@ pub(super) fn print_crds(crds: &[CustomResourceDefinition]) -> Result<()> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     for crd in crds {
-        let yaml = serde_saphyr::to_string(crd).map_err(Error::other)?;
+        let mut crd = serde_json::to_value(crd)?;
+        without_rust_formats(&mut crd);
+        let yaml = serde_saphyr::to_string(&crd).map_err(Error::other)?;
         write!(out, "---\n{}\n", yaml.trim_end())?;
     }
     Ok(())
+}
+
+/// Formats such as `uint32` are Rust's; the API server warns of each. What they say is in `minimum`, too.
+fn without_rust_formats(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if members.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint"))
+            {
+                members.remove("format");
+            }
+            members.values_mut().for_each(without_rust_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_rust_formats),
+        _ => {}
+    }
 }

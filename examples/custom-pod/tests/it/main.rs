@@ -1,0 +1,218 @@
+//! What the operator does, on a control plane in the test's own process.
+
+use std::time::Duration;
+
+use custom_pod::{CustomPod, CustomPodSpec, CustomPodStatus};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use tokio::{sync::oneshot, task::JoinHandle};
+use windlass::prelude::*;
+use windlass_test::{TestCluster, eventually};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A cluster, the CRD, and the operator at work.
+struct Fixture {
+    cluster: TestCluster,
+    stop: oneshot::Sender<()>,
+    operator: JoinHandle<Result<()>>,
+}
+
+impl Fixture {
+    async fn start() -> Self {
+        let cluster = TestCluster::with_controllers().await;
+        cluster.install(&CustomPod::crd()).await;
+        let (stop, stopped) = oneshot::channel();
+        let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
+        let operator = tokio::spawn(manager.run_until(async { drop(stopped.await) }));
+        Self { cluster, stop, operator }
+    }
+
+    async fn stop(self) {
+        drop(self.stop);
+        self.operator.await.expect("no panic").expect("a graceful end");
+    }
+
+    fn client(&self) -> Client {
+        self.cluster.client()
+    }
+
+    fn objects(&self) -> Api<CustomPod> {
+        Api::default_namespaced(self.client())
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::default_namespaced(self.client())
+    }
+
+    async fn create(&self, name: &str, replicas: u32) {
+        let object = CustomPod::new(name, CustomPodSpec { replicas });
+        self.objects().create(&PostParams::default(), &object).await.expect("created");
+    }
+
+    async fn scale(&self, name: &str, replicas: u32) {
+        let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+        self.objects().patch(name, &PatchParams::default(), &patch).await.expect("scaled");
+    }
+
+    async fn pod_names(&self) -> Vec<String> {
+        let pods = self.pods().list(&ListParams::default()).await.expect("listed");
+        let alive = pods.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        let mut names: Vec<_> = alive.map(ResourceExt::name_any).collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until there are so many pods, and the status says so. Gives back their names.
+    async fn settled(&self, name: &str, count: usize) -> Vec<String> {
+        eventually(SOON, || async {
+            let names = self.pod_names().await;
+            let status =
+                self.objects().get(name).await.map_err(|e| e.to_string())?.status.unwrap_or_default();
+            let CustomPodStatus { replicas, pod_names } = &status;
+            if names.len() == count && *replicas as usize == count && *pod_names == names {
+                return Ok(names);
+            }
+            Err(format!("{count} pods are wanted; there are {names:?}, and the status says {status:?}"))
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn scales_up_and_down() {
+    let fixture = Fixture::start().await;
+    fixture.create("a", 1).await;
+    let first = fixture.settled("a", 1).await;
+    fixture.scale("a", 3).await;
+    let three = fixture.settled("a", 3).await;
+    assert!(three.contains(&first[0]), "the first one stays");
+    fixture.scale("a", 1).await;
+    assert_eq!(fixture.settled("a", 1).await, first, "the newest went");
+    fixture.scale("a", 0).await;
+    fixture.settled("a", 0).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_pod_deleted_by_hand_comes_back() {
+    let fixture = Fixture::start().await;
+    fixture.create("a", 2).await;
+    let before = fixture.settled("a", 2).await;
+    fixture.pods().delete(&before[0], &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async {
+        let names = fixture.pod_names().await;
+        if names.len() == 2 && !names.contains(&before[0]) { Ok(()) } else { Err(format!("{names:?}")) }
+    })
+    .await;
+    assert!(fixture.settled("a", 2).await.contains(&before[1]), "the other one stays");
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn the_deleted_object_takes_its_pods_along_and_no_others() {
+    let fixture = Fixture::start().await;
+    fixture.create("a", 2).await;
+    fixture.create("b", 1).await;
+    eventually(SOON, || async {
+        let names = fixture.pod_names().await;
+        if names.len() == 3 { Ok(()) } else { Err(format!("{names:?}")) }
+    })
+    .await;
+    fixture.objects().delete("a", &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async {
+        let pods = fixture.pods().list(&ListParams::default()).await.map_err(|e| e.to_string())?;
+        let names: Vec<_> = pods.items.iter().map(ResourceExt::name_any).collect();
+        match names.as_slice() {
+            [one] if one.starts_with("b-") => Ok(()),
+            _ => Err(format!("{names:?}")),
+        }
+    })
+    .await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn pods_are_owned_and_carry_the_name() {
+    let fixture = Fixture::start().await;
+    fixture.create("a", 1).await;
+    let names = fixture.settled("a", 1).await;
+    let pod = fixture.pods().get(&names[0]).await.expect("got");
+    let parent = fixture.objects().get("a").await.expect("got");
+    let owner = &pod.owner_references()[0];
+    assert_eq!((&*owner.kind, &*owner.name, &*owner.api_version), ("CustomPod", "a", "zhhnzw.mock.com/v1"));
+    assert_eq!(Some(&owner.uid), parent.uid().as_ref());
+    assert_eq!(owner.controller, Some(true));
+    assert!(names[0].starts_with("a-"), "{names:?}");
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_written_when_nothing_changes() {
+    let fixture = Fixture::start().await;
+    fixture.create("a", 2).await;
+    fixture.settled("a", 2).await;
+    // Pods come to run, and each step is a reconcile; a label is one as well.
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "touched": "yes" } } }));
+    let touched = fixture.objects().patch("a", &PatchParams::default(), &patch).await.expect("touched");
+    fixture.create("b", 1).await;
+    eventually(SOON, || async {
+        let status = fixture.objects().get("b").await.map_err(|e| e.to_string())?.status.unwrap_or_default();
+        if status.replicas == 1 { Ok(()) } else { Err("b is not there yet".to_owned()) }
+    })
+    .await;
+    let later = fixture.objects().get("a").await.expect("got");
+    assert_eq!(
+        later.resource_version(),
+        touched.resource_version(),
+        "b came after the label, and a was left alone"
+    );
+    fixture.stop().await;
+}
+
+/// A status of another shape, as an older version of the operator may have left it, must not look like an object that is gone.
+#[tokio::test]
+async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
+    let cluster = TestCluster::with_controllers().await;
+    let mut crd = serde_json::to_value(CustomPod::crd()).expect("serializes");
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    cluster.install(&serde_json::from_value(crd).expect("a CRD")).await;
+    let resource = kube::api::ApiResource::erase::<CustomPod>(&());
+    let raw: Api<DynamicObject> = Api::default_namespaced_with(cluster.client(), &resource);
+    let broken = DynamicObject::new("a", &resource).data(json!({ "spec": { "replicas": "three" } }));
+    raw.create(&PostParams::default(), &broken).await.expect("created");
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
+    let metrics = manager.metrics().clone();
+    let operator = tokio::spawn(manager.run_until(async { drop(stopped.await) }));
+    eventually(SOON, || async {
+        let text = metrics.render();
+        let errors = text.lines().find(|line| line.starts_with("controller_runtime_reconcile_errors_total"));
+        match errors.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok()) {
+            Some(2..) => Ok(()),
+            other => Err(format!("errors: {other:?}")),
+        }
+    })
+    .await;
+    let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+    assert!(pods.list(&ListParams::default()).await.expect("listed").items.is_empty());
+
+    // Once it decodes, it is reconciled without anybody's help.
+    let fix = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
+    raw.patch("a", &PatchParams::default(), &fix).await.expect("patched");
+    eventually(SOON, || async {
+        match pods.list(&ListParams::default()).await {
+            Ok(pods) if pods.items.len() == 1 => Ok(()),
+            other => Err(format!("{:?}", other.map(|pods| pods.items.len()))),
+        }
+    })
+    .await;
+    drop(stop);
+    operator.await.expect("no panic").expect("a graceful end");
+}

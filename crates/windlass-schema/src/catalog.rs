@@ -167,6 +167,12 @@ impl Catalog {
         self.kinds.keys()
     }
 
+    /// The kinds that a definition is.
+    pub(crate) fn kinds_of(&self, definition: &str) -> impl Iterator<Item = &Gvk> {
+        let wanted = self.types.position(definition);
+        self.kinds.iter().filter(move |(_, index)| Some(**index) == wanted).map(|(kind, _)| kind)
+    }
+
     fn schema_of(&self, index: u32) -> Schema {
         Schema::named(Arc::clone(&self.types) as Arc<dyn Definitions>, index)
     }

@@ -17,6 +17,7 @@ mod compile;
 
 mod default;
 mod merge;
+mod openapi;
 mod protobuf;
 mod prune;
 mod structural;
@@ -27,6 +28,7 @@ pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
 pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
+pub use openapi::{CustomKind, openapi_v3};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};

@@ -1,0 +1,103 @@
+//! OpenAPI v3 documents, one for each group-version, as far as clients read them: `kubectl` looks for the parameters
+//! of `PATCH`, for the components of kinds (`explain`), and for patch strategies.
+
+mod components;
+mod custom;
+mod paths;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{Catalog, GroupVersion};
+
+/// A custom kind in a document.
+#[derive(Clone, Copy, Debug)]
+pub struct CustomKind<'s> {
+    /// The kind, in CamelCase.
+    pub kind: &'s str,
+    /// The kind of its lists.
+    pub list_kind: &'s str,
+    /// The plural.
+    pub plural: &'s str,
+    /// Its `openAPIV3Schema`; none describes any object.
+    pub schema: Option<&'s Value>,
+    /// Fields that field selectors may name, as `spec.mode`.
+    pub selectable_fields: &'s [String],
+}
+
+/// The document of a group-version. `custom` describes those of its kinds that are not built in.
+///
+/// ```
+/// use windlass_schema::{Catalog, openapi_v3};
+///
+/// let catalog = Catalog::builtin();
+/// let document = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
+/// let patch = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+/// assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "Deployment");
+/// assert!(document["components"]["schemas"]["io.k8s.api.apps.v1.Deployment"].is_object());
+/// ```
+pub fn openapi_v3(catalog: &Catalog, group_version: &GroupVersion, custom: &[CustomKind<'_>]) -> Value {
+    let mut document = Document { catalog, group_version, custom, wanted: BTreeSet::new() };
+    let paths = paths::write(&mut document);
+    let schemas = components::write(&mut document);
+    let (title, version) = match custom {
+        [] => {
+            ("Kubernetes", catalog.version().rsplit_once('.').map_or(catalog.version(), |(minor, _)| minor))
+        }
+        _ => ("Kubernetes CRD Swagger", "v0.1.0"),
+    };
+    let token = json!({
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    });
+    json!({
+        "openapi": "3.0.0",
+        "info": {"title": title, "version": version},
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": {"BearerToken": token}},
+    })
+}
+
+/// A document while it is written.
+struct Document<'d> {
+    catalog: &'d Catalog,
+    group_version: &'d GroupVersion,
+    custom: &'d [CustomKind<'d>],
+    /// Definitions that something refers to.
+    wanted: BTreeSet<String>,
+}
+
+impl Document<'_> {
+    /// A reference to a definition, which the document then has.
+    fn reference(&mut self, definition: &str) -> Value {
+        self.wanted.insert(definition.to_owned());
+        json!({"$ref": format!("#/components/schemas/{definition}")})
+    }
+
+    /// The definition of a kind.
+    fn definition(&self, group: &str, version: &str, kind: &str) -> Option<String> {
+        let gv = self.group_version;
+        let custom = |custom: &&CustomKind<'_>| custom.kind == kind || custom.list_kind == kind;
+        if (&*gv.group, &*gv.version) == (group, version) && self.custom.iter().any(|row| custom(&row)) {
+            return Some(custom_definition(group, version, kind));
+        }
+        self.catalog.schema(group, version, kind)?.root().definition().map(str::to_owned)
+    }
+}
+
+/// The name of a custom kind's definition: the group backwards, version, kind.
+fn custom_definition(group: &str, version: &str, kind: &str) -> String {
+    let group: Vec<&str> = group.rsplit('.').collect();
+    format!("{}.{version}.{kind}", group.join("."))
+}
+
+/// Members from pairs.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use parking_lot::Mutex;
-use windlass_schema::Catalog;
+use windlass_schema::{Catalog, Schema};
 
 use crate::auth::{Attributes, Identity, Tokens, authorize};
 use crate::definitions::Definitions;
@@ -32,6 +32,8 @@ pub(crate) struct Api {
     /// What is served for definitions; locked while they change it.
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) catalog: Arc<Catalog>,
+    /// The schema of `metadata`.
+    pub(crate) object_meta: Schema,
     /// Bearer tokens that the server has given out.
     pub(crate) tokens: Mutex<Tokens>,
 }
@@ -122,19 +124,20 @@ impl Api {
         authorize(identity, &attributes(&route))?;
         let table = self.table.load();
         if table.version(&route.group, &route.version).is_none() {
-            // A core version that is not there is a resource that is not there; a group that is not there is no path.
-            return if route.group.is_empty() {
-                Err(ApiError::no_such_resource())
-            } else {
-                Ok(respond::page_not_found())
-            };
+            return self.nothing_there(&route);
         }
         let Some(resource) = table.resource(&route.group, &route.version, &route.resource) else {
-            return Err(ApiError::no_such_resource());
+            return self.nothing_there(&route);
         };
         let resource = Arc::clone(resource);
         drop(table);
-        check_scope(&route, &resource)?;
+        if let Err(error) = check_scope(&route, &resource) {
+            return if resource.is_custom() { Ok(respond::page_not_found()) } else { Err(error) };
+        }
+        if route.verb.is_empty() {
+            return Err(ApiError::method_not_allowed());
+        }
+        let warnings = resource.custom.iter().filter_map(|custom| custom.deprecation.clone()).collect();
         let call = Call {
             api: self,
             identity,
@@ -143,9 +146,18 @@ impl Api {
             query,
             headers: request.headers(),
             body: request.body(),
-            warnings: Vec::new(),
+            warnings,
         };
         registry::dispatch(call).await
+    }
+
+    /// The reply where no resource is: built-in groups say so with a `Status`, others know no such path.
+    fn nothing_there(&self, route: &Route) -> Result<Response<Body>, ApiError> {
+        if self.builtin.group(&route.group).is_some() {
+            Err(ApiError::no_such_resource())
+        } else {
+            Ok(respond::page_not_found())
+        }
     }
 
     fn other_path(
@@ -156,9 +168,12 @@ impl Api {
         let path = request.uri().path();
         let verb = request.method().as_str().to_lowercase();
         authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
-        if request.method() == Method::GET || request.method() == Method::HEAD {
+        {
             let table = self.table.load();
             if let Some(reply) = discovery::respond(&table, path, request.uri().query(), request.headers()) {
+                if request.method() != Method::GET && request.method() != Method::HEAD {
+                    return Err(ApiError::method_not_allowed());
+                }
                 return reply;
             }
         }

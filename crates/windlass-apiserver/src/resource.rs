@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_schema::{FieldError, Schema};
+use windlass_schema::Schema;
 
 use crate::store::{ResourceId, View};
 use crate::strategy::Strategy;
@@ -59,6 +59,8 @@ pub(crate) struct CustomResource {
     /// Whether stored objects may be older than the schema, or of another version, so that they must be defaulted
     /// and pruned whenever they are read.
     pub(crate) reread: bool,
+    /// The warning that goes along with every reply, where the version is deprecated.
+    pub(crate) deprecation: Option<String>,
     /// Whether the definition is on its way out, so that nothing new may be made.
     pub(crate) terminating: bool,
 }
@@ -123,22 +125,20 @@ impl Resource {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
     }
 
+    /// The key that the real server would store an object under; some errors name it.
+    pub(crate) fn registry_key(&self, key: &str) -> String {
+        if self.is_custom() {
+            format!("/registry/{}/{}/{key}", self.group, self.plural)
+        } else {
+            format!("/registry/{}/{key}", self.plural)
+        }
+    }
+
     /// Fills in the schema's defaults and drops what it does not know, whose paths are returned.
     pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
         let schema = self.schema.get();
         windlass_schema::default(schema, object);
         windlass_schema::prune(schema, object)
-    }
-
-    /// What is wrong with an object by its schema alone.
-    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        if !self.is_custom() {
-            return Vec::new();
-        }
-        match old {
-            None => windlass_schema::validate(self.schema.get(), object),
-            Some(old) => windlass_schema::validate_update(self.schema.get(), object, old),
-        }
     }
 
     /// Names of fields that selectors may use besides name and namespace.

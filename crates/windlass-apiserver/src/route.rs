@@ -113,9 +113,8 @@ impl Route {
         }
         let named = !route.name.is_empty();
         route.verb = match *method {
-            Method::GET if watch_prefix || (!named || route.subresource.is_empty()) && wants_watch(query) => {
-                "watch"
-            }
+            // An object's own path is read, whatever the query says.
+            Method::GET if watch_prefix || !named && wants_watch(query) => "watch",
             Method::GET | Method::HEAD if named => "get",
             Method::GET | Method::HEAD => "list",
             Method::POST => "create",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use windlass_schema::Catalog;
+use windlass_schema::{Catalog, Schema};
 
 use crate::api::Api;
 use crate::auth::Identity;
@@ -12,6 +12,8 @@ use crate::env::{Clock, Env, SystemClock};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening};
 use crate::store::{Store, View};
 use crate::{bootstrap, builtin};
+
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// A Kubernetes API server in this process.
 ///
@@ -75,6 +77,7 @@ impl ServerBuilder {
             table: ArcSwap::from_pointee(builtin.clone()),
             builtin,
             definitions: Mutex::default(),
+            object_meta: catalog.definition(OBJECT_META).unwrap_or_else(Schema::unconstrained),
             catalog,
             tokens: Mutex::default(),
         });

@@ -44,7 +44,7 @@ struct Taken {
 
 struct Verdict {
     accepted: Value,
-    /// Reason and message of the first name that was not free.
+    /// Reason and message of a name that was not free.
     refused: Option<(&'static str, String)>,
 }
 
@@ -69,24 +69,20 @@ impl Taken {
     /// Judges each name by itself; where one is not free, what was held before is kept.
     fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
         let mut accepted = Map::new();
-        let mut refused = None;
         let mut single = |field: &'static str, taken: &BTreeSet<String>, reason: &'static str| {
             let name = text(wanted, &[field]);
-            let kept = if taken.contains(name) {
-                refused = Some((reason, in_use(name)));
-                text(held, &[field])
-            } else {
-                name
-            };
+            let refused = taken.contains(name).then(|| (reason, in_use(name)));
+            let kept = if refused.is_some() { text(held, &[field]) } else { name };
             // Plural and kind are always there, even when empty.
             if !kept.is_empty() || matches!(field, "plural" | "kind") {
                 accepted.insert(field.to_owned(), json!(kept));
             }
+            refused
         };
-        single("plural", &self.resources, "PluralConflict");
-        single("singular", &self.resources, "SingularConflict");
-        single("kind", &self.kinds, "KindConflict");
-        single("listKind", &self.kinds, "ListKindConflict");
+        let plural = single("plural", &self.resources, "PluralConflict");
+        let singular = single("singular", &self.resources, "SingularConflict");
+        let kind = single("kind", &self.kinds, "KindConflict");
+        let list_kind = single("listKind", &self.kinds, "ListKindConflict");
 
         let short_names = texts(wanted, "shortNames");
         let clashes: Vec<String> = short_names
@@ -98,11 +94,13 @@ impl Taken {
         if !short_names.is_empty() {
             accepted.insert("shortNames".to_owned(), json!(short_names));
         }
-        match &clashes[..] {
-            [] => {}
-            [clash] => refused = Some(("ShortNamesConflict", clash.clone())),
-            clashes => refused = Some(("ShortNamesConflict", format!("[{}]", clashes.join(", ")))),
-        }
+        let short_name = match &clashes[..] {
+            [] => None,
+            [clash] => Some(("ShortNamesConflict", clash.clone())),
+            clashes => Some(("ShortNamesConflict", format!("[{}]", clashes.join(", ")))),
+        };
+        // The last one found is the one told.
+        let refused = list_kind.or(kind).or(short_name).or(singular).or(plural);
         let categories = texts(wanted, "categories");
         if !categories.is_empty() {
             accepted.insert("categories".to_owned(), json!(categories));

@@ -4,7 +4,9 @@ use serde_json::Value;
 use windlass_schema::Schema;
 
 use super::{list, storage_version, text, texts};
-use crate::resource::{CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version};
+use crate::resource::{
+    CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank,
+};
 use crate::store::ResourceId;
 use crate::strategy::Generic;
 
@@ -80,6 +82,7 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
             .map(str::to_owned)
             .collect(),
         scale: version["subresources"].get("scale").filter(|scale| scale.is_object()).map(scale_paths),
+        deprecation: deprecation(definition, version),
         // Written since this very schema, in this very version: nothing to do on a read. Anything else may be older.
         terminating: crate::meta::is_deleting(definition),
         reread: list(&definition["spec"], "versions").len() > 1
@@ -95,4 +98,27 @@ fn scale_paths(scale: &Value) -> ScalePaths {
             .filter(|path| !path.is_empty())
             .map(str::to_owned),
     }
+}
+
+/// The warning that goes along with every reply of a deprecated version.
+fn deprecation(definition: &Value, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    let told = text(version, &["deprecationWarning"]);
+    if !told.is_empty() {
+        return Some(told.to_owned());
+    }
+    let group = text(definition, &["spec", "group"]);
+    let kind = text(definition, &["spec", "names", "kind"]);
+    let name = text(version, &["name"]);
+    let mut better: Vec<&str> = list(&definition["spec"], "versions")
+        .iter()
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .map(|other| text(other, &["name"]))
+        .filter(|other| version_rank(other) < version_rank(name))
+        .collect();
+    better.sort_by_key(|name| version_rank(name));
+    let instead = better.first().map(|best| format!("; use {group}/{best} {kind}")).unwrap_or_default();
+    Some(format!("{group}/{name} {kind} is deprecated{instead}"))
 }

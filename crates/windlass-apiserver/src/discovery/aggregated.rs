@@ -85,10 +85,20 @@ fn version(version: &Version) -> VersionDiscovery<'_> {
     VersionDiscovery { version: &version.name, resources: resources.collect(), freshness: "Current" }
 }
 
+/// Built-in resources leave out what the document around them says; custom ones repeat it.
+fn response_kind(resource: &Resource) -> ResponseKind<'_> {
+    let kind = &resource.kind;
+    if resource.is_custom() {
+        ResponseKind { group: &resource.group, version: &resource.version, kind }
+    } else {
+        ResponseKind { group: "", version: "", kind }
+    }
+}
+
 fn resource(resource: &Resource) -> ResourceDiscovery<'_> {
     ResourceDiscovery {
         resource: &resource.plural,
-        response_kind: ResponseKind { group: "", version: "", kind: &resource.kind },
+        response_kind: response_kind(resource),
         scope: if resource.namespaced { "Namespaced" } else { "Cluster" },
         singular_resource: &resource.singular,
         verbs: &resource.verbs,
@@ -99,7 +109,8 @@ fn resource(resource: &Resource) -> ResourceDiscovery<'_> {
 }
 
 fn subresource<'a>(resource: &Resource, subresource: &'a Subresource) -> SubresourceDiscovery<'a> {
-    let elsewhere = (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
+    let elsewhere = resource.is_custom()
+        || (&subresource.group, &subresource.version) != (&resource.group, &resource.version);
     SubresourceDiscovery {
         subresource: &subresource.name,
         response_kind: ResponseKind {

@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 
 use super::options::WriteOptions;
-use super::validate;
+use super::{custom, validate};
 use crate::api::Call;
 use crate::meta;
 use crate::resource::namespace_terminating;
@@ -22,6 +22,9 @@ const MAX_GENERATED_NAME: usize = 63;
 pub(super) fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let object = call.decode(options)?;
+    if !meta::resource_version(&object).is_empty() {
+        return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
+    }
     let stored = store(call, object, options)?;
     call.object(StatusCode::CREATED, &stored)
 }
@@ -71,10 +74,11 @@ fn store_named(
     begin(call, &mut object);
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
     let mut errors = validate::metadata(&resource, &object);
-    errors.extend(resource.validate(&object, None));
+    errors.extend(custom::validate(call, &object, None));
     errors.extend(resource.strategy.validate_create(&call.context(&view), &object));
     if !errors.is_empty() {
-        return Err(ApiError::invalid(&resource.group, &resource.kind, &name, &errors));
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
+        return Err(ApiError::invalid(&resource.group, kind, &name, &errors));
     }
     if resource.namespaced {
         match namespace_terminating(&view, &namespace) {
@@ -115,7 +119,10 @@ pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<()
     let wanted = &call.route.namespace;
     let found = meta::namespace(object);
     if !call.resource.namespaced {
-        // Refused by validation if there is one.
+        if call.resource.is_custom() {
+            meta::set(object, "namespace", None);
+        }
+        // For built-in kinds one is refused by validation.
         return Ok(());
     }
     if found.is_empty() {
@@ -131,14 +138,9 @@ pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<()
 /// What the server itself says about a new object.
 fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.api.env;
-    for field in [
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "managedFields",
-        "resourceVersion",
-        "generation",
-    ] {
+    for field in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
+    {
         meta::set(object, field, None);
     }
     meta::set(object, "uid", Some(env.uid().into()));

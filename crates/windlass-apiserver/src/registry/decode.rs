@@ -18,7 +18,7 @@ impl Call<'_> {
         let mut decoded =
             wire::decode_body(content_type, self.body, &kind, |bytes| self.api.decode_protobuf(bytes))?;
         self.expect_kind(&mut decoded.value)?;
-        self.expect_metadata(&decoded.value)?;
+        self.expect_fields(&decoded.value).map_err(|why| self.misread(&why))?;
         let unknown = self.admit_fields(&mut decoded.value);
         match options.field_validation {
             FieldValidation::Ignore => {}
@@ -39,7 +39,15 @@ impl Call<'_> {
 
     /// Defaults and prunes by the schema; returns the paths of dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
-        self.resource.default_and_prune(object)
+        let mut unknown = self.resource.default_and_prune(object);
+        if self.resource.is_custom()
+            && let Some(metadata) = object.get_mut("metadata")
+        {
+            let odd = windlass_schema::prune(&self.api.object_meta, metadata);
+            unknown.extend(odd.into_iter().map(|path| format!("metadata.{path}")));
+            unknown.sort_unstable();
+        }
+        unknown
     }
 
     /// The body must say the kind and version of the resource, or, for built-in kinds, nothing.
@@ -70,22 +78,25 @@ impl Call<'_> {
         if found_version == version && found_kind == resource.kind {
             return Ok(());
         }
+        if found_version.matches('/').count() > 1 {
+            return Err(self.unrecognized(&format!("unexpected GroupVersion string: {found_version}")));
+        }
         if resource.is_custom() {
             if found_kind.is_empty() {
+                let body = String::from_utf8_lossy(self.body);
+                return Err(self.unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
+            }
+            if found_version.is_empty() {
+                let body = String::from_utf8_lossy(self.body);
+                return Err(self.unrecognized(&format!("Object 'apiVersion' is missing in '{body}'")));
+            }
+            if found_version != version {
                 return Err(ApiError::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{}' ({})",
-                    resource.kind,
-                    String::from_utf8_lossy(self.body),
-                    hex_summary(self.body)
+                    "the API version in the data ({found_version}) does not match the expected API version ({version})"
                 )));
             }
-            let expected = format!("{version}, Kind={}", resource.kind);
-            let found = if found_version.is_empty() { "/".to_owned() } else { found_version.to_owned() };
-            return Err(ApiError::bad_request(format!(
-                "{found_kind} in version {} cannot be handled as a {}: unexpected apiVersion and kind: {found}, Kind={found_kind} does not match the expected {expected}",
-                go_quote(resource.version.as_str()),
-                resource.kind,
-            )));
+            // A wrong kind is found by validation.
+            return Ok(());
         }
         let known = {
             let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
@@ -93,11 +104,8 @@ impl Call<'_> {
         };
         let shown = found_version.rsplit('/').next().unwrap_or_default();
         Err(ApiError::bad_request(if known {
-            let found_group = found_version.split_once('/').map_or("core", |(group, _)| group);
-            let found_group = found_group.split('.').next().unwrap_or_default();
             let own_group = if resource.group.is_empty() { "core" } else { &resource.group };
             let own_group = own_group.split('.').next().unwrap_or_default();
-            let _ = found_group;
             format!(
                 "{found_kind} in version {} cannot be handled as a {kind}: converting ({shown}.{found_kind}) to ({own_group}.{kind}): unknown conversion",
                 go_quote(shown),
@@ -114,51 +122,85 @@ impl Call<'_> {
         }))
     }
 
-    /// The parts of the metadata that the server itself reads must have their types.
-    pub(super) fn expect_metadata(&self, object: &Value) -> Result<(), ApiError> {
+    /// What is wrong with the types of the metadata, in Go's words.
+    pub(super) fn expect_fields(&self, object: &Value) -> Result<(), String> {
+        // Custom resources are read in two steps: metadata by itself.
+        let prefix = if self.resource.is_custom() { "" } else { "metadata." };
         let Some(metadata) = object.get("metadata") else { return Ok(()) };
-        let complain = |found: &Value, path: &str, go_type: &str| {
-            let found = match found {
-                Value::Null => "null",
-                Value::Bool(_) => "bool",
-                Value::Number(_) => "number",
-                Value::String(_) => "string",
-                Value::Array(_) => "array",
-                Value::Object(_) => "object",
-            };
-            Err(ApiError::bad_request(format!(
-                "{kind} in version {} cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field ObjectMeta.{path} of type {go_type}",
-                go_quote(&self.resource.version),
-                kind = self.resource.kind,
-            )))
+        let wrong = |found: &Value, field: &str, go_type: &str| {
+            let found = json_type(found);
+            Err(format!(
+                "json: cannot unmarshal {found} into Go struct field ObjectMeta.{prefix}{field} of type {go_type}"
+            ))
         };
         if !metadata.is_object() && !metadata.is_null() {
-            return complain(metadata, "metadata", "v1.ObjectMeta");
+            let found = json_type(metadata);
+            return Err(if self.resource.is_custom() {
+                format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta")
+            } else {
+                let kind = &self.resource.kind;
+                format!(
+                    "json: cannot unmarshal {found} into Go struct field {kind}.metadata of type v1.ObjectMeta"
+                )
+            });
         }
         for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
             match metadata.get(field) {
                 None | Some(Value::Null | Value::String(_)) => {}
-                Some(found) => return complain(found, &format!("metadata.{field}"), "string"),
+                Some(found) => {
+                    return wrong(found, field, if field == "uid" { "types.UID" } else { "string" });
+                }
             }
         }
         for field in ["labels", "annotations"] {
             match metadata.get(field) {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(entries)) => {
-                    if let Some(found) = entries.values().find(|value| !value.is_string()) {
-                        return complain(found, &format!("metadata.{field}"), "string");
+                    if let Some(found) = entries.values().find(|value| !value.is_string() && !value.is_null())
+                    {
+                        return wrong(found, field, "string");
                     }
                 }
-                Some(found) => return complain(found, &format!("metadata.{field}"), "map[string]string"),
+                Some(found) => return wrong(found, field, "map[string]string"),
             }
         }
         for (field, go_type) in [("finalizers", "[]string"), ("ownerReferences", "[]v1.OwnerReference")] {
             match metadata.get(field) {
                 None | Some(Value::Null | Value::Array(_)) => {}
-                Some(found) => return complain(found, &format!("metadata.{field}"), go_type),
+                Some(found) => return wrong(found, field, go_type),
             }
         }
         Ok(())
+    }
+
+    /// 400 for a body that does not say what it is.
+    fn unrecognized(&self, why: &str) -> ApiError {
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why} ({})",
+            self.resource.kind,
+            summary(self.body)
+        ))
+    }
+
+    /// 400 for a body whose fields have the wrong types.
+    fn misread(&self, why: &str) -> ApiError {
+        ApiError::bad_request(format!(
+            "{kind} in version {} cannot be handled as a {kind}: {why}",
+            go_quote(&self.resource.version),
+            kind = self.resource.kind,
+        ))
+    }
+}
+
+/// The type of a JSON value as Go's decoder names it.
+pub(super) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
@@ -166,7 +208,7 @@ fn text_or(text: &str, other: &str) -> String {
     if text.is_empty() { other.to_owned() } else { text.to_owned() }
 }
 
-fn hex_summary(body: &[u8]) -> String {
+fn summary(body: &[u8]) -> String {
     let shown = &body[..body.len().min(30)];
     let more = if body.len() > 30 { " ..." } else { "" };
     format!("{}{more}", String::from_utf8_lossy(shown))

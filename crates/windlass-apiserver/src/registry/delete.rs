@@ -139,8 +139,11 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
         wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| call.api.decode_protobuf(bytes))?;
     let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {
+        let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         return Err(ApiError::bad_request(format!(
-            "decoded object cannot be converted to DeleteOptions: it is a {kind}"
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            windlass_schema::go_quote(kind),
+            windlass_schema::go_quote(version)
         )));
     }
     Ok(decoded.value)
@@ -270,7 +273,8 @@ fn check_preconditions(
     current: &Stored,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    let names = resource.group_resource();
+    // The real server names the kind here where a resource belongs.
+    let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
     let uid = meta::uid(&current.value);
     if let Some(wanted) = &options.uid
         && wanted != uid

@@ -94,6 +94,10 @@ pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Pag
         }
     }
     let mut metadata = Map::new();
+    if resource.is_custom() {
+        // Lists of custom resources always have the field.
+        metadata.insert("continue".into(), "".into());
+    }
     metadata.insert("resourceVersion".into(), view.revision().to_string().into());
     if let Some(remaining) = more {
         let prefix = namespace.map_or(0, |namespace| namespace.len() + 1);

@@ -1,5 +1,6 @@
 //! The verbs: what happens to objects, the same for every kind but where its strategy says otherwise.
 
+mod custom;
 mod decode;
 mod options;
 mod validate;
@@ -31,8 +32,13 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
         return subresource(call).await;
     }
     let (verb, named) = (call.route.verb, !call.route.name.is_empty());
+    let custom = call.resource.is_custom();
+    if custom && !named && matches!(verb, "update" | "patch") {
+        return Err(ApiError::bad_request("name must be provided"));
+    }
     let fits = match verb {
-        "create" => !named,
+        // Definitions serve any path of theirs with any verb, and look closer afterwards.
+        "create" => !named || custom,
         "update" | "patch" => named,
         _ => true,
     };
@@ -60,7 +66,7 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
 
 async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
-        return Err(ApiError::no_such_resource());
+        return Err(if call.resource.is_custom() { call.not_found() } else { ApiError::no_such_resource() });
     };
     if !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
         return Err(ApiError::method_not_allowed());

@@ -30,6 +30,13 @@ impl WriteOptions {
         if manager.chars().count() > 128 {
             errors.push(FieldError::too_long("fieldManager", 128));
         }
+        if let Some((at, character)) = manager.char_indices().find(|(_, character)| character.is_control()) {
+            errors.push(FieldError::invalid(
+                "fieldManager",
+                manager,
+                format!("invalid character U+{:04X} (at position {at})", u32::from(character)),
+            ));
+        }
         let field_validation = match query.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
@@ -127,21 +134,25 @@ impl ListOptions {
         let forbidden = |field: &str, why: &str| vec![FieldError::forbidden(field, why)];
         let mut errors = Vec::new();
         if watch {
-            if let Some(_send) = self.send_initial_events {
+            if self.send_initial_events.is_some() {
                 if self.version_match != VersionMatch::NotOlderThan {
                     errors.extend(forbidden(
                         "resourceVersionMatch",
                         "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
                     ));
+                    if !given_match.is_empty() {
+                        errors.push(FieldError::not_supported(
+                            "resourceVersionMatch",
+                            given_match,
+                            &["NotOlderThan"],
+                        ));
+                    }
                 }
             } else if !given_match.is_empty() {
                 errors.extend(forbidden(
                     "resourceVersionMatch",
                     "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
                 ));
-            }
-            if !errors.is_empty() {
-                return errors;
             }
             return errors;
         }

@@ -8,7 +8,7 @@ use windlass_schema::FieldError;
 
 use super::create::{self, settle_namespace, to_storage};
 use super::options::WriteOptions;
-use super::{validate, written};
+use super::{custom, validate, written};
 use crate::api::Call;
 use crate::meta;
 use crate::serve::Body;
@@ -38,10 +38,11 @@ pub(super) fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
 
 fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
     let name = meta::name(object);
-    if name.is_empty() && !call.resource.is_custom() {
-        return Err(ApiError::bad_request(
-            "the name of the object (based on URL) was undeterminable: name must be provided",
-        ));
+    if name.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.route.name
+        )));
     }
     if name != call.route.name {
         return Err(ApiError::bad_request(format!(
@@ -105,7 +106,14 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value, _options: WriteOptio
     let names = resource.group_resource();
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
     if !wanted_uid.is_empty() && wanted_uid != found_uid {
-        return Err(ApiError::uid_precondition(&names, &call.route.name, wanted_uid, found_uid));
+        return Err(ApiError::conflict(
+            &names,
+            &call.route.name,
+            format!(
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted_uid}, UID in object meta: {found_uid}",
+                resource.registry_key(&call.key())
+            ),
+        ));
     }
     if wanted.is_empty() {
         if resource.strategy.unconditional_update() && !resource.is_custom() {
@@ -113,9 +121,10 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value, _options: WriteOptio
         }
         let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
         let error = FieldError { bad_value: Some(Value::from(0)), ..error };
+        // The real server names the resource here where a kind belongs.
         return Err(ApiError::invalid(
             &resource.group,
-            &resource.kind,
+            &resource.plural,
             &call.route.name,
             std::slice::from_ref(&error),
         ));
@@ -141,11 +150,12 @@ fn prepare(call: &mut Call<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
     resource.strategy.prepare_update(&call.context(&view), new, old)?;
     let mut errors = validate::metadata(&resource, new);
     errors.extend(validate::metadata_update(new, old));
-    errors.extend(resource.validate(new, Some(old)));
+    errors.extend(custom::validate(call, new, Some(old)));
     errors.extend(resource.strategy.validate_update(&call.context(&view), new, old));
     if !errors.is_empty() {
         let name = meta::name(old);
-        return Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors));
+        let kind = new.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
+        return Err(ApiError::invalid(&resource.group, kind, name, &errors));
     }
     if call.route.subresource != "status" && counts(call, new, old) {
         let generation = meta::integer(old, "generation").unwrap_or(0) + 1;

@@ -155,13 +155,15 @@ pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
             .collect();
         if !added.is_empty() {
             let quoted: Vec<String> = added.iter().map(|name| windlass_schema::go_quote(name)).collect();
-            errors.push(FieldError::forbidden(
+            let error = FieldError::forbidden(
                 "metadata.finalizers",
                 format!(
                     "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                     quoted.join(", ")
                 ),
-            ));
+            );
+            // The real server looks twice, and says what it finds twice.
+            errors.extend([error.clone(), error]);
         }
     }
     for field in

@@ -237,7 +237,7 @@ impl Watcher {
     }
 
     fn bookmark(&self, revision: u64, end_of_initial_state: bool) -> Bytes {
-        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
         if end_of_initial_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

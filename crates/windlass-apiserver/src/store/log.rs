@@ -92,13 +92,13 @@ impl Log {
     /// At most `limit` events after `cursor`.
     pub(crate) fn tail(&self, cursor: u64, limit: usize) -> Tail {
         let events = self.events.lock();
-        if events.closed {
-            return Tail::Closed;
-        }
         if cursor < events.start {
-            return Tail::Expired(events.start);
+            return if events.closed { Tail::Closed } else { Tail::Expired(events.start) };
         }
         let first = events.ring.partition_point(|event| event.rv <= cursor);
+        if events.closed && first == events.ring.len() {
+            return Tail::Closed;
+        }
         Tail::Events(events.ring.iter().skip(first).take(limit).cloned().collect())
     }
 

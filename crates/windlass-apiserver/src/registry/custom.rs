@@ -1,0 +1,104 @@
+//! Rules that only custom resources have: their schema, and the numbers behind their scale.
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use super::decode::json_type;
+use crate::api::Call;
+use crate::resource::{Resource, ScalePaths};
+
+/// What is wrong with a custom resource beyond its metadata; nothing for built-in kinds.
+pub(super) fn validate(call: &Call<'_>, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let resource = &call.resource;
+    let Some(custom) = &resource.custom else { return Vec::new() };
+    let of_status = call.route.subresource == "status";
+    let mut errors: Vec<FieldError> = envelope(resource, object).into_iter().collect();
+    let found = match old {
+        None => windlass_schema::validate(resource.schema.get(), object),
+        Some(old) => windlass_schema::validate_update(resource.schema.get(), object, old),
+    };
+    errors.extend(
+        found.into_iter().filter_map(|error| if of_status { below_status(error) } else { Some(error) }),
+    );
+    if let Some(scale) = &custom.scale {
+        errors.extend(numbers(scale, object, of_status));
+    }
+    errors.sort_by(|a, b| a.field.cmp(&b.field));
+    errors
+}
+
+fn envelope(resource: &Resource, object: &Value) -> Option<FieldError> {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    (kind != resource.kind).then(|| FieldError::invalid("kind", kind, format!("must be {}", resource.kind)))
+}
+
+/// A write to the status is held against its part of the schema, and fields are named from there.
+fn below_status(mut error: FieldError) -> Option<FieldError> {
+    let below =
+        error.field == "status" || error.field.starts_with("status.") || error.field.starts_with("status[");
+    if let Some(detail) = error.detail.strip_prefix("status.") {
+        error.detail = detail.to_owned();
+    }
+    below.then_some(error)
+}
+
+/// The replicas that the scale subresource shows must be numbers that are not negative.
+fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let path = if of_status { &scale.status_replicas } else { &scale.spec_replicas };
+    match integer_at(object, path) {
+        Err(why) => {
+            errors.push(FieldError::invalid(path.as_str(), 0, format!("{path} accessor error: {why}")))
+        }
+        Ok(Some(number)) if number < 0 => {
+            errors.push(FieldError::invalid(path.as_str(), number, "should be a non-negative integer"));
+        }
+        Ok(_) => {}
+    }
+    errors
+}
+
+fn integer_at(object: &Value, path: &str) -> Result<Option<i64>, String> {
+    let mut value = object;
+    for segment in path.split('.').filter(|segment| !segment.is_empty()) {
+        let Some(fields) = value.as_object() else {
+            return Err(format!(
+                "{} is of the type {}, expected map[string]interface{{}}",
+                shown(value),
+                go_type(value)
+            ));
+        };
+        let Some(found) = fields.get(segment) else { return Ok(None) };
+        value = found;
+    }
+    match value {
+        Value::Number(number) if number.is_i64() => Ok(number.as_i64()),
+        other => Err(format!("{} is of the type {}, expected int64", shown(other), go_type(other))),
+    }
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::Null => "<nil>",
+        other => json_type(other),
+    }
+}
+
+/// A value as Go prints it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(key, value)| format!("{key}:{}", shown(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -18,7 +18,6 @@ mod registry;
 
 mod meta;
 mod protobuf;
-mod strategic;
 mod table;
 
 mod bootstrap;

@@ -23,7 +23,6 @@ pub(super) fn validate(call: &Call<'_>, object: &Value, old: Option<&Value>) -> 
     if let Some(scale) = &custom.scale {
         errors.extend(numbers(scale, object, of_status));
     }
-    errors.sort_by(|a, b| a.field.cmp(&b.field));
     errors
 }
 

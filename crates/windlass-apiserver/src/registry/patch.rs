@@ -82,7 +82,10 @@ pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value
         Patch::Json(patch) => apply_operations(patch, &mut new)?,
         Patch::Merge(patch) => json_patch::merge(&mut new, patch),
         Patch::Strategic(patch) => {
-            new = crate::strategic::merge(schema, &new, patch)?;
+            new = windlass_schema::strategic_merge(schema, new, patch.clone()).map_err(|error| {
+                let text = error.to_string();
+                if error.is_malformed() { ApiError::bad_request(text) } else { ApiError::unexplained(text) }
+            })?;
         }
     }
     if new.is_object() { Ok(new) } else { Err(ApiError::bad_request("the patch does not leave an object")) }

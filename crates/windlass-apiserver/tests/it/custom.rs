@@ -88,7 +88,7 @@ async fn instances_are_defaulted_pruned_and_validated() {
     let invalid = client.post(WIDGETS, &widget("b", json!({"replicas": -1}))).await.expect(422);
     assert_eq!(
         invalid.message(),
-        "Widget.a.example \"b\" is invalid: spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0"
+        "Widget.a.example \"b\" is invalid: [spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0, .spec.replicas: Invalid value: -1: should be a non-negative integer]"
     );
     let path = &format!("{WIDGETS}?fieldValidation=Strict");
     let strict = client.post(path, &widget("c", json!({"x": 1}))).await.expect(400);

@@ -14,13 +14,14 @@ use windlass_schema::{Catalog, Schema};
 use crate::auth::{Attributes, Identity, Tokens, authorize};
 use crate::definitions::Definitions;
 use crate::env::Env;
+use crate::openapi::Documents;
 use crate::resource::{Resource, ResourceTable};
 use crate::route::{Query, Route};
 use crate::serve::{Body, Handle};
 use crate::store::{Store, View};
 use crate::strategy::StrategyContext;
 use crate::wire::ApiError;
-use crate::{discovery, registry, respond};
+use crate::{discovery, openapi, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
@@ -32,6 +33,8 @@ pub(crate) struct Api {
     /// What is served for definitions; locked while they change it.
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) catalog: Arc<Catalog>,
+    /// OpenAPI documents that were asked for lately.
+    pub(crate) documents: Documents,
     /// The schema of `metadata`.
     pub(crate) object_meta: Schema,
     /// Bearer tokens that the server has given out.
@@ -170,7 +173,10 @@ impl Api {
         authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
         {
             let table = self.table.load();
-            if let Some(reply) = discovery::respond(&table, path, request.uri().query(), request.headers()) {
+            let (query, headers) = (request.uri().query(), request.headers());
+            let reply = discovery::respond(&table, path, query, headers)
+                .or_else(|| openapi::respond(self, path, query, headers));
+            if let Some(reply) = reply {
                 if request.method() != Method::GET && request.method() != Method::HEAD {
                     return Err(ApiError::method_not_allowed());
                 }

@@ -25,6 +25,7 @@ mod builtin;
 mod crd;
 mod definitions;
 mod discovery;
+mod openapi;
 mod resource;
 mod strategy;
 

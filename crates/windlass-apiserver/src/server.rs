@@ -9,6 +9,7 @@ use windlass_schema::{Catalog, Schema};
 use crate::api::Api;
 use crate::auth::Identity;
 use crate::env::{Clock, Env, SystemClock};
+use crate::openapi::Documents;
 use crate::serve::{self, InProcess, Listen, ListenError, Listening};
 use crate::store::{Store, View};
 use crate::{bootstrap, builtin};
@@ -79,6 +80,7 @@ impl ServerBuilder {
             definitions: Mutex::default(),
             object_meta: catalog.definition(OBJECT_META).unwrap_or_else(Schema::unconstrained),
             catalog,
+            documents: Documents::default(),
             tokens: Mutex::default(),
         });
         api.load_definitions();

@@ -203,6 +203,17 @@ fn restrict_to_subresource(call: &Call<'_>, new: &mut Value, old: &Value) {
                 meta::copy(new, &from, field);
             }
         }
+    } else if call.route.subresource == "finalize" {
+        // Of a namespace, this writes the finalizers of its spec and nothing else.
+        let finalizers = new.pointer("/spec/finalizers").cloned();
+        let version = new.pointer("/metadata/resourceVersion").cloned();
+        *new = old.clone();
+        let spec = meta::entry_object(new, "spec");
+        match finalizers.filter(|finalizers| finalizers.as_array().is_some_and(|list| !list.is_empty())) {
+            Some(finalizers) => spec.insert("finalizers".into(), finalizers),
+            None => spec.remove("finalizers"),
+        };
+        meta::set(new, "resourceVersion", version);
     } else if resource.has_status() && call.route.subresource.is_empty() {
         meta::copy_field(new, old, "status");
     }

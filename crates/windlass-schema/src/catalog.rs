@@ -178,6 +178,12 @@ impl Catalog {
     }
 }
 
+/// What every object has in `metadata`.
+pub(crate) fn object_meta() -> Schema {
+    let definition = BUILTIN.definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    definition.unwrap_or_else(Schema::unconstrained)
+}
+
 fn kinds(reader: &mut Reader) -> Option<BTreeMap<Gvk, u32>> {
     (0..reader.number()?)
         .map(|_| {

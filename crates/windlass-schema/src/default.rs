@@ -4,6 +4,7 @@ mod quantity;
 
 use serde_json::{Map, Value};
 
+use crate::catalog::object_meta;
 use crate::graph::{Additional, Edge, Empty, NodeRef, Schema, Target, Type};
 
 /// Fills in the schema's defaults, and drops `null` where it is not a value: as the API server does to an object
@@ -12,8 +13,25 @@ use crate::graph::{Additional, Edge, Empty, NodeRef, Schema, Target, Type};
 /// Objects of built-in kinds come out as if they had gone through their Go type: empty values that Go leaves out
 /// are gone, and those that it always writes (`status: {}`) are there. Doing it twice is doing it once.
 pub fn default(schema: &Schema, object: &mut Value) {
+    whole_numbers(object);
     drop_empty(object, schema.root());
     fill(object, schema.root());
+}
+
+/// Writes `1.0` as `1`, as Go does.
+fn whole_numbers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or(f64::NAN);
+            if float.fract() == 0.0 && float.abs() < EXACT {
+                *value = Value::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
@@ -68,7 +86,12 @@ fn is_empty(value: &Value) -> bool {
 
 fn fill(value: &mut Value, schema: NodeRef<'_>) {
     match value {
-        Value::Object(members) => fill_members(members, schema),
+        Value::Object(members) => {
+            fill_members(members, schema);
+            if let Some(metadata) = members.get_mut("metadata").filter(|_| schema.is_embedded_resource()) {
+                drop_empty(metadata, object_meta().root());
+            }
+        }
         Value::Array(items) => {
             let Some(schema) = schema.items() else { return };
             for item in items {

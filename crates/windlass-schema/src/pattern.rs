@@ -34,17 +34,56 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Compiles a pattern, or says what is wrong with it.
+/// Compiles a pattern, or says what is wrong with it in the words of Go's `regexp`.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
-    regex::RegexBuilder::new(&translate(source))
-        .size_limit(4 << 20)
-        .build()
-        .map_err(|error| last_line(&error))
+    let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
+    if let Some(count) = excessive_repetition(source) {
+        return fail("invalid repeat count", count);
+    }
+    let translated = translate(source);
+    let error = match regex::RegexBuilder::new(&translated).size_limit(4 << 20).build() {
+        Ok(regex) => return Ok(regex),
+        Err(error) => error.to_string(),
+    };
+    let text = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    let marked = marked(&error);
+    match text {
+        "unclosed group" => fail("missing closing )", source),
+        "unopened group" => fail("unexpected )", source),
+        "unclosed character class" => {
+            fail("missing closing ]", source.rfind('[').map_or(source, |start| &source[start..]))
+        }
+        "repetition operator missing expression" => fail("missing argument to repetition operator", &marked),
+        "backreferences are not supported" | "unrecognized escape sequence" => {
+            fail("invalid escape sequence", &marked)
+        }
+        _ if text.starts_with("look-around") => {
+            fail("invalid or unsupported Perl syntax", marked.get(..3).unwrap_or(&marked))
+        }
+        _ => fail(text, source),
+    }
 }
 
-fn last_line(error: &regex::Error) -> String {
-    let text = error.to_string();
-    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+/// The part of a pattern that the `regex` crate's error underlines.
+fn marked(error: &str) -> String {
+    let mut lines = error.lines().skip(1);
+    let (Some(pattern), Some(marks)) = (lines.next(), lines.next()) else { return String::new() };
+    pattern
+        .chars()
+        .zip(marks.chars())
+        .filter(|(_, mark)| *mark == '^')
+        .map(|(character, _)| character)
+        .collect()
+}
+
+/// A repetition of more than a thousand times.
+fn excessive_repetition(source: &str) -> Option<&str> {
+    source.match_indices('{').find_map(|(start, _)| {
+        let times = repetition(&source[start + 1..])?;
+        let counts = times.trim_end_matches('}').split(',');
+        let excessive = counts.filter_map(|count| count.parse::<u32>().ok()).any(|count| count > 1000);
+        excessive.then(|| &source[start..=start + times.len()])
+    })
 }
 
 /// Rewrites what the two dialects read differently: Perl classes are ASCII in RE2, braces that are no

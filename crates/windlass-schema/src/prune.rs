@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use crate::catalog::object_meta;
 use crate::graph::{NodeRef, Schema};
 use crate::path::Path;
 
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes the members that the schema does not name, and returns their paths, sorted: field validation warns
-/// of them or refuses them. `apiVersion`, `kind` and `metadata` of the object itself and of embedded ones stay.
+/// of them or refuses them. `apiVersion`, `kind` and `metadata` of the object itself and of embedded ones stay;
+/// `metadata` has what all objects have there.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
@@ -65,6 +67,9 @@ fn known(
     unknown: &mut Vec<String>,
 ) -> bool {
     if schema.is_embedded_resource() && OF_EVERY_OBJECT.contains(&name) {
+        if name == "metadata" {
+            visit(value, Some(object_meta().root()), path, unknown);
+        }
         return true;
     }
     if let Some(property) = schema.property(name) {

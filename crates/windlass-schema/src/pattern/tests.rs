@@ -1,4 +1,4 @@
-use super::Pattern;
+use super::{Pattern, compile};
 
 fn matches(pattern: &str, text: &str) -> bool {
     Pattern::new(pattern).is_match(text)
@@ -41,4 +41,20 @@ fn quoted_text_is_literal() {
 #[test]
 fn a_broken_pattern_matches_nothing() {
     assert!(!matches("(", "("));
+}
+
+#[test]
+fn errors_are_told_as_go_tells_them() {
+    let pairs = [
+        ("(", "missing closing ): `(`"),
+        ("a)", "unexpected ): `a)`"),
+        ("[a-", "missing closing ]: `[a-`"),
+        ("a{1001}", "invalid repeat count: `{1001}`"),
+        ("(?!x)", "invalid or unsupported Perl syntax: `(?!`"),
+        ("*a", "missing argument to repetition operator: `*`"),
+        (r"\8", r"invalid escape sequence: `\8`"),
+    ];
+    for (pattern, text) in pairs {
+        assert_eq!(compile(pattern).unwrap_err(), format!("error parsing regexp: {text}"));
+    }
 }

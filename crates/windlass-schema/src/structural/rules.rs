@@ -80,7 +80,8 @@ fn standard(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<Fi
         forbid("default", &format!("must not be set {reason}"));
     }
     for name in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
-        if schema.has(name) {
+        let refused = schema.0.is_some_and(|members| name == "additionalItems" && members.contains_key(name));
+        if refused || schema.has(name) {
             forbid(name, &format!("{name} is not supported"));
         }
     }

@@ -66,3 +66,19 @@ fn defaults_must_be_allowed_values() {
         ]
     );
 }
+
+/// Schemas that a real API server was given, and its causes.
+#[test]
+fn schemas_are_judged_as_a_real_server_judges_them() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();
+    assert!(cases.len() > 90);
+    for case in cases {
+        let found = check_structural(&case["schema"], "spec.validation.openAPIV3Schema");
+        let mut found: Vec<[String; 3]> = found
+            .iter()
+            .map(|error| [error.kind.reason().to_owned(), error.field.clone(), error.body()])
+            .collect();
+        found.sort();
+        assert_eq!(json!(found), case["errors"], "{}", case["schema"]);
+    }
+}

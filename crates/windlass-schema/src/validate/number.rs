@@ -35,15 +35,24 @@ pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict 
         "" => NO_FIELD,
         path => path,
     };
+    if let Some(factor) = &rules.multiple_of
+        && !is_multiple(value, factor)
+    {
+        let positive = if value.is_i64() { whole(factor) > 0 } else { float(factor) > 0.0 };
+        let text = bound(value, factor);
+        verdict.add(if positive {
+            let detail = format!("{path} in body should be a multiple of {text}");
+            FieldError::invalid(field, value.clone(), detail)
+        } else {
+            let factor = if value.is_i64() { whole(factor).into() } else { factor.clone() };
+            let detail = format!("factor MultipleOf declared for {path} must be positive: {text}");
+            FieldError::invalid(field, factor, detail)
+        });
+    }
     let mut fail = |text: String| {
         let detail = format!("{path} in body {text}");
         verdict.add(FieldError::invalid(field, value.clone(), detail));
     };
-    if let Some(factor) = &rules.multiple_of
-        && !is_multiple(value, factor)
-    {
-        fail(format!("should be a multiple of {}", bound(value, factor)));
-    }
     if let Some(max) = &rules.maximum {
         let exclusive = rules.exclusive_maximum;
         if exceeds(value, max, exclusive) {
@@ -102,7 +111,9 @@ fn is_multiple(value: &Number, factor: &Number) -> bool {
 fn range(verdict: &mut Verdict, what: &str, path: &str, kind: Type, format: Option<&str>, value: &Number) {
     let fits = match (kind, format) {
         (Type::Integer, Some("int32")) => value.as_i64().is_some_and(|value| i32::try_from(value).is_ok()),
-        (Type::Integer, _) => value.as_i64().is_some() || float(value).fract() == 0.0,
+        (Type::Integer, _) => {
+            value.is_i64() || float(value).fract() == 0.0 && float(value).abs() < i64::MAX as f64
+        }
         (_, Some("float")) => float(value).abs() <= f64::from(f32::MAX),
         _ => true,
     };

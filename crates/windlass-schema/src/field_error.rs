@@ -96,6 +96,8 @@ pub struct FieldError {
     pub bad_value: Option<Value>,
     /// What would be right; may be empty.
     pub detail: String,
+    /// The offending value as the message shows it, where that is not its JSON.
+    pub shown: Option<String>,
 }
 
 impl FieldError {
@@ -105,7 +107,7 @@ impl FieldError {
         bad_value: Option<Value>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { kind, field: field.into(), bad_value, detail: detail.into() }
+        Self { kind, field: field.into(), bad_value, detail: detail.into(), shown: None }
     }
 
     /// A value refers to something that is not there.
@@ -184,10 +186,21 @@ impl FieldError {
         Self::new(FieldErrorKind::Internal, field, None, detail)
     }
 
+    /// The same error, whose message shows the value in other words: the real server prints some values as its own
+    /// types, with other names and in another order than JSON.
+    #[must_use]
+    pub fn showing(mut self, value: impl Into<String>) -> Self {
+        self.shown = Some(value.into());
+        self
+    }
+
     /// The sentence without the field's path.
     pub fn body(&self) -> String {
         let mut text = String::from(self.kind.label());
-        if let Some(value) = self.bad_value.as_ref().filter(|_| self.kind.shows_value()) {
+        if let Some(shown) = &self.shown {
+            text.push_str(": ");
+            text.push_str(shown);
+        } else if let Some(value) = self.bad_value.as_ref().filter(|_| self.kind.shows_value()) {
             text.push_str(": ");
             match value {
                 Value::String(string) => text.push_str(&go_quote(string)),

@@ -82,8 +82,9 @@ fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
-    for (index, owner) in owners.into_iter().flatten().enumerate() {
-        let path = format!("metadata.ownerReferences[{index}]");
+    for owner in owners.into_iter().flatten() {
+        // The real server's path names no index here.
+        let path = "metadata.ownerReferences".to_owned();
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         if text("apiVersion").is_empty() {
             errors.push(FieldError::invalid(format!("{path}.apiVersion"), "", "version must not be empty"));
@@ -103,7 +104,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
             ));
         }
         if owner.get("controller").and_then(Value::as_bool).unwrap_or(false) {
-            controllers.push(text("name").to_owned());
+            controllers.push(format!("{}/{}", text("kind"), text("name")));
         }
     }
     if let [first, second, ..] = controllers.as_slice() {
@@ -140,7 +141,7 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid(
             "metadata.finalizers",
             list,
-            "finalizers orphan and foregroundDeletion cannot be both set",
+            "finalizer orphan and foregroundDeletion cannot be both set",
         ));
     }
     errors

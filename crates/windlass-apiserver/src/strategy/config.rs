@@ -1,13 +1,11 @@
-//! Kinds that hold data: config maps, secrets, service accounts, quotas, ranges.
+//! Kinds that hold data: config maps, secrets, service accounts.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{
-    canonical_quantities, default_text, entry_mut, items_mut, map_at, object_mut, spec_mut, text_at,
-};
+use super::fields::{default_text, entry_mut, map_at, text_at};
 use super::{Facts, Plain, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -17,14 +15,11 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "configmaps" => &ConfigMaps,
         "secrets" => &Secrets,
-        "resourcequotas" => &ResourceQuotas,
-        "limitranges" => &LimitRanges,
         _ => &Plain(&RETURNED),
     }
 }
 
 const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
-const RANGES: Facts = Facts { create_on_update: true, ..Facts::DATA };
 const SECRETS: Facts = Facts { selectable: &[("type", "/type")], ..Facts::DATA };
 
 struct ConfigMaps;
@@ -216,76 +211,4 @@ fn validate_json<'a>(key: &str, value: impl Fn(&str) -> Option<&'a str>) -> Opti
     let bytes = STANDARD.decode(text).unwrap_or_default();
     let error = crate::wire::from_json(&bytes).err()?;
     Some(FieldError::invalid(field, "<secret contents redacted>", error.to_string()))
-}
-
-struct ResourceQuotas;
-
-impl Strategy for ResourceQuotas {
-    fn facts(&self) -> &'static Facts {
-        &RETURNED
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        canonical_quantities(spec_mut(object), "hard");
-        object["status"] = json!({});
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        canonical_quantities(spec_mut(object), "hard");
-        if let Some(status) = object_mut(object, "status") {
-            canonical_quantities(status, "hard");
-            canonical_quantities(status, "used");
-        }
-        Ok(())
-    }
-}
-
-struct LimitRanges;
-
-impl Strategy for LimitRanges {
-    fn facts(&self) -> &'static Facts {
-        &RANGES
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        default_limits(spec_mut(object));
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        default_limits(spec_mut(object));
-        Ok(())
-    }
-}
-
-/// A container's default limit is its maximum, its default request the default limit, or else its minimum.
-fn default_limits(spec: &mut Map<String, Value>) {
-    for limit in items_mut(spec, "limits") {
-        for map in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
-            canonical_quantities(limit, map);
-        }
-        if limit.get("type").and_then(Value::as_str) != Some("Container") {
-            continue;
-        }
-        for (map, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
-            let Some(source) = limit.get(from).and_then(Value::as_object).cloned() else { continue };
-            let target = limit.entry(map).or_insert_with(|| json!({}));
-            if let Some(target) = target.as_object_mut() {
-                for (resource, quantity) in source {
-                    target.entry(resource).or_insert(quantity);
-                }
-            }
-        }
-    }
 }

@@ -12,6 +12,7 @@ mod fields;
 
 mod config;
 mod job;
+mod limits;
 mod namespace;
 mod network;
 mod node;
@@ -201,9 +202,8 @@ fn core(resource: &str) -> &'static dyn Strategy {
     match resource {
         "pods" | "podtemplates" => pod::of(resource),
         "namespaces" => &namespace::Namespaces,
-        "configmaps" | "secrets" | "serviceaccounts" | "resourcequotas" | "limitranges" => {
-            config::of(resource)
-        }
+        "configmaps" | "secrets" | "serviceaccounts" => config::of(resource),
+        "resourcequotas" | "limitranges" => limits::of(resource),
         "services" => &service::Services,
         "endpoints" => network::of(resource),
         "replicationcontrollers" => workload::of(resource),

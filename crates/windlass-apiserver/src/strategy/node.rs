@@ -78,6 +78,27 @@ fn complete_node(object: &mut Value) {
     }
 }
 
+/// Whether a text is an address, a slash and the number of fixed bits.
+fn is_range(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match address.parse::<std::net::IpAddr>() {
+        Ok(address) if address.is_ipv4() => 32,
+        Ok(_) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+}
+
+/// `podCIDR` is the first of `podCIDRs`.
+fn mirror_range(spec: &mut serde_json::Map<String, Value>) {
+    let single = spec.get("podCIDR").and_then(Value::as_str).filter(|range| !range.is_empty());
+    if let Some(single) = single.map(str::to_owned) {
+        default(spec, "podCIDRs", json!([single]));
+    } else if let Some(first) = spec.get("podCIDRs").and_then(|list| list.get(0)).cloned() {
+        spec.insert("podCIDR".to_owned(), first);
+    }
+}
+
 impl Strategy for Nodes {
     fn facts(&self) -> &'static Facts {
         &NODES
@@ -85,6 +106,7 @@ impl Strategy for Nodes {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         let spec = spec_mut(object);
+        mirror_range(spec);
         let taints = spec.entry("taints").or_insert_with(|| json!([]));
         if let Some(taints) = taints.as_array_mut()
             && !taints.iter().any(|taint| text(taint, "key") == NOT_READY)
@@ -103,7 +125,7 @@ impl Strategy for Nodes {
         object: &mut Value,
         _old: &Value,
     ) -> Result<(), ApiError> {
-        spec_mut(object);
+        mirror_range(spec_mut(object));
         complete_node(object);
         Ok(())
     }
@@ -119,6 +141,12 @@ impl Strategy for Nodes {
             );
             let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
             errors.extend(enumerated(&format!("{path}.effect"), text(taint, "effect"), &known));
+        }
+        for (index, range) in list_at(object, "/spec/podCIDRs").iter().filter_map(Value::as_str).enumerate() {
+            if !is_range(range) {
+                let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+                errors.push(FieldError::invalid(format!("spec.podCIDRs[{index}]"), range, detail));
+            }
         }
         errors
     }

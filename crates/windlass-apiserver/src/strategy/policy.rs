@@ -128,7 +128,7 @@ impl Strategy for Bindings {
             errors.extend(complaints.into_iter().map(|text| FieldError::invalid("roleRef.name", name, text)));
         }
         for (index, subject) in list_at(object, "/subjects").iter().enumerate() {
-            validate_subject(subject, &format!("subjects[{index}]"), &mut errors);
+            validate_subject(subject, namespaced, &format!("subjects[{index}]"), &mut errors);
         }
         errors
     }
@@ -146,7 +146,7 @@ impl Strategy for Bindings {
     }
 }
 
-fn validate_subject(subject: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn validate_subject(subject: &Value, namespaced: bool, path: &str, errors: &mut Vec<FieldError>) {
     let (kind, name) = (text(subject, "kind"), text(subject, "name"));
     if name.is_empty() {
         errors.push(FieldError::required(format!("{path}.name"), ""));
@@ -167,7 +167,7 @@ fn validate_subject(subject: &Value, path: &str, errors: &mut Vec<FieldError>) {
             let field = format!("{path}.name");
             errors.extend(complaints.into_iter().map(|text| FieldError::invalid(field.as_str(), name, text)));
         }
-        if text(subject, "namespace").is_empty() {
+        if !namespaced && text(subject, "namespace").is_empty() {
             errors.push(FieldError::required(format!("{path}.namespace"), ""));
         }
     }
@@ -194,12 +194,16 @@ impl Strategy for DisruptionBudgets {
         let mut errors = Vec::new();
         let bounds = [spec.get("minAvailable"), spec.get("maxUnavailable")];
         if let [Some(least), Some(most)] = bounds {
-            let shown = json!({
-                "MaxUnavailable": most, "MinAvailable": least, "Selector": spec.get("selector"),
-                "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-            });
+            let json = |value: Option<&Value>| windlass_schema::go_json(value.unwrap_or(&Value::Null));
+            let shown = format!(
+                "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
+                json(Some(least)),
+                json(spec.get("selector")),
+                json(Some(most)),
+                json(spec.get("unhealthyPodEvictionPolicy"))
+            );
             let detail = "minAvailable and maxUnavailable cannot be both set";
-            errors.push(FieldError::invalid("spec", shown, detail));
+            errors.push(FieldError::invalid("spec", spec.clone(), detail).showing(shown));
         }
         for field in ["minAvailable", "maxUnavailable"] {
             let value = spec.get(field);
@@ -218,6 +222,9 @@ struct Autoscalers;
 
 fn complete_autoscaler(spec: &mut Map<String, Value>, version: &str) {
     default(spec, "minReplicas", 1);
+    if version == "v1" {
+        default(spec, "targetCPUUtilizationPercentage", 80);
+    }
     if version == "v2" && spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         spec.insert(
             "metrics".to_owned(),
@@ -276,6 +283,12 @@ impl Strategy for Autoscalers {
         if version.is_empty() {
             let detail = "apiVersion must specify API group";
             errors.push(FieldError::invalid("spec.scaleTargetRef.apiVersion", version, detail));
+        }
+        let scales_to_zero = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+        if least == 0 && !list_at(spec, "/metrics").iter().any(scales_to_zero) {
+            let detail =
+                "must specify at least one Object or External metric to support scaling to zero replicas";
+            errors.push(FieldError::forbidden("spec.metrics", detail));
         }
         errors
     }

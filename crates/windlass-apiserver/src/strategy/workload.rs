@@ -200,6 +200,11 @@ impl Deployments {
     }
 }
 
+/// A strategy of an unknown type, as the real server shows it.
+fn show_strategy(kind: &str) -> String {
+    format!("{{\"Type\":{},\"RollingUpdate\":null}}", windlass_schema::go_quote(kind))
+}
+
 fn validate_rollout(spec: &Value, errors: &mut Vec<FieldError>) {
     let kind = text_at(spec, "/strategy/type");
     let path = "spec.strategy.rollingUpdate";
@@ -218,36 +223,40 @@ fn validate_rollout(spec: &Value, errors: &mut Vec<FieldError>) {
                 );
             }
             let is_zero = |field: &str| value(field).is_some_and(|value| *value == 0 || *value == "0%");
+            let shown = value("maxUnavailable").cloned().unwrap_or(Value::Null);
             if is_zero("maxUnavailable") && is_zero("maxSurge") {
-                let value = value("maxUnavailable").cloned().unwrap_or(Value::Null);
                 let detail = "may not be 0 when `maxSurge` is 0";
-                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), value, detail));
+                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
+            } else if percent(&shown).is_some_and(|percent| percent > 100) {
+                let detail = "must not be greater than 100%";
+                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
             }
         }
         other => {
-            let shown = json!({"RollingUpdate": null, "Type": other});
-            errors.push(FieldError::not_supported("spec.strategy", shown, &["Recreate", "RollingUpdate"]));
+            let known = ["Recreate", "RollingUpdate"];
+            errors.push(
+                FieldError::not_supported("spec.strategy", other, &known).showing(show_strategy(other)),
+            );
         }
     }
 }
 
-/// A whole number, or a percentage of at most 100.
+/// The number before the `%`.
+fn percent(value: &Value) -> Option<u64> {
+    let digits = value.as_str()?.strip_suffix('%')?;
+    let fits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    fits.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// A whole number, or a percentage.
 pub(super) fn validate_int_or_percent(value: &Value, field: &str) -> Option<FieldError> {
     match value {
         Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
             Some(FieldError::invalid(field, value.clone(), "must be greater than or equal to 0"))
         }
-        Value::String(text) => {
-            let number = text
-                .strip_suffix('%')
-                .filter(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
-            let Some(number) = number else {
-                let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
-                return Some(FieldError::invalid(field, text.as_str(), detail));
-            };
-            let too_large =
-                number.parse::<u64>().is_ok_and(|number| number > 100) && field.ends_with("maxUnavailable");
-            too_large.then(|| FieldError::invalid(field, text.as_str(), "must not be greater than 100%"))
+        Value::String(text) if percent(value).is_none() => {
+            let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+            Some(FieldError::invalid(field, text.as_str(), detail))
         }
         _ => None,
     }
@@ -455,9 +464,9 @@ impl StatefulSets {
         }
         let update = text_at(spec, "/updateStrategy/type");
         if !["RollingUpdate", "OnDelete"].contains(&update) {
-            let shown = json!({"RollingUpdate": null, "Type": update});
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            errors.push(FieldError::invalid("spec.updateStrategy", shown, detail));
+            let error = FieldError::invalid("spec.updateStrategy", update, detail);
+            errors.push(error.showing(show_strategy(update)));
         }
         validate_not_negative(spec, &["replicas", "minReadySeconds"], &mut errors);
         validate_selector(spec, "statefulset", &mut errors);
@@ -559,8 +568,8 @@ impl DaemonSets {
         let kind = text_at(spec, "/updateStrategy/type");
         let known = ["RollingUpdate", "OnDelete"];
         if !known.contains(&kind) {
-            let shown = json!({"RollingUpdate": null, "Type": kind});
-            errors.push(FieldError::not_supported("spec.updateStrategy", shown, &known));
+            let error = FieldError::not_supported("spec.updateStrategy", kind, &known);
+            errors.push(error.showing(show_strategy(kind)));
         }
         validate_not_negative(spec, &["revisionHistoryLimit"], &mut errors);
         errors

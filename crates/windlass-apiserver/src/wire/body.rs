@@ -122,6 +122,9 @@ pub fn decode_body(
             (parsed.value, parsed.duplicates)
         }
         Encoding::Protobuf => {
+            if body.is_empty() {
+                return Err(unrecognized("empty data".to_owned()));
+            }
             if !body.starts_with(PROTOBUF_MAGIC) {
                 return Err(unrecognized(
                     "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"

@@ -105,7 +105,7 @@ pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, Api
 
 fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
     let format = match clause.essence.as_str() {
-        "application/json" | "application/*" | "*/*" => Format::Json,
+        "application/json" | "*/*" => Format::Json,
         "application/yaml" if target != Target::Watch => Format::Yaml,
         _ => return None,
     };

@@ -62,17 +62,21 @@ fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError
     for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {
         let name = text(volume, "name");
         let field = format!("{path}[{index}].name");
+        let before = errors.len();
         if name.is_empty() {
             errors.push(FieldError::required(field, ""));
         } else {
             let complaints = names::dns_1123_label(name);
-            if complaints.is_empty() && !found.insert(name) {
+            if complaints.is_empty() && found.contains(name) {
                 errors.push(FieldError::duplicate(field, name));
-            } else {
-                errors.extend(named(&field, name, complaints));
             }
+            errors.extend(named(&format!("{path}[{index}].name"), name, complaints));
         }
         validate_source(volume, &format!("{path}[{index}]"), errors);
+        // One with mistakes does not count.
+        if errors.len() == before {
+            found.insert(name);
+        }
     }
     found
 }

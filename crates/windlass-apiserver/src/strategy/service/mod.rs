@@ -188,7 +188,7 @@ fn complete(spec: &mut Map<String, Value>) {
         default_text(port, "protocol", "TCP");
         let number = port.get("port").cloned().unwrap_or(Value::Null);
         let target = port.entry("targetPort").or_insert(Value::Null);
-        if target.is_null() || *target == "" {
+        if target.is_null() || *target == "" || *target == 0 {
             *target = number;
         }
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::{has_cluster_address, has_node_ports};
+use super::has_cluster_address;
 use crate::strategy::checks::validate_labels;
 use crate::strategy::checks::{enumerated, named};
 use crate::strategy::fields::{int_at, list_at, map_at, text};
@@ -128,8 +128,8 @@ fn validate_node_ports(ports: &[Value], kind: &str, errors: &mut Vec<FieldError>
     for (index, port) in ports.iter().enumerate() {
         let Some(number) = int_at(port, "/nodePort").filter(|number| *number != 0) else { continue };
         let field = format!("spec.ports[{index}].nodePort");
-        if !has_node_ports(kind) && ["ClusterIP", "ExternalName"].contains(&kind) {
-            errors.push(FieldError::forbidden(field, format!("may not be used when `type` is '{kind}'")));
+        if kind == "ClusterIP" {
+            errors.push(FieldError::forbidden(field, "may not be used when `type` is 'ClusterIP'"));
         } else if !seen.insert((text(port, "protocol"), number)) {
             errors.push(FieldError::duplicate(field, number));
         }
@@ -141,11 +141,11 @@ fn validate_unique(ports: &[Value], errors: &mut Vec<FieldError>) {
     for (index, port) in ports.iter().enumerate() {
         let number = int_at(port, "/port").unwrap_or_default();
         if !seen.insert((text(port, "protocol"), number)) {
-            let shown = json!({
-                "AppProtocol": null, "Name": "", "NodePort": 0, "Port": number, "Protocol": text(port, "protocol"),
-                "TargetPort": 0,
-            });
-            errors.push(FieldError::duplicate(format!("spec.ports[{index}]"), shown));
+            let protocol = windlass_schema::go_quote(text(port, "protocol"));
+            let shown = format!(
+                "{{\"Name\":\"\",\"Protocol\":{protocol},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}"
+            );
+            errors.push(FieldError::duplicate(format!("spec.ports[{index}]"), number).showing(shown));
         }
     }
 }

@@ -1,0 +1,186 @@
+//! Quotas and ranges: how much there may be in a namespace, and in each container.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use windlass_schema::FieldError;
+
+use super::fields::{canonical_quantities, items_mut, list_at, map_at, object_mut, spec_mut};
+use super::{Facts, Strategy, StrategyContext};
+use crate::wire::{ApiError, Quantity};
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    if resource == "resourcequotas" { &ResourceQuotas } else { &LimitRanges }
+}
+
+const QUOTAS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
+const RANGES: Facts = Facts { create_on_update: true, ..Facts::DATA };
+
+const STANDARD: [&str; 19] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "persistentvolumeclaims",
+    "configmaps",
+    "services.nodeports",
+    "services.loadbalancers",
+];
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    value.as_str().and_then(|text| text.parse().ok())
+}
+
+struct ResourceQuotas;
+
+impl Strategy for ResourceQuotas {
+    fn facts(&self) -> &'static Facts {
+        &QUOTAS
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        canonical_quantities(spec_mut(object), "hard");
+        object["status"] = json!({});
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        canonical_quantities(spec_mut(object), "hard");
+        if let Some(status) = object_mut(object, "status") {
+            canonical_quantities(status, "hard");
+            canonical_quantities(status, "used");
+        }
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for (resource, value) in map_at(object, "/spec/hard").into_iter().flatten() {
+            let field = format!("spec.hard[{resource}]");
+            let standard =
+                STANDARD.contains(&resource.as_str()) || resource.starts_with("requests.hugepages-");
+            if !standard && !resource.contains('/') {
+                let details = [
+                    "must be a standard resource type or fully qualified",
+                    "must be a standard resource for quota",
+                ];
+                errors.extend(
+                    details.map(|detail| FieldError::invalid(field.as_str(), resource.as_str(), detail)),
+                );
+            }
+            if quantity(value).is_some_and(|quantity| quantity.signum() < 0) {
+                let detail = "must be greater than or equal to 0";
+                errors.push(FieldError::invalid(field, value.clone(), detail));
+            }
+        }
+        errors
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
+    }
+}
+
+struct LimitRanges;
+
+impl Strategy for LimitRanges {
+    fn facts(&self) -> &'static Facts {
+        &RANGES
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        default_limits(spec_mut(object));
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        default_limits(spec_mut(object));
+        Ok(())
+    }
+
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for (index, limit) in list_at(object, "/spec/limits").iter().enumerate() {
+            validate_limit(limit, &format!("spec.limits[{index}]"), &mut errors);
+        }
+        errors
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        self.validate_create(cx, object)
+    }
+}
+
+/// A container's default limit is its maximum, its default request the default limit, or else its minimum.
+fn default_limits(spec: &mut Map<String, Value>) {
+    for limit in items_mut(spec, "limits") {
+        for map in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            canonical_quantities(limit, map);
+        }
+        if limit.get("type").and_then(Value::as_str) != Some("Container") {
+            continue;
+        }
+        for (map, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let Some(source) = limit.get(from).and_then(Value::as_object).cloned() else { continue };
+            let target = limit.entry(map).or_insert_with(|| json!({}));
+            if let Some(target) = target.as_object_mut() {
+                for (resource, quantity) in source {
+                    target.entry(resource).or_insert(quantity);
+                }
+            }
+        }
+    }
+}
+
+/// Field complained of, field shown, and the two whose order is wrong with their names in the text.
+type Order = (&'static str, &'static str, (&'static str, &'static str), (&'static str, &'static str));
+
+const ORDERS: [Order; 6] = [
+    ("min", "min", ("min", "min"), ("max", "max")),
+    ("defaultRequest", "defaultRequest", ("min", "min"), ("defaultRequest", "default request")),
+    ("defaultRequest", "defaultRequest", ("defaultRequest", "default request"), ("max", "max")),
+    ("defaultRequest", "defaultRequest", ("defaultRequest", "default request"), ("default", "default limit")),
+    ("default", "min", ("min", "min"), ("default", "default")),
+    ("default", "default", ("default", "default"), ("max", "max")),
+];
+
+/// Each amount must lie between the least and the most.
+fn validate_limit(limit: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let mut resources = BTreeSet::new();
+    for map in ["min", "max", "default", "defaultRequest"] {
+        resources.extend(map_at(limit, &format!("/{map}")).into_iter().flat_map(Map::keys));
+    }
+    for resource in resources {
+        let amount =
+            |map: &str| map_at(limit, &format!("/{map}")).and_then(|found| quantity(found.get(resource)?));
+        for (field, shown, low, high) in ORDERS {
+            let (Some(least), Some(most)) = (amount(low.0), amount(high.0)) else { continue };
+            if least > most {
+                let value = amount(shown).map(|value| value.to_string()).unwrap_or_default();
+                let detail = format!("{} value {least} is greater than {} value {most}", low.1, high.1);
+                errors.push(FieldError::invalid(format!("{path}.{field}[{resource}]"), value, detail));
+            }
+        }
+    }
+}

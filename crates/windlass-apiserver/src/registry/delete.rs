@@ -319,11 +319,14 @@ fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
     update_propagation(object, options);
     let held = meta::finalizers(object).next().is_some();
-    let held = strategy.prepare_delete(&context, object)? || held;
-    if held && !graceful_stay {
+    let kept = strategy.prepare_delete(&context, object)?;
+    if kept && !meta::is_deleting(object) {
+        // What its kind keeps has no grace period.
+        meta::set(object, "deletionTimestamp", Some(call.api.env.now_rfc3339().into()));
+    } else if held && !kept && !graceful_stay {
         mark_deleting(call, object);
     }
-    Ok(held || graceful_stay)
+    Ok(held || kept || graceful_stay)
 }
 
 /// Applies a grace period. `Some(true)`: a deletion is under way already and nothing is to be changed.

@@ -94,11 +94,10 @@ impl Strategy for Pods {
     fn grace(&self, _cx: &StrategyContext<'_>, object: &Value, requested: Option<i64>) -> Grace {
         let ended = matches!(text_at(object, "/status/phase"), "Failed" | "Succeeded");
         if text_at(object, "/spec/nodeName").is_empty() || ended {
-            return Grace::Immediate;
+            return Grace::Seconds(0);
         }
         let own = || int_at(object, "/spec/terminationGracePeriodSeconds").unwrap_or(30);
         match requested.unwrap_or_else(own) {
-            0 => Grace::Immediate,
             negative if negative < 0 => Grace::Seconds(1),
             seconds => Grace::Seconds(seconds),
         }

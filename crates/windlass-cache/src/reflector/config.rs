@@ -60,7 +60,7 @@ impl Default for BackoffConfig {
         Self {
             initial: Duration::from_millis(800),
             max: Duration::from_secs(30),
-            max_unknown_kind: Duration::from_secs(5),
+            max_unknown_kind: Duration::from_secs(2),
         }
     }
 }

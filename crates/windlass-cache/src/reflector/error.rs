@@ -26,6 +26,8 @@ pub(super) enum WatchErrorKind {
     Corrupt(#[from] ScanError),
     #[error("the body ended before it was complete")]
     Truncated,
+    #[error("the watch ended as soon as it had begun")]
+    Short,
     #[error(transparent)]
     BadObject(#[from] BadObject),
 }
@@ -120,8 +122,13 @@ impl std::fmt::Display for Refusal {
             401 => write!(f, "the server does not know who asks (401): {message}"),
             403 => write!(f, "forbidden (403): {message}; grant the verbs list and watch on it"),
             404 => write!(f, "the server does not have this kind (404); waiting for its CRD"),
-            _ if message.is_empty() => write!(f, "the server answered {code} {reason}"),
-            _ => write!(f, "the server answered {code} {reason}: {message}"),
+            _ => {
+                write!(f, "the server answered {code}")?;
+                [(" ", reason), (": ", message)]
+                    .iter()
+                    .filter(|(_, text)| !text.is_empty())
+                    .try_for_each(|(before, text)| write!(f, "{before}{text}"))
+            }
         }
     }
 }

@@ -193,9 +193,9 @@ impl Reflector {
                 }
                 let short = !useful && now.saturating_duration_since(since) < Duration::from_secs(1);
                 if within || initial || short {
-                    let error = broken.map_or(WatchErrorKind::Truncated, |reason| {
-                        WatchErrorKind::Unreachable(reason.to_owned())
-                    });
+                    let ended =
+                        if within || initial { WatchErrorKind::Truncated } else { WatchErrorKind::Short };
+                    let error = broken.map_or(ended, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
                     self.failed(now, error, None, sink);
                 }
                 // Otherwise it has ended as watches do; the plan goes on at once.

@@ -208,7 +208,7 @@ impl<'a> Scanned<'a> {
     /// The object has no name.
     pub fn to_object(self) -> Result<RawObject, ScanError> {
         if self.name().is_none_or(str::is_empty) {
-            return Err(ScanError::field("metadata.name", "a name"));
+            return Err(ScanError::field("metadata.name", "set"));
         }
         Ok(self.assembler.assemble(self.source, self.index))
     }

@@ -1,4 +1,6 @@
 //! The cache from the outside.
 
 mod frame;
+mod informer;
+mod reflector;
 mod store;

@@ -1,0 +1,183 @@
+//! Handlers, and what they are told.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use windlass_cache::{
+    Handler, HandlerRegistration, InformerOptions, ObjectKey, RawObject, ScanOptions, Scanner,
+    SharedInformer, Sink, SourceId, Subscription,
+};
+
+const SOURCE: SourceId = SourceId(0);
+
+/// Writes down what it is told.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+impl Handler for Diary {
+    fn on_add(&self, object: &RawObject, initial: bool) {
+        self.0.lock().push(format!("+{}{}", object.name(), if initial { "!" } else { "" }));
+    }
+
+    fn on_update(&self, old: &RawObject, new: &RawObject) {
+        self.0.lock().push(format!("{}:{}-{}", new.name(), old.resource_version(), new.resource_version()));
+    }
+
+    fn on_delete(&self, last: &RawObject, final_state_unknown: bool) {
+        self.0.lock().push(format!("-{}{}", last.name(), if final_state_unknown { "?" } else { "" }));
+    }
+}
+
+fn json(name: &str, version: u64) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#)
+}
+
+fn put(informer: &SharedInformer, name: &str, version: u64) {
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let json = json(name, version);
+    let object = scanner.scan(json.as_bytes()).expect("an object");
+    informer.feed(SOURCE, |sink| {
+        sink.upsert(object).expect("an object");
+        sink.progress(&version.to_string());
+    });
+}
+
+fn delete(informer: &SharedInformer, name: &str, version: u64) {
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let json = json(name, version);
+    let object = scanner.scan(json.as_bytes()).expect("an object");
+    informer.feed(SOURCE, |sink| sink.delete(object).expect("an object"));
+}
+
+fn list(informer: &SharedInformer, objects: &[(&str, u64)], version: u64) {
+    informer.feed(SOURCE, |sink| sink.begin_list());
+    objects.iter().for_each(|(name, version)| put(informer, name, *version));
+    informer.feed(SOURCE, |sink| {
+        sink.end_list();
+        sink.progress(&version.to_string());
+    });
+}
+
+/// Tells a handler all that waits for it.
+async fn drain(registration: &HandlerRegistration, subscription: &mut Subscription, handler: &Diary) {
+    while registration.backlog() > 0 {
+        assert!(subscription.tell(handler).await);
+    }
+}
+
+#[tokio::test]
+async fn each_handler_is_told_its_own_beginning() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    let (early, mut early_feed) = informer.subscribe();
+    let diary = Diary::default();
+    put(&informer, "a", 1);
+    drain(&early, &mut early_feed, &diary).await;
+    assert!(!early.has_synced() && !informer.has_synced());
+    list(&informer, &[("a", 1), ("b", 2)], 7);
+    assert!(informer.has_synced() && !early.has_synced());
+    assert_eq!(informer.high_water_mark(), 7);
+    drain(&early, &mut early_feed, &diary).await;
+    early.synced().await;
+    assert_eq!(diary.take(), ["+a!", "+b!"]);
+
+    let (late, mut late_feed) = informer.subscribe();
+    put(&informer, "a", 8);
+    let late_diary = Diary::default();
+    assert!(!late.has_synced());
+    drain(&late, &mut late_feed, &late_diary).await;
+    late.synced().await;
+    assert_eq!(late_diary.take(), ["+a!", "+b!", "a:1-8"]);
+}
+
+#[tokio::test]
+async fn a_removed_handler_is_told_nothing_more() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    let (registration, mut feed) = informer.subscribe();
+    put(&informer, "a", 1);
+    registration.remove();
+    let diary = Diary::default();
+    assert!(!feed.tell(&diary).await);
+    assert_eq!(diary.take(), Vec::<String>::new());
+    assert_eq!(informer.handlers(), 0);
+}
+
+#[tokio::test]
+async fn a_resync_repeats_the_objects() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    list(&informer, &[("a", 1)], 2);
+    let (registration, mut feed) = informer.subscribe();
+    let diary = Diary::default();
+    drain(&registration, &mut feed, &diary).await;
+    registration.resync();
+    drain(&registration, &mut feed, &diary).await;
+    assert_eq!(diary.take(), ["+a!", "a:1-1"]);
+}
+
+#[tokio::test]
+async fn a_slow_handler_is_told_the_latest_of_each_object() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    list(&informer, &[("a", 1)], 1);
+    let (registration, mut feed) = informer.subscribe();
+    for version in 2..20_000 {
+        put(&informer, "a", version);
+        put(&informer, "b", version);
+        put(&informer, "short-lived", version);
+        delete(&informer, "short-lived", version);
+    }
+    delete(&informer, "b", 20_000);
+    put(&informer, "b", 20_001);
+    assert!(registration.backlog() < 1100, "{}", registration.backlog());
+    assert!(informer.metrics().coalesced > 70_000);
+    let diary = Diary::default();
+    drain(&registration, &mut feed, &diary).await;
+    let told = diary.take();
+    let last_of = |name: &str| told.iter().rfind(|line| line.contains(name)).cloned().unwrap_or_default();
+    assert!(last_of("a").ends_with("-19999"), "{}", last_of("a"));
+    assert_eq!(last_of("b"), "+b");
+    assert!(last_of("short").starts_with('-'), "{}", last_of("short"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_not_taken_for_gone() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    list(&informer, &[("a", 1), ("b", 1), ("c", 1)], 2);
+    informer.feed(SOURCE, |sink| {
+        sink.begin_list();
+        sink.unreadable(Some(&ObjectKey::cluster("a")));
+        sink.end_list();
+    });
+    let names = || informer.store().list().iter().map(|object| object.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(), ["a"]);
+    informer.feed(SOURCE, |sink| {
+        sink.begin_list();
+        sink.unreadable(None);
+        sink.end_list();
+    });
+    assert_eq!(names(), ["a"]);
+}
+
+#[tokio::test]
+async fn all_watches_of_a_cache_must_be_through() {
+    let informer = SharedInformer::new(InformerOptions { sources: 2, ..InformerOptions::default() });
+    let through = |source, version: &str| {
+        informer.feed(SourceId(source), |sink| {
+            sink.begin_list();
+            sink.end_list();
+            sink.progress(version);
+        });
+    };
+    through(0, "10");
+    assert!(!informer.has_synced());
+    assert_eq!(informer.high_water_mark(), 0);
+    through(1, "7");
+    assert!(informer.has_synced());
+    assert_eq!(informer.high_water_mark(), 7);
+    through(1, "12");
+    assert_eq!(informer.high_water_mark(), 10);
+}

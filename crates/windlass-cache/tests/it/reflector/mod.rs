@@ -1,0 +1,563 @@
+//! A reflector and a server, as scenarios: what the server does, and what comes of it.
+
+mod script;
+
+use expect_test::{Expect, expect};
+
+use self::script::{play, play_with};
+
+fn check(script: &str, expected: &Expect) {
+    expected.assert_eq(&play(script));
+}
+
+#[test]
+fn the_objects_come_as_the_beginning_of_the_watch() {
+    check(
+        "
+        answer 200
+        event ADDED a 5
+        event ADDED b 3
+        bookmark 9 initial-events-end
+        event MODIFIED a 10
+        event DELETED b 11
+        end
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            event ADDED a 5
+                is a@5
+            event ADDED b 3
+                is b@3
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            event MODIFIED a 10
+                is a@10
+                seen 10
+            event DELETED b 11
+                gone b@11
+                seen 11
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=11&timeoutSeconds=312
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_cannot_list_by_watch_is_asked_for_pages() {
+    check(
+        r#"
+        answer 422
+        body {"kind":"Status","code":422,"reason":"Invalid","message":"sendInitialEvents is forbidden"}
+        end
+        answer 200
+        body {"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"1"}}]}
+        end
+        answer 200
+        body {"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"b","resourceVersion":"2"}}]}
+        end
+        answer 200
+        event ADDED c 8
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 422
+            body {"kind":"Status","code":422,"reason":"Invalid","message":"sendInitialEvents is forbidden"}
+            end
+                no list by watch
+                0.0s GET ?limit=500
+            answer 200
+                list begins
+            body {"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"1"}}]}
+                is a@1
+            end
+                0.0s GET ?limit=500&continue=more
+            answer 200
+            body {"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"b","resourceVersion":"2"}}]}
+                is b@2
+            end
+                list ends
+                seen 7
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=329
+            answer 200
+            event ADDED c 8
+                is c@8
+                seen 8
+        "#]],
+    );
+}
+
+#[test]
+fn an_old_server_ignores_the_wish_and_is_silent() {
+    check(
+        "
+        answer 200
+        event ADDED a 5
+        wait 10
+        answer 200
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            event ADDED a 5
+                is a@5
+            wait 10
+                no list by watch
+                10.0s GET ?limit=500
+            answer 200
+                list begins
+        "#]],
+    );
+}
+
+#[test]
+fn a_bookmark_that_ends_nothing_shows_an_old_server() {
+    check(
+        "
+        answer 200
+        event ADDED a 5
+        bookmark 8
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            event ADDED a 5
+                is a@5
+            bookmark 8
+                no list by watch
+                0.0s GET ?limit=500
+        "#]],
+    );
+}
+
+#[test]
+fn slow_beginnings_are_waited_for_as_long_as_something_comes() {
+    check(
+        "
+        answer 200
+        event ADDED a 5
+        wait 9
+        event ADDED b 6
+        wait 9
+        event ADDED c 7
+        wait 9
+        bookmark 9 initial-events-end
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            event ADDED a 5
+                is a@5
+            wait 9
+            event ADDED b 6
+                is b@6
+            wait 9
+            event ADDED c 7
+                is c@7
+            wait 9
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+        "#]],
+    );
+}
+
+#[test]
+fn a_dropped_watch_goes_on_where_it_was() {
+    check(
+        "
+        answer 200
+        bookmark 9 initial-events-end
+        event ADDED a 12
+        wait 2
+        break connection reset
+        answer 200
+        event MODIFIED a 13
+        end
+        answer 200
+        end
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            event ADDED a 12
+                is a@12
+                seen 12
+            wait 2
+            break connection reset
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=312
+            answer 200
+            event MODIFIED a 13
+                is a@13
+                seen 13
+            end
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=300
+            answer 200
+            end
+                failed, again in 1.6s: pods: the watch ended as soon as it had begun
+        "#]],
+    );
+}
+
+#[test]
+fn expired_in_the_stream_and_at_the_door() {
+    check(
+        r#"
+        answer 200
+        bookmark 9 initial-events-end
+        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}
+        answer 200
+        event ADDED a 20
+        bookmark 21 initial-events-end
+        end
+        answer 410
+        end
+        wait 2
+        answer 200
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}
+                list again: the server no longer has the resourceVersion (410)
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=312
+            answer 200
+                list begins
+            event ADDED a 20
+                is a@20
+            bookmark 21 initial-events-end
+                list ends
+                seen 21
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=21&timeoutSeconds=300
+            answer 410
+            end
+                list again: the server no longer has the resourceVersion (410)
+            wait 2
+                1.6s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+            answer 200
+                list begins
+        "#]],
+    );
+}
+
+#[test]
+fn an_expired_page_makes_the_list_begin_again_without_pages() {
+    let config = |config: &mut windlass_cache::ReflectorConfig| config.watch_list = false;
+    let told = play_with(
+        config,
+        r#"
+        answer 200
+        body {"metadata":{"resourceVersion":"7","continue":"more"},"items":[]}
+        end
+        answer 410
+        end
+        answer 200
+        body {"metadata":{"resourceVersion":"9"},"items":[]}
+        end
+        "#,
+    );
+    expect![[r#"
+            0.0s GET ?limit=500
+        answer 200
+            list begins
+        body {"metadata":{"resourceVersion":"7","continue":"more"},"items":[]}
+        end
+            0.0s GET ?limit=500&continue=more
+        answer 410
+        end
+            list again: the server no longer has the resourceVersion (410)
+            0.0s GET ?
+        answer 200
+            list begins
+        body {"metadata":{"resourceVersion":"9"},"items":[]}
+        end
+            list ends
+            seen 9
+            0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=329
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
+    check(
+        "
+        answer 200
+        bookmark 9 initial-events-end
+        wait 60
+        bookmark 30
+        wait 60
+        bookmark 40
+        wait 150
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            wait 60
+            bookmark 30
+                seen 30
+            wait 60
+            bookmark 40
+                seen 40
+            wait 150
+                failed, again in 1.1s: pods: the watch stood still and was cut
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_was_replaced_is_listed_again() {
+    check(
+        "
+        answer 200
+        bookmark 900 initial-events-end
+        end
+        answer 200
+        bookmark 40
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            answer 200
+            bookmark 40
+                list again: the server went back to an earlier resourceVersion: it was replaced
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_stays_behind_is_listed_again() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        end
+        answer 504
+        body {"code":504,"reason":"Timeout","message":"Too large resource version: 900, current: 40","details":{"retryAfterSeconds":1}}
+        end
+        wait 2
+        answer 504
+        body {"code":504,"message":"Too large resource version: 900, current: 40"}
+        end
+        wait 4
+        answer 504
+        body {"code":504,"message":"Too large resource version: 900, current: 40"}
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            answer 504
+            body {"code":504,"reason":"Timeout","message":"Too large resource version: 900, current: 40","details":{"retryAfterSeconds":1}}
+            end
+                failed, again in 1.0s: pods: the server answered 504 Timeout: Too large resource version: 900, current: 40
+            wait 2
+                1.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=329
+            answer 504
+            body {"code":504,"message":"Too large resource version: 900, current: 40"}
+            end
+                failed, again in 1.8s: pods: the server answered 504: Too large resource version: 900, current: 40
+            wait 4
+                3.8s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=309
+            answer 504
+            body {"code":504,"message":"Too large resource version: 900, current: 40"}
+            end
+                list again: the server is behind the resourceVersion: it was replaced
+                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+        "#]],
+    );
+}
+
+#[test]
+fn a_kind_that_is_not_there_yet_is_waited_for() {
+    check(
+        r#"
+        answer 404
+        body 404 page not found
+        end
+        wait 2
+        answer 404
+        end
+        wait 10
+        answer 200
+        bookmark 9 initial-events-end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 404
+            body 404 page not found
+            end
+                failed, again in 1.1s: pods: the server does not have this kind (404); waiting for its CRD
+            wait 2
+                1.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+            answer 404
+            end
+                failed, again in 3.2s: pods: the server does not have this kind (404); waiting for its CRD
+            wait 10
+                5.2s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                recovered
+                seen 9
+        "#]],
+    );
+}
+
+#[test]
+fn retry_after_is_obeyed_and_forbidden_says_what_to_do() {
+    check(
+        r#"
+        answer 429 retry-after 17
+        end
+        wait 16
+        wait 1
+        answer 403
+        body {"code":403,"reason":"Forbidden","message":"pods is forbidden: User \"x\" cannot list resource \"pods\""}
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 429 retry-after 17
+            end
+                failed, again in 17.0s: pods: the server answered 429
+            wait 16
+            wait 1
+                17.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+            answer 403
+            body {"code":403,"reason":"Forbidden","message":"pods is forbidden: User \"x\" cannot list resource \"pods\""}
+            end
+                failed, again in 3.2s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on it
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up() {
+    check(
+        "
+        wait 60
+        wait 2
+        answer 200
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            wait 60
+                failed, again in 1.1s: pods: the server did not answer in time
+            wait 2
+                61.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+            answer 200
+                list begins
+        "#]],
+    );
+}
+
+#[test]
+fn one_bad_object_does_not_stop_the_watch() {
+    check(
+        r#"
+        answer 200
+        line {"type":"ADDED","object":{"metadata":{"labels":{"x":1},"name":"typed","namespace":"n"}}}
+        line {"type":"ADDED","object":{"metadata":{}}}
+        line {"type":"ADDED","object":
+        event ADDED a 5
+        bookmark 9 initial-events-end
+        line nonsense
+        event ADDED b 10
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            line {"type":"ADDED","object":{"metadata":{"labels":{"x":1},"name":"typed","namespace":"n"}}}
+                unreadable, not gone: Some(n/typed)
+                skipped: pods: an object could not be read (n/typed): a label's value is not a string
+            line {"type":"ADDED","object":{"metadata":{}}}
+                unreadable, not gone: None
+                skipped: pods: an object could not be read: metadata.name is not set
+            line {"type":"ADDED","object":
+            event ADDED a 5
+                unreadable, not gone: None
+                skipped: pods: an object could not be read: not JSON: expected an event that ends with its line at byte 0
+                is a@5
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            line nonsense
+                skipped: pods: an object could not be read: not JSON: expected `{` at byte 0
+            event ADDED b 10
+                is b@10
+                seen 10
+        "#]],
+    );
+}
+
+#[test]
+fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
+    check(
+        r#"
+        answer 200
+        bookmark 9 initial-events-end
+        event ADDED a 10
+        piece {"type":"ADDED","obj
+        end
+        wait 2
+        answer 200
+        piece {"type":"ADDED","obj
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                seen 9
+            event ADDED a 10
+                is a@10
+                seen 10
+            piece {"type":"ADDED","obj
+            end
+                failed, again in 1.1s: pods: the body ended before it was complete
+            wait 2
+                1.1s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=300
+            answer 200
+            piece {"type":"ADDED","obj
+            end
+                list again: the watch breaks off within an event again and again
+                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=329
+        "#]],
+    );
+}

@@ -78,7 +78,6 @@ impl ListFramer {
     ///
     /// # Errors
     /// The outer one ends the list: it is not a list. The inner one concerns one item.
-    #[expect(clippy::type_complexity, reason = "the two kinds of error are the point")]
     pub fn next<'a>(
         &'a mut self,
         scanner: &'a mut Scanner,
@@ -107,30 +106,31 @@ impl ListFramer {
         }
         let Some(byte) = self.feed.peek() else { return Ok(None) };
         let expected = match (self.state, byte) {
-            (State::Start, b'{') => return Ok(self.pass(State::FirstMember)),
+            (State::Start, b'{') => return self.pass(State::FirstMember),
             (State::Start, _) => "a list",
-            (State::FirstMember | State::BehindValue, b'}') => return Ok(self.pass(State::End)),
+            (State::FirstMember | State::BehindValue, b'}') => return self.pass(State::End),
             (State::FirstMember | State::Member, b'"') | (State::Value(_) | State::Item, _) => {
                 return self.value(scanner);
             }
             (State::FirstMember | State::Member, _) => "a member name",
-            (State::Colon(field), b':') => return Ok(self.pass(State::Value(field))),
+            (State::Colon(field), b':') => return self.pass(State::Value(field)),
             (State::Colon(_), _) => "`:`",
-            (State::BehindValue, b',') => return Ok(self.pass(State::Member)),
+            (State::BehindValue, b',') => return self.pass(State::Member),
             (State::BehindValue, _) => "`,` or `}`",
-            (State::FirstItem | State::BehindItem, b']') => return Ok(self.pass(State::BehindValue)),
+            (State::FirstItem | State::BehindItem, b']') => return self.pass(State::BehindValue),
             (State::FirstItem, _) => return self.value(scanner),
-            (State::BehindItem, b',') => return Ok(self.pass(State::Item)),
+            (State::BehindItem, b',') => return self.pass(State::Item),
             (State::BehindItem, _) => "`,` or `]`",
             (State::End, _) => "the end",
         };
         Err(ScanError::syntax(self.feed.position(), expected))
     }
 
-    fn pass(&mut self, next: State) -> Option<Step> {
+    #[expect(clippy::unnecessary_wraps, reason = "it is the tail of `step`")]
+    fn pass(&mut self, next: State) -> Result<Option<Step>, ScanError> {
         self.feed.advance(1);
         self.state = next;
-        Some(Step::Again)
+        Ok(Some(Step::Again))
     }
 
     /// Goes on with the value that begins here or began in an earlier piece.
@@ -146,7 +146,7 @@ impl ListFramer {
                     }
                 }
                 State::Value(Field::Items) if self.feed.peek() == Some(b'[') => {
-                    return Ok(self.pass(State::FirstItem));
+                    return self.pass(State::FirstItem);
                 }
                 _ => {}
             }

@@ -197,7 +197,9 @@ impl SharedInformer {
         let told = core.notices.clone();
         drop(core);
         if let Some(told) = told {
-            notices.iter().for_each(|notice| told(notice));
+            for notice in &notices {
+                told(notice);
+            }
         }
         answer
     }

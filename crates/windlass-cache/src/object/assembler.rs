@@ -164,9 +164,15 @@ impl RawObject {
             .collect();
         let finalizers: Vec<_> = header.finalizers(slice).map(&mut keep).collect();
         let tables = bytes.len() as u32;
-        labels.iter().for_each(|&(key, value)| put_label(&mut bytes, key, value));
-        owners.iter().for_each(|owner| put_owner(&mut bytes, owner));
-        finalizers.iter().for_each(|&finalizer| put_span(&mut bytes, finalizer));
+        for &(key, value) in &labels {
+            put_label(&mut bytes, key, value);
+        }
+        for owner in &owners {
+            put_owner(&mut bytes, owner);
+        }
+        for &finalizer in &finalizers {
+            put_span(&mut bytes, finalizer);
+        }
         let header = Header {
             dictionary: Some(dictionary.clone()),
             json: stored,

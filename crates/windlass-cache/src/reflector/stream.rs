@@ -204,14 +204,10 @@ impl Reflector {
     }
 
     fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
-        let meta = match framer.finish() {
-            Ok(meta) => meta,
-            Err(_) => {
-                let error = broken.map_or(WatchErrorKind::Truncated, |reason| {
-                    WatchErrorKind::Unreachable(reason.to_owned())
-                });
-                return self.failed(now, error, None, sink);
-            }
+        let Ok(meta) = framer.finish() else {
+            let error = broken
+                .map_or(WatchErrorKind::Truncated, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
+            return self.failed(now, error, None, sink);
         };
         if !meta.continue_token.is_empty() {
             self.plan = Plan::List { token: Some(meta.continue_token) };

@@ -1,25 +1,30 @@
 //! AVX2 and carry-less multiplication, where the processor has them.
 #![expect(unsafe_code, reason = "vector intrinsics; the functions around them are safe")]
+#![expect(clippy::inline_always, reason = "what is not inlined into `skip_avx2` is not compiled for AVX2")]
+#![expect(clippy::cast_ptr_alignment, reason = "the loads need no alignment")]
 
 use std::arch::x86_64::{
     __m256i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm256_cmpeq_epi8,
     _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
 };
 
-use super::skip::{Kernel, Masks, Skip};
+use super::{
+    scalar::Scalar,
+    skip::{Kernel, Masks, Skip},
+};
 
-/// Goes on with a skip; `None` when this processor lacks the instructions.
+/// Goes on with a skip, by the portable twin when this processor lacks the instructions.
 #[inline]
-pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<Option<usize>> {
-    if !(is_x86_feature_detected!("avx2")
+pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
+    let available = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("pclmulqdq")
         && is_x86_feature_detected!("popcnt")
-        && is_x86_feature_detected!("bmi1"))
-    {
-        return None;
+        && is_x86_feature_detected!("bmi1");
+    if !available {
+        return state.run::<Scalar>(bytes);
     }
     // SAFETY: the processor has the features that `skip_avx2` is compiled for.
-    Some(unsafe { skip_avx2(state, bytes) })
+    unsafe { skip_avx2(state, bytes) }
 }
 
 #[target_feature(enable = "avx2,pclmulqdq,popcnt,bmi1")]

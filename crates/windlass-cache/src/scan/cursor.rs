@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut escaped = false;
         loop {
-            self.to_special();
+            self.find_special();
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     let end = self.at;
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
 
     /// Moves on to a word that holds a quote, a backslash or a control character, by whole words.
     #[inline]
-    fn to_special(&mut self) {
+    fn find_special(&mut self) {
         while let Some(word) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
             let word = u64::from_le_bytes(*word);
             let control = word.wrapping_sub(0x2020_2020_2020_2020) & !word & 0x8080_8080_8080_8080;

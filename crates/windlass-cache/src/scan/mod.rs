@@ -19,6 +19,9 @@ mod skip;
 mod text;
 mod transform;
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -101,12 +104,15 @@ impl Scanner {
 
     /// Indexes the object at the start of `bytes` and answers its length.
     pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
-        self.index_with(bytes, |scan| scan.object()).map(|((), length)| length)
+        self.index_with(bytes, |scan| scan.object().map(drop)).map(|((), length)| length)
     }
 
     /// Indexes the watch event at the start of `bytes`; answers its type and its length.
     pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(EventType, usize), ScanError> {
-        self.index_with(bytes, |scan| scan.event())
+        self.index_with(bytes, |scan| {
+            let event = scan.event()?;
+            Ok(event)
+        })
     }
 
     fn index_with<R>(

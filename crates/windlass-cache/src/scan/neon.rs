@@ -1,5 +1,6 @@
 //! NEON, which every aarch64 processor has.
 #![expect(unsafe_code, reason = "vector intrinsics; the functions around them are safe")]
+#![expect(clippy::inline_always, reason = "a call for each 64 bytes would cost more than the work")]
 
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vceqq_u8, vcgeq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8, vpaddq_u8,

@@ -285,7 +285,9 @@ impl<'a> ObjectScan<'a, '_> {
             return self.wrong(field, "an integer").map(|()| 0);
         }
         let number = self.cursor.number()?;
-        let number = std::str::from_utf8(number).ok().and_then(|text| text.parse().ok());
+        // JSON has a negative zero, integers have not.
+        let integer = Some(number).filter(|number| *number != b"-0");
+        let number = integer.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
         number.ok_or(ScanError::field(field, "a 64-bit integer"))
     }
 

@@ -27,7 +27,7 @@ impl Kernel for Scalar {
             let word = u64::from_le_bytes(*word);
             let shift = number * 8;
             // `[` and `{`, `]` and `}` differ in one bit only.
-            let folded = word | ONES * 0x20;
+            let folded = word | (ONES * 0x20);
             masks.quote |= gather(equal(word, b'"')) << shift;
             masks.backslash |= gather(equal(word, b'\\')) << shift;
             masks.open |= gather(equal(folded, b'{')) << shift;

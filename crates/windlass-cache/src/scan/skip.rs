@@ -3,6 +3,10 @@
 //! 64 bytes at a time: which of them are quotes, backslashes, opening or closing brackets, as bit masks; which of
 //! those lie inside strings, by a prefix xor over the quotes. As long as a block has fewer closing brackets than
 //! containers are open, the end cannot be in it and two population counts are all the work.
+#![expect(
+    clippy::inline_always,
+    reason = "what is not inlined is not compiled for the kernel's instructions"
+)]
 
 use super::kernel;
 

@@ -158,7 +158,36 @@ impl Transform {
         for path in transform.paths.clone() {
             transform.insert(&path)?;
         }
+        transform.spread_any(0)?;
         Ok(transform)
+    }
+
+    /// Lets what `*` says of every member hold for the members that are named, too.
+    fn spread_any(&mut self, node: usize) -> Result<(), TransformError> {
+        let named: Vec<_> = self.nodes[node].members.iter().map(|(_, id)| usize::from(id.0)).collect();
+        let any = self.nodes[node].any_member.map(|id| usize::from(id.0));
+        for &child in &named {
+            if let Some(any) = any {
+                self.merge(any, child)?;
+            }
+            self.spread_any(child)?;
+        }
+        let elements = self.nodes[node].elements.map(|id| usize::from(id.0));
+        any.into_iter().chain(elements).try_for_each(|child| self.spread_any(child))
+    }
+
+    /// Adds what holds at `from` to what holds at `to`.
+    fn merge(&mut self, from: usize, to: usize) -> Result<(), TransformError> {
+        self.nodes[to].drop |= self.nodes[from].drop;
+        let Node { members, any_member, elements, .. } = self.nodes[from].clone();
+        let members = members.into_iter().map(|(name, id)| (Segment::Member(name), id));
+        let any = any_member.map(|id| (Segment::AnyMember, id));
+        let elements = elements.map(|id| (Segment::Elements, id));
+        for (segment, id) in members.chain(any).chain(elements) {
+            let child = self.child(to, &segment)?;
+            self.merge(usize::from(id.0), child)?;
+        }
+        Ok(())
     }
 
     /// Leaves out nothing.

@@ -8,7 +8,9 @@ use crate::{FieldPath, RawObject};
 
 /// Computes the values under which an index has an object: none, one or many.
 #[derive(Clone)]
-pub struct IndexFn(Arc<dyn Fn(&RawObject) -> Vec<String> + Send + Sync>);
+pub struct IndexFn(Arc<Values>);
+
+type Values = dyn Fn(&RawObject) -> Vec<String> + Send + Sync;
 
 impl IndexFn {
     /// An index by a closure over the object's index and JSON.

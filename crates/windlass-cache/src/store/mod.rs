@@ -150,6 +150,9 @@ impl Store {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("objects", &self.len()).field("guarded", &self.guard.is_some()).finish()
+        f.debug_struct("Store")
+            .field("objects", &self.len())
+            .field("guarded", &self.guard.is_some())
+            .finish_non_exhaustive()
     }
 }

@@ -14,6 +14,7 @@ pub(super) enum Postings {
     One(Slot),
     #[expect(clippy::box_collection, reason = "most sets are one slot; the entry is to be small")]
     Few(Box<Vec<Slot>>),
+    #[expect(clippy::box_collection, reason = "as above")]
     Many(Box<BTreeSet<Slot>>),
 }
 

@@ -1,4 +1,5 @@
 //! A reflector and a server, as scenarios: what the server does, and what comes of it.
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod script;
 

@@ -1,0 +1,221 @@
+//! The scan against `serde_json`, on JSON of every shape and on JSON that is broken.
+
+mod generate;
+mod reference;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use self::{
+    generate::{object, render, value},
+    reference::{Seen, has_duplicates, without},
+};
+use super::{FieldPath, ScanError, ScanOptions, Scanner, Skip, Transform};
+use crate::RawObject;
+
+fn whole() -> ScanOptions {
+    ScanOptions { keep_managed_fields: true, ..ScanOptions::default() }
+}
+
+fn scan(json: &[u8], options: &ScanOptions) -> Result<RawObject, ScanError> {
+    Scanner::new(options).object(json)
+}
+
+/// Whatever the bytes are: what the scan accepts is what `serde_json` reads, and what that reads as an object the scan
+/// accepts.
+fn compare(json: &[u8]) -> Result<(), TestCaseError> {
+    let scanned = scan(json, &whole());
+    let read = serde_json::from_slice::<Value>(json);
+    match (&scanned, &read) {
+        (Ok(object), Ok(value)) => {
+            prop_assert_eq!(Some(Seen::of(object)), Seen::read(value));
+            let kept: Value = serde_json::from_slice(&object.json()).expect("the same JSON");
+            prop_assert_eq!(&kept, value);
+        }
+        // What is skipped is not checked in full; then the object does not decode, and says so.
+        (Ok(object), Err(_)) => prop_assert!(object.decode::<Value>().is_err()),
+        (Err(error), Ok(value)) => {
+            // A field of the wrong type is refused even where a later one of the same name would be right.
+            let wrong = Seen::read(value).is_none() || has_duplicates(json);
+            prop_assert!(wrong, "refused ({error}) what is an object: {value}");
+        }
+        (Err(_), Err(_)) => {}
+    }
+    Ok(())
+}
+
+/// The end of a container, one byte at a time.
+fn naive_end(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        let was_escaped = std::mem::take(&mut escaped);
+        match byte {
+            b'\\' => escaped = !was_escaped,
+            b'"' => in_string ^= !was_escaped,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => {
+                if depth <= 1 {
+                    return Some(at + 1);
+                }
+                depth -= 1;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn feed_in_pieces(
+    bytes: &[u8],
+    cuts: &[usize],
+    feed: fn(&mut Skip, &[u8]) -> Option<usize>,
+) -> Option<usize> {
+    let mut skip = Skip::default();
+    let mut start = 0;
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        let cut = cut.clamp(start, bytes.len());
+        if let Some(end) = feed(&mut skip, &bytes[start..cut]) {
+            return Some(start + end);
+        }
+        start = cut;
+    }
+    None
+}
+
+/// Bytes that matter to the skipper, and some that do not.
+fn structural() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![
+        8 => Just(b'x'), 4 => Just(b'\\'), 3 => Just(b'"'), 2 => Just(b'{'), 2 => Just(b'['),
+        2 => Just(b'}'), 1 => Just(b']'), 1 => any::<u8>(),
+    ];
+    prop::collection::vec(byte, 0..400).prop_map(|mut bytes| {
+        bytes.insert(0, b'{');
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn twins_are_equal(bytes in structural(), mut cuts in prop::collection::vec(0..400_usize, 0..8)) {
+        cuts.sort_unstable();
+        let expected = naive_end(&bytes);
+        prop_assert_eq!(feed_in_pieces(&bytes, &[], Skip::feed_scalar), expected);
+        prop_assert_eq!(feed_in_pieces(&bytes, &[], Skip::feed), expected);
+        prop_assert_eq!(feed_in_pieces(&bytes, &cuts, Skip::feed_scalar), expected);
+        prop_assert_eq!(feed_in_pieces(&bytes, &cuts, Skip::feed), expected);
+    }
+
+    #[test]
+    fn objects_are_read_as_serde_reads_them((object, seed) in (object(), any::<u64>())) {
+        compare(render(&object, seed).as_bytes())?;
+    }
+
+    #[test]
+    fn any_value_is_read_or_refused_as_serde_does((value, seed) in (value(), any::<u64>())) {
+        compare(render(&value, seed).as_bytes())?;
+    }
+
+    #[test]
+    fn broken_objects_are_refused(
+        (object, seed) in (object(), any::<u64>()),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..4),
+    ) {
+        let mut json = render(&object, seed).into_bytes();
+        for (place, byte, edit) in edits {
+            let at = place.index(json.len());
+            match edit {
+                0 => json[at] = byte,
+                1 => json[at] = *b"{}[],:\"\\ 0nt".get(usize::from(byte) % 12).expect("one of them"),
+                2 => json.truncate(at.max(1)),
+                _ => { json.remove(at); }
+            }
+            if json.is_empty() {
+                json.push(b'{');
+            }
+        }
+        compare(&json)?;
+    }
+
+    #[test]
+    fn what_is_left_out_is_left_out(
+        (object, seed) in (object(), any::<u64>()),
+        paths in prop::collection::vec(prop::sample::select(vec![
+            "spec.a", "spec.*", "spec.a.b", "spec.*.b", "status", "spec[*].a", "metadata.annotations", "metadata.labels",
+            "metadata.annotations['a']", "spec.a[*].*", "metadata.finalizers", "a[*][*].b", "metadata.managedFields",
+        ]), 0..5),
+    ) {
+        let json = render(&object, seed);
+        let paths: Vec<FieldPath> = paths.iter().map(|path| path.parse().expect("a path")).collect();
+        let transform = Some(Transform::drop_fields(paths.clone()).expect("droppable"));
+        let Ok(scanned) = scan(json.as_bytes(), &ScanOptions { transform, ..whole() }) else { return Ok(()) };
+        let Ok(mut expected) = serde_json::from_str::<Value>(&json) else { return Ok(()) };
+        for path in &paths {
+            without(&mut expected, path.segments());
+        }
+        let kept: Value = serde_json::from_slice(&scanned.json())
+            .map_err(|error| TestCaseError::fail(format!("{error}: {}", String::from_utf8_lossy(&scanned.json()))))?;
+        prop_assert_eq!(&kept, &expected);
+        prop_assert_eq!(Some(Seen::of(&scanned)), Seen::read(&expected));
+    }
+
+    #[test]
+    fn compressed_objects_say_the_same((object, seed) in (object(), any::<u64>())) {
+        let Ok(raw) = scan(render(&object, seed).as_bytes(), &whole()) else { return Ok(()) };
+        let dictionary = crate::Dictionary::from_bytes(b"{\"metadata\":{\"name\":\"labels").expect("a dictionary");
+        let compressed = raw.compress(&dictionary.into()).expect("compresses");
+        prop_assert!(compressed.is_compressed());
+        prop_assert_eq!(compressed.json(), raw.json());
+        prop_assert_eq!(Seen::of(&compressed), Seen::of(&raw));
+        prop_assert_eq!(compressed.annotations(), raw.annotations());
+    }
+}
+
+#[test]
+fn what_people_send_to_break_things() {
+    let deep =
+        format!(r#"{{"metadata":{{"name":"a"}},"spec":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    let object = scan(deep.as_bytes(), &whole()).expect("deep, and skipped");
+    assert!(object.decode::<Value>().is_err(), "too deep to decode, and says so");
+
+    let huge = format!(r#"{{"metadata":{{"name":"a","generation":1{}}}}}"#, "0".repeat(400));
+    assert_eq!(
+        scan(huge.as_bytes(), &whole()).unwrap_err().to_string(),
+        "metadata.generation is not a 64-bit integer"
+    );
+    for (json, expected) in [
+        ("", "the JSON ends before the object does"),
+        ("{", "the JSON ends before the object does"),
+        ("[]", "the object is not an object"),
+        ("null", "the object is not an object"),
+        (r#"{"metadata":{"name":"a"}}x"#, "not JSON: expected the end at byte 25"),
+        (r#"{"metadata":{"name":"a",}}"#, "not JSON: expected a member name at byte 24"),
+        (r#"{"metadata":{"name":""}}"#, "metadata.name is not set"),
+        (
+            r#"{"metadata":{"name":"a\x"}}"#,
+            r#"not JSON: expected one of \" \\ \/ \b \f \n \r \t \uXXXX at byte 22"#,
+        ),
+        (r#"{"metadata":{"name":"\ud800"}}"#, "not JSON: expected a pair of surrogates at byte 21"),
+        (
+            "{\"metadata\":{\"name\":\"a\nb\"}}",
+            "not JSON: expected no control character in a string at byte 22",
+        ),
+        (r#"{"metadata":{"labels":{"a":{}},"name":"a"}}"#, "a label's value is not a string"),
+    ] {
+        assert_eq!(scan(json.as_bytes(), &whole()).unwrap_err().to_string(), expected, "{json}");
+    }
+    let not_text = b"{\"metadata\":{\"name\":\"a\"},\"spec\":\"\xFF\"}";
+    assert!(matches!(scan(not_text, &whole()), Err(ScanError::Utf8 { offset: 33 })));
+    let small = ScanOptions { max_object_size: 20, ..whole() };
+    let too_large = scan(br#"{"metadata":{"name":"long enough"}}"#, &small).unwrap_err();
+    assert_eq!(too_large, ScanError::TooLarge { limit: 20 });
+}
+
+#[test]
+fn of_duplicate_keys_the_last_wins() {
+    let json = br#"{"metadata":{"name":"a","labels":{"x":"1"}},"metadata":{"name":"b","n\u0061me":"c","labels":{"y":"1","y":"2"}}}"#;
+    let object = scan(json, &whole()).expect("an object");
+    assert_eq!(object.name(), "c");
+    assert_eq!(object.labels().collect::<Vec<_>>(), [("y", "2")]);
+}

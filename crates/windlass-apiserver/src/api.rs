@@ -183,7 +183,13 @@ impl Api {
                 return reply;
             }
         }
-        Ok(respond::page_not_found())
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let group = match (segments.next(), segments.next()) {
+            (Some("api"), _) => "",
+            (Some("apis"), Some(group)) => group,
+            _ => return Ok(respond::page_not_found()),
+        };
+        self.nothing_there(&Route { group: group.to_owned(), ..Route::default() })
     }
 }
 

@@ -88,7 +88,7 @@ fn go_type(value: &Value) -> &'static str {
 }
 
 /// A value as Go prints it.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),

@@ -98,28 +98,33 @@ impl Call<'_> {
             // A wrong kind is found by validation.
             return Ok(());
         }
-        let known = {
-            let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
-            self.api.table.load().kind(group, version, found_kind).is_some()
-        };
         let shown = found_version.rsplit('/').next().unwrap_or_default();
-        Err(ApiError::bad_request(if known {
+        Err(ApiError::bad_request(format!(
+            "{found_kind} in version {} cannot be handled as a {}: {}",
+            go_quote(shown),
+            resource.kind,
+            self.not_the_kind(found_version, found_kind)
+        )))
+    }
+
+    /// Why an object of another kind is none of the resource's.
+    pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
+        let resource = &self.resource;
+        let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
+        let table = self.api.table.load();
+        let is_known = |kind: &str| table.kind(group, version, kind).is_some();
+        if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
             let own_group = if resource.group.is_empty() { "core" } else { &resource.group };
             let own_group = own_group.split('.').next().unwrap_or_default();
-            format!(
-                "{found_kind} in version {} cannot be handled as a {kind}: converting ({shown}.{found_kind}) to ({own_group}.{kind}): unknown conversion",
-                go_quote(shown),
-                kind = resource.kind,
-            )
+            let kind = &resource.kind;
+            format!("converting ({version}.{found_kind}) to ({own_group}.{kind}): unknown conversion")
         } else {
             format!(
-                "{found_kind} in version {} cannot be handled as a {}: no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-                go_quote(shown),
-                resource.kind,
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
                 go_quote(found_kind),
-                go_quote(found_version),
+                go_quote(found_version)
             )
-        }))
+        }
     }
 
     /// What is wrong with the types of the metadata, in Go's words.

@@ -146,8 +146,28 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
             windlass_schema::go_quote(version)
         )));
     }
+    for (field, go_type, fits) in FIELDS {
+        let found = decoded.value.get(field).unwrap_or(&Value::Null);
+        if !found.is_null() && !fits(found) {
+            return Err(ApiError::bad_request(format!(
+                "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {go_type}",
+                super::decode::json_type(found)
+            )));
+        }
+    }
     Ok(decoded.value)
 }
+
+/// A field of `DeleteOptions`: its name, its type in Go, and which values it takes.
+type Field = (&'static str, &'static str, fn(&Value) -> bool);
+
+const FIELDS: [Field; 5] = [
+    ("gracePeriodSeconds", "int64", Value::is_i64),
+    ("preconditions", "v1.Preconditions", Value::is_object),
+    ("orphanDependents", "bool", Value::is_boolean),
+    ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
+    ("dryRun", "[]string", Value::is_array),
+];
 
 /// What a deletion left.
 pub(crate) enum Deleted {

@@ -47,6 +47,10 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             out.into()
         }
         Representation::PartialObjectMetadata(version) => {
+            let mut metadata = metadata;
+            if metadata["continue"] == "" {
+                metadata.as_object_mut().map(|fields| fields.remove("continue"));
+            }
             let items: Vec<Value> = page
                 .items
                 .iter()

@@ -21,7 +21,6 @@ mod scale;
 
 use http::{Response, StatusCode};
 
-pub(crate) use self::options::WriteOptions;
 use crate::api::Call;
 use crate::serve::Body;
 use crate::wire::ApiError;

@@ -50,6 +50,9 @@ impl WriteOptions {
                 FieldValidation::Warn
             }
         };
+        if kind == "PatchOptions" && query.get("force").is_some() {
+            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+        }
         if errors.is_empty() {
             Ok(Self { dry_run, field_validation })
         } else {
@@ -109,7 +112,7 @@ impl ListOptions {
         let labels = LabelSelector::parse(query.text("labelSelector"))?;
         let fields = FieldSelector::parse(query.text("fieldSelector"))?;
         let supported = resource.selectable_fields();
-        fields.check(&supported, resource.is_custom() || supported.is_empty())?;
+        fields.check(&supported, !resource.is_custom() && supported.is_empty())?;
         let version_match = match query.text("resourceVersionMatch") {
             "Exact" => VersionMatch::Exact,
             "NotOlderThan" => VersionMatch::NotOlderThan,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_schema::{FieldError, Schema};
 
 use super::options::{FieldValidation, WriteOptions};
-use super::update::replace;
+use super::update::{expect_name, replace};
 use crate::api::Call;
 use crate::meta;
 use crate::serve::Body;
@@ -22,20 +22,28 @@ const APPLY: &str = "application/apply-patch+yaml";
 
 /// A patch that was read.
 pub(super) enum Patch {
-    Json(json_patch::Patch),
+    Json(Operations),
     Merge(Value),
     Strategic(Value),
 }
 
+/// The operations of a JSON patch.
+pub(super) struct Operations {
+    /// None where one of them is no operation: then the patch applies to nothing.
+    list: Option<json_patch::Patch>,
+    /// Members that operations do not have: `[0].odd`.
+    unknown: Vec<String>,
+}
+
 pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let options = WriteOptions::parse(&call.query, "PatchOptions")?;
     let patch = read(call)?;
+    let options = WriteOptions::parse(&call.query, "PatchOptions")?;
     let stored = replace(call, options, |call, old| {
         let mut new = apply(&patch, call.resource.schema.get(), old)?;
-        let patched = new.clone();
-        expect_same(call, &new)?;
+        let shown = patch.shown(&new);
+        expect_same(call, &new, &shown)?;
         let unknown = call.admit_fields(&mut new);
-        complain(call, options, &unknown, &patched)?;
+        complain(call, options, &patch, &unknown, shown)?;
         if meta::resource_version(&new).is_empty() {
             // A patch that says nothing of the version is applied to whatever is there.
             meta::copy(&mut new, old, "resourceVersion");
@@ -54,32 +62,73 @@ pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     if essence == APPLY || !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
-    let value = wire::from_json(call.body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
+    let head = if essence == STRATEGIC { "" } else { "error decoding patch: " };
+    let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
+    let value = wire::from_json(call.body).map_err(|error| broken(&error.to_string()))?;
+    let mistyped = |go_type: &str| {
+        let found = super::decode::json_type(&value);
+        broken(&format!("json: cannot unmarshal {found} into Go value of type {go_type}"))
+    };
     if essence == JSON {
-        let operations = value.as_array().map_or(0, Vec::len);
-        if operations > MAX_OPERATIONS {
+        let Value::Array(operations) = &value else { return Err(mistyped("[]handlers.jsonPatchOp")) };
+        if operations.len() > MAX_OPERATIONS {
             return Err(ApiError::too_large(format!(
-                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {operations}"
+                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                operations.len()
             )));
         }
-        let patch = serde_json::from_value(value)
-            .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
-        return Ok(Patch::Json(patch));
+        return Ok(Patch::Json(Operations::of(operations)));
     }
     if !value.is_object() {
-        return Err(ApiError::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            super::decode::json_type(&value)
-        )));
+        return Err(mistyped("map[string]interface {}"));
     }
     Ok(if essence == MERGE { Patch::Merge(value) } else { Patch::Strategic(value) })
+}
+
+impl Operations {
+    fn of(operations: &[Value]) -> Self {
+        const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
+        let mut unknown = Vec::new();
+        for (index, operation) in operations.iter().enumerate() {
+            let members = operation.as_object().into_iter().flat_map(|members| members.keys());
+            let odd = members.filter(|member| !MEMBERS.contains(&member.as_str()));
+            unknown.extend(odd.map(|member| format!("[{index}].{member}")));
+        }
+        Self { list: serde_json::from_value(Value::Array(operations.to_vec())).ok(), unknown }
+    }
+
+    /// Applies them as a whole. Replacing a member that is not there adds it, as in the real server.
+    fn apply(&self, object: &mut Value) -> Result<(), ApiError> {
+        let rejected =
+            || ApiError::unprocessable("the server rejected our request due to an error in our request");
+        for operation in &self.list.as_ref().ok_or_else(rejected)?.0 {
+            let operation = match operation {
+                PatchOperation::Replace(replace) if object.pointer(replace.path.as_str()).is_none() => {
+                    let (path, value) = (replace.path.clone(), replace.value.clone());
+                    PatchOperation::Add(AddOperation { path, value })
+                }
+                other => other.clone(),
+            };
+            json_patch::patch(object, std::slice::from_ref(&operation)).map_err(|_| rejected())?;
+        }
+        Ok(())
+    }
+}
+
+impl Patch {
+    /// What an error about the result quotes: the patched object, or the strategic patch as Go prints it.
+    fn shown(&self, patched: &Value) -> String {
+        match self {
+            Patch::Strategic(patch) => super::custom::shown(patch),
+            Patch::Json(_) | Patch::Merge(_) => patched.to_string(),
+        }
+    }
 }
 
 pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value, ApiError> {
     let mut new = old.clone();
     match patch {
-        Patch::Json(patch) => apply_operations(patch, &mut new)?,
+        Patch::Json(operations) => operations.apply(&mut new)?,
         Patch::Merge(patch) => json_patch::merge(&mut new, patch),
         Patch::Strategic(patch) => {
             new = windlass_schema::strategic_merge(schema, new, patch.clone()).map_err(|error| {
@@ -91,67 +140,44 @@ pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value
     if new.is_object() { Ok(new) } else { Err(ApiError::bad_request("the patch does not leave an object")) }
 }
 
-/// Applies a JSON patch as a whole. Replacing a member that is not there adds it, as in the real server.
-fn apply_operations(patch: &json_patch::Patch, object: &mut Value) -> Result<(), ApiError> {
-    let rejected =
-        || ApiError::unprocessable("the server rejected our request due to an error in our request");
-    for operation in &patch.0 {
-        let operation = match operation {
-            PatchOperation::Replace(replace) if object.pointer(replace.path.as_str()).is_none() => {
-                PatchOperation::Add(AddOperation { path: replace.path.clone(), value: replace.value.clone() })
-            }
-            other => other.clone(),
-        };
-        json_patch::patch(object, std::slice::from_ref(&operation)).map_err(|_| rejected())?;
-    }
-    Ok(())
-}
-
 /// A patch may not make an object another one.
-fn expect_same(call: &Call<'_>, new: &Value) -> Result<(), ApiError> {
-    call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(new, why))?;
+fn expect_same(call: &Call<'_>, new: &Value, shown: &str) -> Result<(), ApiError> {
+    call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(shown, why))?;
     let resource = &call.resource;
     let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     if kind != resource.kind || version != resource.api_version() {
-        let why = format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            windlass_schema::go_quote(kind),
-            windlass_schema::go_quote(version)
-        );
-        return Err(not_an_object_of_the_kind(new, why));
+        let why = call.not_the_kind(version, kind);
+        return Err(not_an_object_of_the_kind(shown, why));
     }
-    if meta::name(new) != call.route.name {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({}) does not match the name on the URL ({})",
-            meta::name(new),
-            call.route.name
-        )));
-    }
-    Ok(())
+    expect_name(call, new)
 }
 
 /// 422 for a patch whose result, which is shown as text, cannot be read as an object of the kind.
-fn not_an_object_of_the_kind(patched: &Value, why: String) -> ApiError {
-    let error = FieldError::invalid("patch", patched.to_string(), why);
+fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
+    let error = FieldError::invalid("patch", shown, why);
     ApiError::invalid("", "", "", std::slice::from_ref(&error))
 }
 
 fn complain(
     call: &mut Call<'_>,
     options: WriteOptions,
+    patch: &Patch,
     unknown: &[String],
-    patched: &Value,
+    shown: String,
 ) -> Result<(), ApiError> {
-    let complaints: Vec<String> =
-        unknown.iter().map(|path| format!("unknown field {}", windlass_schema::go_quote(path))).collect();
+    let quote = windlass_schema::go_quote;
+    let of_patch = if let Patch::Json(operations) = patch { operations.unknown.as_slice() } else { &[] };
+    let of_patch = of_patch.iter().map(|path| format!("json patch unknown field {}", quote(path)));
+    let of_object = unknown.iter().map(|path| format!("unknown field {}", quote(path)));
+    let complaints: Vec<String> = of_patch.chain(of_object).collect();
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => call.warnings.extend(complaints),
         FieldValidation::Strict if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(not_an_object_of_the_kind(patched, why));
+            return Err(not_an_object_of_the_kind(&shown, why));
         }
     }
     Ok(())

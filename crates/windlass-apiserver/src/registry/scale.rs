@@ -55,18 +55,12 @@ fn write(
     let stored = replace(call, options, |call, old| {
         let scale = change(call, &scale_of(call, old)?)?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
-        if replicas < 0 {
-            let error = windlass_schema::FieldError::invalid(
-                "spec.replicas",
-                replicas,
-                "must be greater than or equal to 0",
-            );
-            return Err(ApiError::invalid(
-                "autoscaling",
-                "Scale",
-                &call.route.name,
-                std::slice::from_ref(&error),
-            ));
+        // Custom resources are held to it with the rest of their rules.
+        if replicas < 0 && !call.resource.is_custom() {
+            let why = "must be greater than or equal to 0";
+            let error = windlass_schema::FieldError::invalid("spec.replicas", replicas, why);
+            let errors = std::slice::from_ref(&error);
+            return Err(ApiError::invalid("autoscaling", "Scale", &call.route.name, errors));
         }
         let mut new = old.clone();
         let version = meta::resource_version(&scale);

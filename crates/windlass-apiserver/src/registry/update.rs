@@ -36,7 +36,8 @@ pub(super) fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.object(StatusCode::OK, &stored)
 }
 
-fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
+/// The object must have the name that the path has.
+pub(super) fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
     let name = meta::name(object);
     if name.is_empty() {
         return Err(ApiError::bad_request(format!(
@@ -142,8 +143,9 @@ fn prepare(call: &mut Call<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
             meta::copy(new, old, field);
         }
     }
-    meta::copy(new, old, "resourceVersion");
-    meta::copy(new, old, "generation");
+    for field in ["resourceVersion", "generation", "creationTimestamp"] {
+        meta::copy(new, old, field);
+    }
     meta::set(new, "selfLink", None);
     meta::set(new, "managedFields", None);
     meta::drop_empty(new);

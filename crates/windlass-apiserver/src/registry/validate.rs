@@ -82,9 +82,9 @@ fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
+    // The real server does not say which of them is wrong.
+    let path = "metadata.ownerReferences";
     for owner in owners.into_iter().flatten() {
-        // The real server's path names no index here.
-        let path = "metadata.ownerReferences".to_owned();
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         if text("apiVersion").is_empty() {
             errors.push(FieldError::invalid(format!("{path}.apiVersion"), "", "version must not be empty"));
@@ -98,7 +98,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
         }
         if text("apiVersion") == "v1" && text("kind") == "Event" {
             errors.push(FieldError::invalid(
-                path.clone(),
+                path,
                 owner.clone(),
                 "/v1, Kind=Event is disallowed from being an owner",
             ));
@@ -148,6 +148,8 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
 }
 
 /// What is wrong with the metadata of an object that is written over `old`.
+///
+/// The real server looks twice, and says what it finds twice.
 pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if meta::is_deleting(old) {
@@ -163,21 +165,19 @@ pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
                     quoted.join(", ")
                 ),
             );
-            // The real server looks twice, and says what it finds twice.
             errors.extend([error.clone(), error]);
         }
     }
-    for field in
-        ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
-    {
+    for field in ["name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let value = |object: &Value| object.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
         let (new, old) = (value(object), value(old));
         if new != old {
-            errors.push(FieldError::invalid(
+            let error = FieldError::invalid(
                 format!("metadata.{field}"),
                 new.unwrap_or_default(),
                 "field is immutable",
-            ));
+            );
+            errors.extend([error.clone(), error]);
         }
     }
     errors

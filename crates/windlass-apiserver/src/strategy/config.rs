@@ -57,7 +57,7 @@ fn validate_config_map(object: &Value) -> Vec<FieldError> {
         size += decoded_length(value);
     }
     if size > SIZE_LIMIT {
-        errors.push(FieldError::too_long("", SIZE_LIMIT));
+        errors.push(FieldError::too_long("[]", SIZE_LIMIT));
     }
     errors
 }

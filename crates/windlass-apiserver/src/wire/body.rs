@@ -102,7 +102,11 @@ pub fn decode_body(
     let (value, duplicates) = match encoding {
         Encoding::Json => {
             let head = "couldn't get version/kind; json parse error: ";
-            let parsed = json::parse(body).map_err(|why| unrecognized(format!("{head}{why}")))?;
+            let mut parsed = json::parse(body).map_err(|why| unrecognized(format!("{head}{why}")))?;
+            if parsed.value.is_null() {
+                // Nothing is an object without fields, to Go.
+                parsed.value = Value::Object(serde_json::Map::new());
+            }
             if !parsed.value.is_object() {
                 return Err(unrecognized(format!("{head}{}", not_an_object(&parsed.value))));
             }

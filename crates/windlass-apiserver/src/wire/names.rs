@@ -72,7 +72,7 @@ fn without_trailing_dash(value: &str, prefix: bool) -> String {
 pub fn dns_1123_label(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 63 {
-        complaints.push(longest(63));
+        complaints.push(longest_characters(63));
     }
     if !matches_dns_1123_label(value) {
         complaints.push(if matches_dns_1123_subdomain(value) {
@@ -92,7 +92,7 @@ pub fn dns_1123_label(value: &str) -> Vec<String> {
 pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 253 {
-        complaints.push(longest(253));
+        complaints.push(longest_characters(253));
     }
     if !matches_dns_1123_subdomain(value) {
         complaints.push(pattern(

@@ -100,7 +100,10 @@ fn failure(status: &Value) -> String {
         .map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"])))
         .collect();
     let message = text(&status["message"]);
-    let message = message.replace(&format!("[{}]", list.join(", ")), "[as below]");
+    let message = match list.len() {
+        0 | 1 => message.to_owned(),
+        _ => message.replace(&format!("[{}]", list.join(", ")), "[as below]"),
+    };
     let mut lines = vec![format!("{}: {message}", text(&status["reason"]))];
     if let Some(details) = status["details"].as_object() {
         let known = ["group", "kind", "name", "uid", "retryAfterSeconds"];

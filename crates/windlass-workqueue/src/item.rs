@@ -55,6 +55,19 @@ impl<K: Key> Item<K> {
         self.handle.requeue(self.lease(), options);
     }
 
+    /// The work is done, well or not: waits for the next key. The same as [`done`](Self::done) and then
+    /// [`get`](crate::WorkQueue::get), but cheaper: the end of the one and the beginning of the other are one moment.
+    pub async fn next(mut self) -> Option<Self> {
+        let next = self.lease.take().and_then(|lease| self.handle.exchange(lease));
+        match next {
+            Some(lease) => {
+                self.lease = Some(lease);
+                Some(self)
+            }
+            None => Handle::get(&self.handle).await,
+        }
+    }
+
     /// The work is done, well or not. The same as dropping the item.
     pub fn done(self) {}
 }

@@ -93,7 +93,11 @@ impl<K: Key> Lanes<K> {
     /// The slot whose turn it is, now claimed, and its priority.
     pub(crate) fn pop(&self) -> Option<(Arc<Place<K>>, i32)> {
         if !self.has_others.load(Ordering::Acquire) {
-            return self.pick(&[&*self.normal, &*self.low]);
+            return if self.low.entries.is_empty() {
+                self.normal.take().or_else(|| self.low.take())
+            } else {
+                self.pick(&[&*self.normal, &*self.low])
+            };
         }
         let others = self.others.read();
         self.pick(&self.ordered(&others))

@@ -1,14 +1,15 @@
 //! What client-go's `workqueue_*` metrics say, counted without locks.
 
 use crate::sync::{Ordering, Padded, PlainU64};
+use crate::tick::Tick;
 use std::time::Duration;
 
 /// Bucket bounds of both histograms: 10 ns × 10ⁿ, as controller-runtime has them.
 const BUCKETS: usize = 12;
 const FIRST_BOUND_NANOS: u64 = 10;
 
-/// Counters are spread by the key's hash so that cores do not fight over one line.
-const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
+/// Counters are spread so that cores do not fight over one line.
+pub(crate) const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// A queue's state and history at one moment, to be exported under client-go's names.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,14 +44,18 @@ pub struct Histogram {
 
 /// The counters of a queue.
 pub(crate) struct Meters {
-    stripes: Box<[Padded<Stripe>]>,
+    stripes: Box<[Padded<Counters>]>,
 }
 
-struct Stripe {
+/// Which of the counters a caller uses. Any will do; callers on different cores do well to take different ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stripe(pub(crate) u8);
+
+struct Counters {
     adds: PlainU64,
     retries: PlainU64,
-    queue: Padded<Cells>,
-    work: Padded<Cells>,
+    queue: Cells,
+    work: Cells,
 }
 
 struct Cells {
@@ -62,34 +67,38 @@ struct Cells {
 impl Meters {
     pub(crate) fn new() -> Self {
         let stripe = || {
-            Padded(Stripe {
+            Padded(Counters {
                 adds: PlainU64::new(0),
                 retries: PlainU64::new(0),
-                queue: Padded(Cells::new()),
-                work: Padded(Cells::new()),
+                queue: Cells::new(),
+                work: Cells::new(),
             })
         };
         Self { stripes: std::iter::repeat_with(stripe).take(STRIPES).collect() }
     }
 
-    fn stripe(&self, hash: u64) -> &Stripe {
-        &self.stripes[(hash >> 32) as usize % STRIPES]
+    #[inline]
+    fn stripe(&self, stripe: Stripe) -> &Counters {
+        &self.stripes[stripe.0 as usize % STRIPES]
     }
 
-    pub(crate) fn added(&self, hash: u64) {
-        self.stripe(hash).adds.fetch_add(1, Ordering::Relaxed);
+    #[inline]
+    pub(crate) fn added(&self, stripe: Stripe) {
+        self.stripe(stripe).adds.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn retried(&self, hash: u64) {
-        self.stripe(hash).retries.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn retried(&self, stripe: Stripe) {
+        self.stripe(stripe).retries.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn queued_for(&self, hash: u64, time: Duration) {
-        self.stripe(hash).queue.observe(time);
+    #[inline]
+    pub(crate) fn queued_for(&self, stripe: Stripe, time: Duration) {
+        self.stripe(stripe).queue.observe(time);
     }
 
-    pub(crate) fn worked_for(&self, hash: u64, time: Duration) {
-        self.stripe(hash).work.observe(time);
+    #[inline]
+    pub(crate) fn worked_for(&self, stripe: Stripe, time: Duration) {
+        self.stripe(stripe).work.observe(time);
     }
 
     pub(crate) fn adds(&self) -> u64 {
@@ -100,12 +109,20 @@ impl Meters {
         self.stripes.iter().map(|stripe| stripe.retries.load(Ordering::Relaxed)).sum()
     }
 
+    pub(crate) fn handed_out(&self) -> u64 {
+        self.stripes.iter().map(|stripe| stripe.queue.count()).sum()
+    }
+
+    pub(crate) fn finished(&self) -> u64 {
+        self.stripes.iter().map(|stripe| stripe.work.count()).sum()
+    }
+
     pub(crate) fn queue_duration(&self) -> Histogram {
-        Histogram::sum_of(self.stripes.iter().map(|stripe| &*stripe.queue))
+        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.queue))
     }
 
     pub(crate) fn work_duration(&self) -> Histogram {
-        Histogram::sum_of(self.stripes.iter().map(|stripe| &*stripe.work))
+        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.work))
     }
 }
 
@@ -114,13 +131,19 @@ impl Cells {
         Self { buckets: std::array::from_fn(|_| PlainU64::new(0)), nanos: PlainU64::new(0) }
     }
 
+    fn count(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum()
+    }
+
+    #[inline]
     fn observe(&self, time: Duration) {
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = Tick::from(time).as_nanos();
         self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::Relaxed);
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
+#[inline]
 fn bucket_of(nanos: u64) -> usize {
     match nanos.checked_sub(1) {
         Some(below) if below >= FIRST_BOUND_NANOS => (below.ilog10() as usize).min(BUCKETS),

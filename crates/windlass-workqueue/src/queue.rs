@@ -2,7 +2,7 @@
 
 use crate::lanes::Lanes;
 use crate::limiter::Limiter;
-use crate::metrics::{Meters, Snapshot};
+use crate::metrics::{Meters, Snapshot, Stripe};
 use crate::slot::{Added, Finished, Place, Slot};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
@@ -60,6 +60,7 @@ pub enum Signal {
 pub struct Lease<K> {
     place: Arc<Place<K>>,
     priority: i32,
+    stripe: Stripe,
 }
 
 impl<K> Lease<K> {
@@ -73,9 +74,13 @@ impl<K> Lease<K> {
         self.priority
     }
 
+    pub(crate) fn place(&self) -> &Arc<Place<K>> {
+        &self.place
+    }
+
     /// The key's slot.
     pub fn slot(&self) -> Slot<K> {
-        Slot(Arc::clone(&self.place))
+        Slot::new(Arc::clone(&self.place))
     }
 
     /// Ends the key's row of failures.
@@ -128,62 +133,82 @@ impl<K: Key> Queue<K> {
 
     /// The slot of `key`, which it keeps for as long as the slot is held.
     pub fn intern(&self, key: K) -> Slot<K> {
-        Slot(self.table.intern(key))
+        Slot::new(self.table.intern(key))
     }
 
     /// Adds `key`.
     pub fn add(&self, key: K, options: AddOptions, now: Tick) -> Signal {
-        if self.is_shut_down() {
-            return Signal::Nothing;
-        }
-        self.add_place(&self.table.intern(key), options, now)
+        self.add_by(Stripe::default(), key, options, || now)
     }
 
     /// Adds the key of `slot`, which must be one of this queue's.
     pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions, now: Tick) -> Signal {
-        if self.is_shut_down() {
-            return Signal::Nothing;
-        }
-        self.add_place(&slot.0, options, now)
+        self.add_place(Stripe::default(), slot.place(), options, || now)
     }
 
     /// Adds the key of a lease: it comes back when the lease is done, or later.
     pub fn add_leased(&self, lease: &Lease<K>, options: AddOptions, now: Tick) -> Signal {
+        self.add_place(Stripe::default(), &lease.place, options, || now)
+    }
+
+    pub(crate) fn add_by(
+        &self,
+        stripe: Stripe,
+        key: K,
+        options: AddOptions,
+        clock: impl FnOnce() -> Tick,
+    ) -> Signal {
         if self.is_shut_down() {
             return Signal::Nothing;
         }
-        self.add_place(&lease.place, options, now)
+        self.add_place(stripe, &self.table.intern(key), options, clock)
     }
 
-    fn add_place(&self, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
+    #[inline]
+    pub(crate) fn add_place(
+        &self,
+        stripe: Stripe,
+        place: &Arc<Place<K>>,
+        options: AddOptions,
+        clock: impl FnOnce() -> Tick,
+    ) -> Signal {
+        // The most frequent add changes nothing, and needs no clock to find that out.
+        let merges = !options.rate_limited && place.covers(options.priority);
+        if merges || self.is_shut_down() {
+            return Signal::Nothing;
+        }
+        let now = clock();
         // Keys whose time came before this add go before it.
-        let fired = self.fire(now);
-        let signal = self.add_one(place, options, now);
+        let fired = self.fire(stripe, now);
+        let signal = self.add_one(stripe, place, options, now);
         if fired { Signal::Ready } else { signal }
     }
 
-    fn add_one(&self, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
-        let delay =
-            if options.rate_limited { Some(self.limit(place, options.after, now)) } else { options.after };
+    fn add_one(&self, stripe: Stripe, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
+        let delay = if options.rate_limited {
+            Some(self.limit(stripe, place, options.after, now))
+        } else {
+            options.after
+        };
         match delay {
             Some(delay) if delay > Duration::ZERO => {
-                self.add_later(place, options.priority, now, now + delay)
+                self.add_later(stripe, place, options.priority, now + delay)
             }
             _ => match place.add(options.priority, now) {
-                Added::Waiting => self.add_waiting(place, options.priority, now),
-                added => self.admit(place, added),
+                Added::Waiting => self.add_waiting(stripe, place, options.priority, now),
+                added => self.admit(stripe, place, added),
             },
         }
     }
 
-    fn limit(&self, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration {
-        self.meters.retried(place.hash);
+    fn limit(&self, stripe: Stripe, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration {
+        self.meters.retried(stripe);
         let delay = self.limiter.delay(&place.key, place.fail(), now);
         after.map_or(delay, |after| after.min(delay))
     }
 
     /// Adds a key that seems to wait for a timer.
-    fn add_waiting(&self, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
+    fn add_waiting(&self, stripe: Stripe, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
         let added = {
             let mut timers = self.timers.lock();
             let (added, armed) = place.add_and_disarm(priority, now);
@@ -193,35 +218,34 @@ impl<K: Key> Queue<K> {
             }
             added
         };
-        self.admit(place, added)
+        self.admit(stripe, place, added)
     }
 
-    fn add_later(&self, place: &Arc<Place<K>>, priority: i32, now: Tick, deadline: Tick) -> Signal {
+    fn add_later(&self, stripe: Stripe, place: &Arc<Place<K>>, priority: i32, deadline: Tick) -> Signal {
         let mut timers = self.timers.lock();
         if self.is_shut_down() {
             return Signal::Nothing;
         }
-        match place.arm(priority) {
-            Some(false) => timers.set(place, deadline),
-            Some(true) => timers.bring_forward(place, deadline),
-            None => {
-                // It is ready already; at most its priority rises.
-                drop(timers);
-                return match place.add(priority, now) {
-                    // It has been handed out and finished meanwhile.
-                    Added::Waiting => self.add_waiting(place, priority, now),
-                    added => self.admit(place, added),
-                };
+        loop {
+            match place.arm(priority) {
+                Some(false) => timers.set(place, deadline),
+                Some(true) => timers.bring_forward(place, deadline),
+                // It is ready already: at most its priority rises. Or it has just been handed out: then again.
+                None => match place.raise(priority) {
+                    Some(raised) => return self.admit(stripe, place, raised),
+                    None => continue,
+                },
             }
+            return self.publish_deadline(&timers);
         }
-        self.publish_deadline(&timers)
     }
 
     /// Puts a key where it belongs.
-    fn admit(&self, place: &Arc<Place<K>>, added: Added) -> Signal {
+    #[inline]
+    fn admit(&self, stripe: Stripe, place: &Arc<Place<K>>, added: Added) -> Signal {
         match added {
             Added::Ready { priority, ticket } => {
-                self.meters.added(place.hash);
+                self.meters.added(stripe);
                 self.lanes.push(priority, Arc::clone(place), ticket);
                 Signal::Ready
             }
@@ -231,7 +255,7 @@ impl<K: Key> Queue<K> {
                 Signal::Ready
             }
             Added::AfterDone => {
-                self.meters.added(place.hash);
+                self.meters.added(stripe);
                 Signal::Nothing
             }
             Added::Merged | Added::Waiting => Signal::Nothing,
@@ -240,27 +264,38 @@ impl<K: Key> Queue<K> {
 
     /// Hands out the next key that is ready at `now`.
     pub fn get(&self, now: Tick) -> Option<Lease<K>> {
-        self.fire(now);
+        self.get_on(Stripe::default(), now)
+    }
+
+    #[inline]
+    pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<Lease<K>> {
+        self.fire(stripe, now);
         let (place, priority) = self.lanes.pop()?;
         place.start(now);
-        self.meters.queued_for(place.hash, now.since(place.queued_at()));
-        Some(Lease { place, priority })
+        self.meters.queued_for(stripe, now.since(place.queued_at()));
+        Some(Lease { place, priority, stripe })
     }
 
     /// Makes ready what is due: whether there was anything.
-    fn fire(&self, now: Tick) -> bool {
-        if self.next_deadline.load(Ordering::Acquire) > now.as_nanos() {
-            return false;
+    #[inline]
+    fn fire(&self, stripe: Stripe, now: Tick) -> bool {
+        let due = self.next_deadline.load(Ordering::Acquire) <= now.as_nanos();
+        if due {
+            self.fire_timers(stripe, now);
         }
+        due
+    }
+
+    #[cold]
+    fn fire_timers(&self, stripe: Stripe, now: Tick) {
         let mut timers = self.timers.lock();
         while let Some(place) = timers.pop(now) {
             let priority = place.waiting_priority().unwrap_or_default();
             let (added, _) = place.add_and_disarm(priority, now);
             // One signal does for all: whoever gets a key looks whether there are more.
-            let _ = self.admit(&place, added);
+            let _ = self.admit(stripe, &place, added);
         }
         let _ = self.publish_deadline(&timers);
-        true
     }
 
     fn publish_deadline(&self, timers: &Timers<K>) -> Signal {
@@ -270,26 +305,29 @@ impl<K: Key> Queue<K> {
     }
 
     /// Ends the work on a key. If it was added meanwhile it is ready again.
+    #[inline]
     pub fn done(&self, lease: Lease<K>, now: Tick) -> Signal {
-        let Lease { place, .. } = lease;
-        self.meters.worked_for(place.hash, now.since(place.started_at()));
-        match place.finish() {
+        let Lease { place, stripe, .. } = lease;
+        let time = now.since(place.started_at());
+        let signal = match place.finish() {
             Finished::Again { priority, ticket } => {
                 self.lanes.push(priority, place, ticket);
                 Signal::Ready
             }
             Finished::Idle => {
-                self.table.idled(&place);
+                self.table.release(place);
                 Signal::Nothing
             }
-        }
+        };
+        self.meters.worked_for(stripe, time);
+        signal
     }
 
     /// Ends the row of failures of `key`.
     pub fn forget(&self, key: &K) {
         if let Some(place) = self.table.find(key) {
             place.forget();
-            self.table.idled(&place);
+            self.table.release(place);
         }
     }
 
@@ -343,7 +381,8 @@ impl<K: Key> Queue<K> {
 
     /// No key is ready and none is being worked on.
     pub fn is_drained(&self) -> bool {
-        if !self.lanes.is_empty() {
+        // The counters first: they are cheap, and only a queue that is drained by them is looked at slot by slot.
+        if !self.lanes.is_empty() || self.meters.finished() != self.meters.handed_out() {
             return false;
         }
         let mut active = false;

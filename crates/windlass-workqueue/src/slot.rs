@@ -10,9 +10,18 @@ pub(crate) use word::{Ticket, Word};
 /// A key's place in a queue, for callers that add the same key often: adding by slot costs no hash and no lock.
 ///
 /// While a `Slot` is held the queue keeps the key's place; afterwards the place is reclaimed when it is idle.
-pub struct Slot<K>(pub(crate) Arc<Place<K>>);
+pub struct Slot<K>(Arc<Place<K>>);
 
 impl<K> Slot<K> {
+    pub(crate) fn new(place: Arc<Place<K>>) -> Self {
+        place.held.fetch_add(1, Ordering::Relaxed);
+        Self(place)
+    }
+
+    pub(crate) fn place(&self) -> &Arc<Place<K>> {
+        &self.0
+    }
+
     /// The key this slot belongs to.
     pub fn key(&self) -> &K {
         &self.0.key
@@ -21,7 +30,13 @@ impl<K> Slot<K> {
 
 impl<K> Clone for Slot<K> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self::new(Arc::clone(&self.0))
+    }
+}
+
+impl<K> Drop for Slot<K> {
+    fn drop(&mut self) {
+        self.0.held.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -57,8 +72,6 @@ pub(crate) enum Finished {
 
 /// The shared part of a slot.
 pub(crate) struct Place<K> {
-    pub(crate) key: K,
-    pub(crate) hash: u64,
     word: AtomicU64,
     /// When the key was added, while it is queued; for the latency metric.
     queued_at: PlainU64,
@@ -67,29 +80,36 @@ pub(crate) struct Place<K> {
     /// The timer's key while the waiting bit is set. Read and written only under the timers' lock.
     deadline: PlainU64,
     sequence: PlainU64,
+    pub(crate) hash: u64,
     /// Rate-limited adds since the last `forget`.
     failures: PlainU32,
+    /// How many [`Slot`]s there are.
+    held: PlainU32,
+    pub(crate) key: K,
 }
 
 impl<K> Place<K> {
     pub(crate) fn new(key: K, hash: u64) -> Self {
         Self {
-            key,
-            hash,
             word: AtomicU64::new(Word::IDLE.bits()),
             queued_at: PlainU64::new(0),
             started_at: PlainU64::new(0),
             deadline: PlainU64::new(0),
             sequence: PlainU64::new(0),
+            hash,
             failures: PlainU32::new(0),
+            held: PlainU32::new(0),
+            key,
         }
     }
 
+    #[inline]
     fn load(&self) -> Word {
         Word::from_bits(self.word.load(Ordering::Acquire))
     }
 
     /// Replaces `old` by `new`, or says what is there instead.
+    #[inline]
     fn replace(&self, old: Word, new: Word) -> Result<(), Word> {
         self.word
             .compare_exchange(old.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
@@ -98,6 +118,7 @@ impl<K> Place<K> {
     }
 
     /// An add without a delay, for a caller that does not hold the timers' lock.
+    #[inline]
     pub(crate) fn add(&self, priority: i32, now: Tick) -> Added {
         let mut word = self.load();
         loop {
@@ -123,6 +144,7 @@ impl<K> Place<K> {
         }
     }
 
+    #[inline]
     fn try_add(&self, word: Word, priority: i32, now: Tick) -> Result<Added, Word> {
         // A key that waits is due now, at the higher of the two priorities.
         let wanted = if word.waiting() { priority.max(word.priority()) } else { priority };
@@ -170,6 +192,29 @@ impl<K> Place<K> {
         }
     }
 
+    /// Raises the priority of a key that is ready, if this one is higher. `None`: it is not ready (any more).
+    pub(crate) fn raise(&self, priority: i32) -> Option<Added> {
+        let mut word = self.load();
+        loop {
+            let phase = word.phase();
+            match phase {
+                Phase::Idle | Phase::Running => return None,
+                Phase::Queued | Phase::RunningDirty if priority <= word.priority() => {
+                    return Some(Added::Merged);
+                }
+                Phase::Queued | Phase::RunningDirty => {}
+            }
+            let next = word.step(phase, priority);
+            match self.replace(word, next) {
+                Ok(()) if phase == Phase::RunningDirty => return Some(Added::Merged),
+                Ok(()) => {
+                    return Some(Added::Raised { from: word.priority(), priority, ticket: next.ticket() });
+                }
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
     /// Forgets the timer without queueing the key (the queue shuts down). The caller holds the timers' lock.
     pub(crate) fn disarm(&self) {
         let mut word = self.load();
@@ -188,6 +233,7 @@ impl<K> Place<K> {
     }
 
     /// Takes the key out of its lane to be worked on: its priority, or `None` if this entry is void.
+    #[inline]
     pub(crate) fn claim(&self, ticket: Ticket) -> Option<i32> {
         let mut word = self.load();
         while word.phase() == Phase::Queued && word.ticket() == ticket {
@@ -200,6 +246,7 @@ impl<K> Place<K> {
     }
 
     /// The work is done.
+    #[inline]
     pub(crate) fn finish(&self) -> Finished {
         let mut word = self.load();
         loop {
@@ -225,6 +272,19 @@ impl<K> Place<K> {
         word.phase() == Phase::Idle && !word.waiting()
     }
 
+    /// Somebody holds the slot, so that it is no use to look whether it can be reclaimed.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed) > 0
+    }
+
+    /// An add at `priority` without a delay changes nothing.
+    #[inline]
+    pub(crate) fn covers(&self, priority: i32) -> bool {
+        let word = self.load();
+        matches!(word.phase(), Phase::Queued | Phase::RunningDirty) && word.priority() >= priority
+    }
+
     /// Queued, or worked on.
     pub(crate) fn is_active(&self) -> bool {
         self.load().phase() != Phase::Idle
@@ -236,14 +296,17 @@ impl<K> Place<K> {
             .then(|| Tick::from_nanos(self.started_at.load(Ordering::Relaxed)))
     }
 
+    #[inline]
     pub(crate) fn queued_at(&self) -> Tick {
         Tick::from_nanos(self.queued_at.load(Ordering::Relaxed))
     }
 
+    #[inline]
     pub(crate) fn started_at(&self) -> Tick {
         Tick::from_nanos(self.started_at.load(Ordering::Relaxed))
     }
 
+    #[inline]
     pub(crate) fn start(&self, now: Tick) {
         self.started_at.store(now.as_nanos(), Ordering::Relaxed);
     }

@@ -3,7 +3,9 @@
 //! What only counts, or is written and read under a lock, takes the standard atomics in both cases (`Plain…`): it
 //! decides nothing, and would only multiply the interleavings.
 
-pub(crate) use std::sync::atomic::{AtomicI64 as PlainI64, AtomicU32 as PlainU32, AtomicU64 as PlainU64};
+pub(crate) use std::sync::atomic::{
+    AtomicI64 as PlainI64, AtomicU32 as PlainU32, AtomicU64 as PlainU64, AtomicUsize as PlainUsize,
+};
 
 #[cfg(not(loom))]
 mod real {

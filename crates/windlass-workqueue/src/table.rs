@@ -2,7 +2,7 @@
 
 use crate::Key;
 use crate::slot::Place;
-use crate::sync::{Arc, Mutex, Ordering, Padded, PlainU32, fence};
+use crate::sync::{Arc, Mutex, Ordering, Padded, PlainUsize, fence};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -10,14 +10,13 @@ use std::hash::BuildHasher;
 /// Shards, to keep adders of different keys out of each other's way.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// A shard is swept after this many slots went idle, or after half of what it holds did if that is more.
-const SWEEP_AFTER: u32 = 64;
+/// A shard with no more slots than this lets them idle, so that keys that come back cost no allocation.
+const SPARE: usize = 64;
 
 /// Every slot of a queue by its key.
 ///
-/// A slot that went idle stays for a while, so that a key that comes back costs no allocation. Sweeps come in
-/// proportion to the slots that went idle, so that they cost a constant for each, and what idles is never more than
-/// about half of what is in use (and a few thousand).
+/// An idle slot that nobody holds is taken out as soon as the work on it is done, but for a few. Slots that were held
+/// when they went idle are found when their shard has grown: so nothing stays behind, however many keys there ever were.
 pub(crate) struct Table<K> {
     hasher: RandomState,
     shards: Box<[Padded<Shard<K>>]>,
@@ -25,9 +24,10 @@ pub(crate) struct Table<K> {
 
 struct Shard<K> {
     slots: Mutex<HashTable<Arc<Place<K>>>>,
-    /// Slots that came or went idle since the last sweep.
-    churn: PlainU32,
-    sweep_at: PlainU32,
+    /// As many as `slots` holds, to be looked at without the lock.
+    len: PlainUsize,
+    /// At this size the shard is swept before it grows.
+    sweep_at: PlainUsize,
 }
 
 impl<K: Key> Table<K> {
@@ -35,8 +35,8 @@ impl<K: Key> Table<K> {
         let shard = || {
             Padded(Shard {
                 slots: Mutex::new(HashTable::new()),
-                churn: PlainU32::new(0),
-                sweep_at: PlainU32::new(SWEEP_AFTER),
+                len: PlainUsize::new(0),
+                sweep_at: PlainUsize::new(2 * SPARE),
             })
         };
         Self { hasher: RandomState::default(), shards: std::iter::repeat_with(shard).take(SHARDS).collect() }
@@ -55,11 +55,12 @@ impl<K: Key> Table<K> {
         if let Some(place) = slots.find(hash, |place| place.key == key) {
             return Arc::clone(place);
         }
-        if shard.churned() {
+        if slots.len() >= shard.sweep_at.load(Ordering::Relaxed) {
             shard.sweep(&mut slots);
         }
         let place = Arc::new(Place::new(key, hash));
         slots.insert_unique(hash, Arc::clone(&place), |place| place.hash);
+        shard.len.store(slots.len(), Ordering::Relaxed);
         place
     }
 
@@ -69,11 +70,29 @@ impl<K: Key> Table<K> {
         self.shard(hash).slots.lock().find(hash, |place| place.key == *key).map(Arc::clone)
     }
 
-    /// Notes that a slot has gone idle.
-    pub(crate) fn idled(&self, place: &Place<K>) {
+    /// Lets go of a slot that has gone idle.
+    #[inline]
+    pub(crate) fn release(&self, place: Arc<Place<K>>) {
+        if !place.is_held() && self.shard(place.hash).len.load(Ordering::Relaxed) > SPARE {
+            self.reclaim(place);
+        }
+    }
+
+    fn reclaim(&self, place: Arc<Place<K>>) {
         let shard = self.shard(place.hash);
-        if shard.churned() {
-            shard.sweep(&mut shard.slots.lock());
+        let mut slots = shard.slots.lock();
+        // The table's and the caller's.
+        if !is_garbage(&place, 2) {
+            return;
+        }
+        if let Ok(entry) = slots.find_entry(place.hash, |other| Arc::ptr_eq(other, &place)) {
+            entry.remove();
+        }
+        shard.len.store(slots.len(), Ordering::Relaxed);
+        if slots.capacity() > 8 * slots.len().max(SPARE) {
+            let room = 2 * slots.len();
+            slots.shrink_to(room, |place| place.hash);
+            shard.sweep_at.store((4 * slots.len()).max(2 * SPARE), Ordering::Relaxed);
         }
     }
 
@@ -91,26 +110,16 @@ impl<K: Key> Table<K> {
 }
 
 impl<K> Shard<K> {
-    /// One more slot came or went idle: is it time to sweep?
-    fn churned(&self) -> bool {
-        self.churn.fetch_add(1, Ordering::Relaxed) >= self.sweep_at.load(Ordering::Relaxed)
-    }
-
     fn sweep(&self, slots: &mut HashTable<Arc<Place<K>>>) {
-        slots.retain(|place| !is_garbage(place));
-        let half = u32::try_from(slots.len() / 2).unwrap_or(u32::MAX);
-        self.sweep_at.store(half.max(SWEEP_AFTER), Ordering::Relaxed);
-        self.churn.store(0, Ordering::Relaxed);
-        if slots.capacity() > 4 * slots.len().max(SWEEP_AFTER as usize) {
-            slots.shrink_to(2 * slots.len(), |place| place.hash);
-        }
+        slots.retain(|place| !is_garbage(place, 1));
+        self.sweep_at.store((4 * slots.len()).max(2 * SPARE), Ordering::Relaxed);
     }
 }
 
-/// Only the table knows the slot, and there is nothing to remember. Whoever could change that comes through the
+/// Nobody but `holders` knows the slot, and there is nothing to remember. Whoever could change that comes through the
 /// table, whose lock the caller holds.
-fn is_garbage<K>(place: &Arc<Place<K>>) -> bool {
-    if Arc::strong_count(place) != 1 {
+fn is_garbage<K>(place: &Arc<Place<K>>, holders: usize) -> bool {
+    if Arc::strong_count(place) != holders {
         return false;
     }
     // What the last holder wrote before it let go is to be seen.

@@ -1,11 +1,12 @@
 //! The shell around [`Queue`]: tokio's clock, and workers that sleep.
 
 use crate::gate::Gate;
+use crate::metrics::Stripe;
 use crate::queue::{AddOptions, Config, Lease, Queue, Signal};
 use crate::{Builder, Item, Key, Slot, Snapshot, Tick};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -23,6 +24,8 @@ pub struct WorkQueue<K: Key> {
 /// over one reference count.
 pub(crate) struct Handle<K: Key> {
     shared: Arc<Shared<K>>,
+    /// The counters that this clone uses.
+    stripe: Stripe,
 }
 
 struct Shared<K: Key> {
@@ -34,9 +37,11 @@ struct Shared<K: Key> {
     bell: Notify,
     /// Rung when the next deadline has moved forward.
     alarm: Notify,
+    /// Clones ever made, to give each counters of its own.
+    clones: AtomicU8,
     /// One of the sleeping workers sits here and watches the clock.
     watched: AtomicBool,
-    /// Rung after each piece of work once the queue has shut down.
+    /// Rung once the queue has shut down and nothing is ready, after each piece of work.
     drained: Notify,
 }
 
@@ -54,10 +59,11 @@ impl<K: Key> WorkQueue<K> {
             gate: Gate::new(),
             bell: Notify::new(),
             alarm: Notify::new(),
+            clones: AtomicU8::new(1),
             watched: AtomicBool::new(false),
             drained: Notify::new(),
         };
-        Self { handle: Arc::new(Handle { shared: Arc::new(shared) }) }
+        Self { handle: Arc::new(Handle { shared: Arc::new(shared), stripe: Stripe::default() }) }
     }
 
     fn shared(&self) -> &Shared<K> {
@@ -88,7 +94,7 @@ impl<K: Key> WorkQueue<K> {
     /// Adds `key`.
     pub fn add_with(&self, key: K, options: AddOptions) {
         let shared = self.shared();
-        shared.signal(shared.queue.add(key, options, shared.now()));
+        shared.signal(shared.queue.add_by(self.handle.stripe, key, options, || shared.now()));
     }
 
     /// The slot of `key`, for adding the same key often without looking it up.
@@ -99,59 +105,19 @@ impl<K: Key> WorkQueue<K> {
     /// Adds the key of `slot`, which must be one of this queue's.
     pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions) {
         let shared = self.shared();
-        shared.signal(shared.queue.add_slot(slot, options, shared.now()));
+        shared.signal(shared.queue.add_place(self.handle.stripe, slot.place(), options, || shared.now()));
     }
 
     /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
     ///
     /// May be dropped at any time; no key is lost by that.
     pub async fn get(&self) -> Option<Item<K>> {
-        let shared = self.shared();
-        loop {
-            if let Some(item) = self.try_get() {
-                return Some(item);
-            }
-            let mut rung = pin!(shared.bell.notified());
-            let sleeping = shared.gate.enter();
-            if rung.as_mut().enable() {
-                shared.gate.heard();
-                continue;
-            }
-            // Asked before the last look: what was added before the end is handed out.
-            let shut_down = shared.queue.is_shut_down();
-            if let Some(item) = self.try_get() {
-                return Some(item);
-            }
-            if shut_down {
-                return None;
-            }
-            match shared.take_watch() {
-                None => {
-                    rung.await;
-                    shared.gate.heard();
-                }
-                Some(_watch) => {
-                    tokio::select! {
-                        biased;
-                        () = rung => shared.gate.heard(),
-                        () = shared.alarm.notified() => {}
-                        () = shared.deadline() => {}
-                    }
-                }
-            }
-            drop(sleeping);
-        }
+        Handle::get(&self.handle).await
     }
 
     /// The next key, if one is ready.
     pub fn try_get(&self) -> Option<Item<K>> {
-        let shared = self.shared();
-        let lease = shared.queue.get(shared.now())?;
-        // Whoever was woken wakes the next if there is more; so one bell does for many keys.
-        if shared.gate.has_sleepers() && !shared.queue.is_empty() {
-            shared.signal(Signal::Ready);
-        }
-        Some(Item::new(Arc::clone(&self.handle), lease))
+        Handle::try_get(&self.handle)
     }
 
     /// Ends the row of failures of `key`: its next rate-limited add waits for the shortest delay again.
@@ -210,15 +176,82 @@ impl<K: Key> WorkQueue<K> {
 }
 
 impl<K: Key> Handle<K> {
+    pub(crate) async fn get(this: &Arc<Self>) -> Option<Item<K>> {
+        let shared = &this.shared;
+        loop {
+            if let Some(item) = Self::try_get(this) {
+                return Some(item);
+            }
+            let mut rung = pin!(shared.bell.notified());
+            let sleeping = shared.gate.enter();
+            if rung.as_mut().enable() {
+                shared.gate.heard();
+                continue;
+            }
+            // Asked before the last look: what was added before the end is handed out.
+            let shut_down = shared.queue.is_shut_down();
+            if let Some(item) = Self::try_get(this) {
+                return Some(item);
+            }
+            if shut_down {
+                return None;
+            }
+            match shared.take_watch() {
+                None => {
+                    rung.await;
+                    shared.gate.heard();
+                }
+                Some(_watch) => {
+                    tokio::select! {
+                        biased;
+                        () = rung => shared.gate.heard(),
+                        () = shared.alarm.notified() => {}
+                        () = shared.deadline() => {}
+                    }
+                }
+            }
+            drop(sleeping);
+        }
+    }
+
+    #[inline]
+    fn try_get(this: &Arc<Self>) -> Option<Item<K>> {
+        let lease = this.take(this.shared.now())?;
+        Some(Item::new(Arc::clone(this), lease))
+    }
+
+    #[inline]
+    fn take(&self, now: Tick) -> Option<Lease<K>> {
+        let shared = &self.shared;
+        let lease = shared.queue.get_on(self.stripe, now)?;
+        // Whoever was woken wakes the next if there is more; so one bell does for many keys.
+        if shared.gate.has_sleepers() && !shared.queue.is_empty() {
+            shared.signal(Signal::Ready);
+        }
+        Some(lease)
+    }
+
+    /// Ends the work on one key and takes the next, if one is ready.
+    pub(crate) fn exchange(&self, lease: Lease<K>) -> Option<Lease<K>> {
+        let now = self.shared.now();
+        self.done_at(lease, now);
+        self.take(now)
+    }
+
     pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions) {
         let shared = &self.shared;
-        shared.signal(shared.queue.add_leased(lease, options, shared.now()));
+        shared.signal(shared.queue.add_place(self.stripe, lease.place(), options, || shared.now()));
     }
 
     pub(crate) fn done(&self, lease: Lease<K>) {
+        self.done_at(lease, self.shared.now());
+    }
+
+    #[inline]
+    fn done_at(&self, lease: Lease<K>, now: Tick) {
         let shared = &self.shared;
-        shared.signal(shared.queue.done(lease, shared.now()));
-        if shared.queue.is_shut_down() {
+        shared.signal(shared.queue.done(lease, now));
+        if shared.queue.is_shut_down() && shared.queue.is_empty() {
             shared.drained.notify_waiters();
         }
     }
@@ -270,7 +303,9 @@ impl<K: Key> Drop for Watch<'_, K> {
 
 impl<K: Key> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
-        Self { handle: Arc::new(Handle { shared: Arc::clone(&self.handle.shared) }) }
+        let shared = Arc::clone(&self.handle.shared);
+        let stripe = Stripe(shared.clones.fetch_add(1, Ordering::Relaxed));
+        Self { handle: Arc::new(Handle { shared, stripe }) }
     }
 }
 

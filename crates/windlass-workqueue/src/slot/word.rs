@@ -29,14 +29,17 @@ const PRIORITY_SHIFT: u32 = 32;
 impl Word {
     pub(crate) const IDLE: Self = Self(0);
 
+    #[inline]
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
+    #[inline]
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
+    #[inline]
     pub(crate) const fn phase(self) -> Phase {
         match self.0 & PHASE {
             0 => Phase::Idle,
@@ -46,33 +49,40 @@ impl Word {
         }
     }
 
+    #[inline]
     pub(crate) const fn waiting(self) -> bool {
         self.0 & WAITING != 0
     }
 
+    #[inline]
     pub(crate) const fn ticket(self) -> Ticket {
         ((self.0 >> TICKET_SHIFT) & TICKET) as Ticket
     }
 
+    #[inline]
     pub(crate) const fn priority(self) -> i32 {
         (self.0 >> PRIORITY_SHIFT).cast_signed() as i32
     }
 
     /// The next word: another phase, a new ticket, no timer.
+    #[inline]
     pub(crate) const fn step(self, phase: Phase, priority: i32) -> Self {
         self.next(phase, false, priority)
     }
 
     /// The next word: the same phase, with a timer.
+    #[inline]
     pub(crate) const fn wait(self, priority: i32) -> Self {
         self.next(self.phase(), true, priority)
     }
 
     /// The next word after the work: idle, the timer as it was.
+    #[inline]
     pub(crate) const fn rest(self) -> Self {
         self.next(Phase::Idle, self.waiting(), self.priority())
     }
 
+    #[inline]
     const fn next(self, phase: Phase, waiting: bool, priority: i32) -> Self {
         let ticket = (self.ticket() as u64 + 1) & TICKET;
         let waiting = if waiting { WAITING } else { 0 };

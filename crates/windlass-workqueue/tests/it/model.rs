@@ -43,8 +43,14 @@ struct Wait {
 
 impl Naive {
     fn add(&mut self, key: u8, priority: i32, after: Option<u64>, now: u64) {
+        let ready = self.ready.iter().find(|&&(k, _)| k == key).map(|&(_, p)| p);
+        let ready = ready.or(self.dirty.get(&key).copied());
+        if ready.is_some_and(|p| p >= priority) {
+            return;
+        }
         self.fire(now);
-        let ready = self.ready.iter().any(|&(k, _)| k == key) || self.dirty.contains_key(&key);
+        let ready =
+            ready.is_some() || self.ready.iter().any(|&(k, _)| k == key) || self.dirty.contains_key(&key);
         match after {
             Some(after) if after > 0 && !ready => self.wait(Wait { key, priority, deadline: now + after }),
             _ => self.make_ready(key, priority),
@@ -84,7 +90,9 @@ impl Naive {
         // The sort is stable: equals stay in the order they were set.
         let mut due: Vec<Wait> = self.waiting.iter().copied().filter(|wait| wait.deadline <= now).collect();
         due.sort_by_key(|wait| wait.deadline);
-        due.into_iter().for_each(|wait| self.make_ready(wait.key, wait.priority));
+        for wait in due {
+            self.make_ready(wait.key, wait.priority);
+        }
     }
 
     fn get(&mut self, now: u64) -> Option<(u8, i32)> {

@@ -12,7 +12,7 @@ fn queue() -> WorkQueue<&'static str> {
 async fn get_waits_for_a_delayed_key() {
     let queue = queue();
     let began = Instant::now();
-    queue.add_after("a", Duration::from_secs(3600));
+    queue.add_after("a", Duration::from_hours(1));
     assert_eq!(*queue.get().await.unwrap().key(), "a");
     assert_eq!(began.elapsed().as_secs(), 3600);
 }
@@ -56,7 +56,7 @@ async fn all_that_is_due_at_once_wakes_enough_workers() {
             // Each holds on to its key: five keys need five workers.
             tokio::spawn(async move {
                 let item = queue.get().await.unwrap();
-                tokio::time::sleep(Duration::from_secs(60)).await;
+                tokio::time::sleep(Duration::from_mins(1)).await;
                 *item.key()
             })
         })
@@ -175,4 +175,20 @@ async fn the_bucket_holds_back_what_exceeds_it() {
     }
     // 100 at once, each after its own 5 ms, then 10 a second.
     assert_eq!(began.elapsed().as_millis(), 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn next_finishes_one_key_and_waits_for_another() {
+    let queue = queue();
+    queue.add("a");
+    let item = queue.get().await.unwrap();
+    queue.add("a");
+    queue.add_after("b", Duration::from_secs(5));
+    let item = item.next().await.unwrap();
+    assert_eq!(*item.key(), "a", "it was added again meanwhile");
+    let item = item.next().await.unwrap();
+    assert_eq!(*item.key(), "b");
+    queue.shut_down();
+    assert!(item.next().await.is_none());
+    queue.shut_down_with_drain().await;
 }

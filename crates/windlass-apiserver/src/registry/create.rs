@@ -71,15 +71,6 @@ fn store_named(
         ));
     }
     let namespace = meta::namespace(&object).to_owned();
-    begin(call, &mut object);
-    resource.strategy.prepare_create(&call.context(&view), &mut object)?;
-    let mut errors = validate::metadata(&resource, &object);
-    errors.extend(custom::validate(call, &object, None));
-    errors.extend(resource.strategy.validate_create(&call.context(&view), &object));
-    if !errors.is_empty() {
-        let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
-        return Err(ApiError::invalid(&resource.group, kind, &name, &errors));
-    }
     if resource.namespaced {
         match namespace_terminating(&view, &namespace) {
             Some(false) => {}
@@ -92,6 +83,15 @@ fn store_named(
                 return Err(ApiError::not_found(&namespaces, &namespace));
             }
         }
+    }
+    begin(call, &mut object);
+    resource.strategy.prepare_create(&call.context(&view), &mut object)?;
+    let mut errors = validate::metadata(&resource, &object);
+    errors.extend(custom::validate(call, &object, None));
+    errors.extend(resource.strategy.validate_create(&call.context(&view), &object));
+    if !errors.is_empty() {
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
+        return Err(ApiError::invalid(&resource.group, kind, &name, &errors));
     }
     let warnings = resource.strategy.warnings(&call.context(&view), &object, None);
     call.warnings.extend(warnings);

@@ -37,8 +37,48 @@ pub(crate) struct Api {
     pub(crate) documents: Documents,
     /// The schema of `metadata`.
     pub(crate) object_meta: Schema,
+    /// Who sees requests first.
+    pub(crate) intercept: Option<Arc<dyn Intercept>>,
     /// Bearer tokens that the server has given out.
     pub(crate) tokens: Mutex<Tokens>,
+}
+
+/// Sees requests before the server does, and replies before the client does: for injecting faults.
+///
+/// ```
+/// use windlass_apiserver::{Body, Identity, Intercept, Server};
+///
+/// /// Lets nobody write.
+/// struct ReadOnly;
+///
+/// impl Intercept for ReadOnly {
+///     fn before(
+///         &self,
+///         request: &http::Request<bytes::Bytes>,
+///         _: &Identity,
+///     ) -> Option<http::Response<Body>> {
+///         let reads = *request.method() == http::Method::GET;
+///         (!reads).then(|| {
+///             let mut response = http::Response::new(Body::empty());
+///             *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+///             response
+///         })
+///     }
+/// }
+///
+/// Server::builder().intercept(ReadOnly).build()?;
+/// # Ok::<(), windlass_apiserver::BuildError>(())
+/// ```
+pub trait Intercept: Send + Sync {
+    /// Called with each request. A response given here is the reply, and the server does nothing.
+    fn before(&self, _request: &Request<Bytes>, _identity: &Identity) -> Option<Response<Body>> {
+        None
+    }
+
+    /// Called with each reply, after its effects: what is returned is sent instead.
+    fn after(&self, _request: &Request<Bytes>, response: Response<Body>) -> Response<Body> {
+        response
+    }
 }
 
 /// One request to a resource, on its way through the chain.
@@ -86,6 +126,9 @@ impl Handle for Api {
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>> {
         Box::pin(async move {
+            if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
+                return reply;
+            }
             let audit_id = self.env.uid();
             let pretty = respond::wants_pretty(request.headers(), request.uri().query());
             let reply = AssertUnwindSafe(self.route(&request, &identity)).catch_unwind().await;
@@ -108,7 +151,10 @@ impl Handle for Api {
             if request.method() == Method::HEAD {
                 *response.body_mut() = Body::empty();
             }
-            response
+            match &self.intercept {
+                Some(by) => by.after(&request, response),
+                None => response,
+            }
         })
     }
 }

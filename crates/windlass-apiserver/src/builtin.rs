@@ -27,7 +27,7 @@ fn builtin(
 ) -> Resource {
     let (storage, storage_version) = storage(catalog, group, version, &resource.name);
     let kind = resource.kind.kind.to_string();
-    let owned = |names: &[Box<str>]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    let owned = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     let subresources = resource.subresources.iter().map(|subresource| Subresource {
         name: subresource.name.to_string(),
         group: subresource.kind.group.to_string(),

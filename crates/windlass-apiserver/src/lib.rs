@@ -32,6 +32,7 @@ mod strategy;
 mod env;
 mod store;
 
+pub use api::Intercept;
 pub use auth::Identity;
 pub use env::{Clock, SystemClock};
 pub use serve::{Authority, Body, ClientCertificate, InProcess, Listen, ListenError, Listening};

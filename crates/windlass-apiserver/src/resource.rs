@@ -145,7 +145,7 @@ impl Resource {
     pub(crate) fn selectable_fields(&self) -> Vec<&str> {
         match &self.custom {
             Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
-            None => self.strategy.selectable_fields().to_vec(),
+            None => self.strategy.selectable_fields().clone(),
         }
     }
 
@@ -215,11 +215,6 @@ impl ResourceTable {
         self.version(group, version)?.resources.get(plural)
     }
 
-    /// A resource of a group in whatever version is preferred.
-    pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.group(group)?.versions.iter().find_map(|version| version.resources.get(plural))
-    }
-
     /// The resource that serves a kind.
     pub(crate) fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.version(group, version)?.resources.values().find(|resource| resource.kind == kind)
@@ -242,7 +237,7 @@ impl ResourceTable {
     /// Puts the versions of a group in order of preference: `v2`, `v1`, `v1beta1`, and then by name.
     pub(crate) fn sort_versions(&mut self, group: &str) {
         if let Some(group) = self.groups.iter_mut().find(|candidate| candidate.name == group) {
-            group.versions.sort_by(|a, b| version_rank(&a.name).cmp(&version_rank(&b.name)));
+            group.versions.sort_by_key(|a| version_rank(&a.name));
         }
     }
 

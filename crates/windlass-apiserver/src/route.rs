@@ -94,12 +94,12 @@ impl Route {
         if watch_prefix {
             rest = &rest[1..];
         }
-        if rest[0] == "namespaces" {
-            if let Some(namespace) = rest.get(1) {
-                route.namespace.clone_from(namespace);
-                if rest.get(2).is_some_and(|part| part != "status" && part != "finalize") {
-                    rest = &rest[2..];
-                }
+        if rest[0] == "namespaces"
+            && let Some(namespace) = rest.get(1)
+        {
+            route.namespace.clone_from(namespace);
+            if rest.get(2).is_some_and(|part| part != "status" && part != "finalize") {
+                rest = &rest[2..];
             }
         }
         let mut parts = rest.iter().cloned();

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use windlass_schema::{Catalog, Schema};
 
-use crate::api::Api;
+use crate::api::{Api, Intercept};
 use crate::auth::Identity;
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
@@ -37,6 +37,7 @@ pub struct ServerBuilder {
     clock: Option<Arc<dyn Clock>>,
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
+    intercept: Option<Arc<dyn Intercept>>,
 }
 
 /// Why a server was not built.
@@ -63,6 +64,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets `intercept` see, and answer, every request before the server does.
+    pub fn intercept(mut self, intercept: impl Intercept + 'static) -> Self {
+        self.intercept = Some(Arc::new(intercept));
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -82,6 +89,7 @@ impl ServerBuilder {
             catalog,
             documents: Documents::default(),
             tokens: Mutex::default(),
+            intercept: self.intercept,
         });
         api.load_definitions();
         if self.snapshot.is_none() {
@@ -115,6 +123,14 @@ impl Server {
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
         serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
+    }
+
+    /// Forgets the history of all objects, as a compaction of the real server's store does.
+    ///
+    /// Watches that resume from an earlier resourceVersion, and lists that continue from one, are told 410 `Expired`:
+    /// the way to test what an operator does then.
+    pub fn compact(&self) {
+        self.api.store.compact();
     }
 
     /// The present state, to start other servers from.

@@ -30,6 +30,7 @@ fn asks_verbose(query: Option<&str>) -> bool {
 }
 
 fn verbose(endpoint: &str) -> String {
-    let checks: String = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
+    let checks: Vec<String> = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
+    let checks = checks.concat();
     format!("{checks}{endpoint} check passed\n")
 }

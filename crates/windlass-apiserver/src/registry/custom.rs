@@ -47,7 +47,7 @@ fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldErro
     let path = if of_status { &scale.status_replicas } else { &scale.spec_replicas };
     match integer_at(object, path) {
         Err(why) => {
-            errors.push(FieldError::invalid(path.as_str(), 0, format!("{path} accessor error: {why}")))
+            errors.push(FieldError::invalid(path.as_str(), 0, format!("{path} accessor error: {why}")));
         }
         Ok(Some(number)) if number < 0 => {
             errors.push(FieldError::invalid(path.as_str(), number, "should be a non-negative integer"));

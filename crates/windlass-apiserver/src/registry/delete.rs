@@ -213,7 +213,7 @@ pub(super) fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, A
     let view = call.api.store.view();
     let mut out = Vec::new();
     for (_, stored) in
-        view.range(&resource.storage, Some(&namespace).filter(|name| !name.is_empty()).map(|x| x.as_str()))
+        view.range(&resource.storage, Some(&namespace).filter(|name| !name.is_empty()).map(String::as_str))
     {
         if !list.matches(&resource, &resource.show_value_if_needed(stored)) {
             continue;
@@ -277,12 +277,9 @@ pub(super) fn remove(
         if options.dry_run {
             return Ok(Deleted::Gone(current));
         }
-        match call.api.store.commit(&resource.storage, &key, Some(current.rv), None) {
-            Ok(_) => {
-                call.api.committed(resource, &current.value);
-                return Ok(Deleted::Gone(Arc::new(Stored::new(object, current.rv))));
-            }
-            Err(Raced) => {}
+        if call.api.store.commit(&resource.storage, &key, Some(current.rv), None).is_ok() {
+            call.api.committed(resource, &current.value);
+            return Ok(Deleted::Gone(Arc::new(Stored::new(object, current.rv))));
         }
     }
 }
@@ -330,10 +327,9 @@ fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<
     context.subresource = "";
     if let Some(pending) =
         graceful(call, object, options, strategy.grace(&context, object, options.grace_period_seconds))
+        && pending
     {
-        if pending {
-            return Ok(true);
-        }
+        return Ok(true);
     }
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;

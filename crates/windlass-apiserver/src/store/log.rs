@@ -115,7 +115,7 @@ impl Log {
         self.changed.notified()
     }
 
-    /// Forgets all events up to `revision`, as a compaction does. For tests of falling behind.
+    /// Forgets all events up to `revision`, as a compaction does.
     pub(crate) fn compact(&self, revision: u64) {
         let mut events = self.events.lock();
         while events.ring.front().is_some_and(|event| event.rv <= revision) {

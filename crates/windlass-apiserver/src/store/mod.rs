@@ -109,6 +109,14 @@ impl Store {
         Arc::clone(logs.entry(id.clone()).or_insert_with(|| Arc::new(Log::new(self.base))))
     }
 
+    /// Forgets all history: watches and lists of earlier revisions are told that those have expired.
+    pub(crate) fn compact(&self) {
+        let published = self.published();
+        for log in self.logs.read().values() {
+            log.compact(published);
+        }
+    }
+
     /// Removes every object of a resource without events and ends its watches: its definition is gone.
     pub(crate) fn forget(&self, id: &ResourceId) {
         let guard = self.commit.lock();

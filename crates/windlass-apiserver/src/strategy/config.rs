@@ -186,10 +186,8 @@ fn validate_secret(object: &Value) -> Vec<FieldError> {
             errors.extend(missing("username"));
             errors.extend(missing("password"));
         }
-        "kubernetes.io/ssh-auth" => {
-            if value("ssh-privatekey").is_none_or(str::is_empty) {
-                errors.push(FieldError::required("data[ssh-privatekey]", ""));
-            }
+        "kubernetes.io/ssh-auth" if value("ssh-privatekey").is_none_or(str::is_empty) => {
+            errors.push(FieldError::required("data[ssh-privatekey]", ""));
         }
         "kubernetes.io/dockerconfigjson" => errors.extend(validate_json(".dockerconfigjson", value)),
         "kubernetes.io/dockercfg" => errors.extend(validate_json(".dockercfg", value)),

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::harness::{CONFIG_MAPS, MERGE, client, config_map};
+use windlass_apiserver::{Identity, Server};
+
+use crate::harness::{CONFIG_MAPS, Client, MERGE, client, config_map};
 
 fn seen(change: &str, name: &str) -> (String, String) {
     (change.to_owned(), name.to_owned())
@@ -64,4 +66,24 @@ async fn a_quiet_watch_sends_bookmarks_and_ends_in_time() {
     assert_eq!(bookmark["type"], "BOOKMARK");
     assert_eq!(bookmark["object"]["metadata"]["resourceVersion"], created.version());
     assert_eq!(watch.next().await, None);
+}
+
+#[tokio::test]
+async fn history_that_is_forgotten_has_expired() {
+    let server = Server::builder().seed(1).build().unwrap();
+    let client = Client::of(&server, Identity::admin());
+    let first = client.post(CONFIG_MAPS, &config_map("a")).await.expect(201);
+    client.post(CONFIG_MAPS, &config_map("b")).await.expect(201);
+    let page = client.get(&format!("{CONFIG_MAPS}?limit=1")).await.expect(200);
+    client.post(CONFIG_MAPS, &config_map("c")).await.expect(201);
+    server.compact();
+    let mut watch = client.watch(&format!("{CONFIG_MAPS}?watch=1&resourceVersion={}", first.version())).await;
+    let event = watch.next().await.unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(watch.next().await, None);
+    let token = page.body["metadata"]["continue"].as_str().unwrap();
+    let expired = client.get(&format!("{CONFIG_MAPS}?limit=1&continue={token}")).await.expect(410);
+    let token = expired.body["metadata"]["continue"].as_str().unwrap();
+    let rest = client.get(&format!("{CONFIG_MAPS}?continue={token}")).await.expect(200);
+    assert_eq!(rest.body["items"].as_array().unwrap().len(), 2);
 }

@@ -60,7 +60,7 @@ impl JsonPath {
         let text = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
         let text = text.strip_prefix('$').unwrap_or(text);
         let mut parser = Parser { rest: text };
-        let steps = parser.steps(|rest| rest.is_empty())?;
+        let steps = parser.steps(str::is_empty)?;
         Ok(Self(steps))
     }
 
@@ -173,7 +173,7 @@ struct Parser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     fn steps(&mut self, ends: fn(&str) -> bool) -> Result<Vec<Step>, String> {
         let mut steps = Vec::new();
         while !ends(self.rest) {

@@ -108,15 +108,24 @@ fn owners(object: &Value) -> Vec<FieldError> {
         }
     }
     if let [first, second, ..] = controllers.as_slice() {
-        errors.push(FieldError::invalid(
-            "metadata.ownerReferences",
-            owners.cloned().map_or(Value::Null, Value::Array),
-            format!(
-                "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
-            ),
-        ));
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
+        );
+        let shown: Vec<String> = owners.into_iter().flatten().map(show_owner).collect();
+        let error = FieldError::invalid("metadata.ownerReferences", Value::Null, detail);
+        errors.push(error.showing(format!("[{}]", shown.join(","))));
     }
     errors
+}
+
+/// An owner as the real server shows it: in the order of its type.
+fn show_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let shown: Vec<String> = fields
+        .iter()
+        .filter_map(|field| Some(format!("\"{field}\":{}", windlass_schema::go_json(owner.get(*field)?))))
+        .collect();
+    format!("{{{}}}", shown.join(","))
 }
 
 fn finalizers(object: &Value) -> Vec<FieldError> {

@@ -11,6 +11,7 @@ mod facts;
 mod fields;
 
 mod config;
+mod event;
 mod job;
 mod limits;
 mod namespace;
@@ -189,11 +190,10 @@ pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         "networking.k8s.io" | "discovery.k8s.io" => network::of(resource),
         "storage.k8s.io" => volume::of(resource),
         "admissionregistration.k8s.io" => webhook::of(resource),
-        "coordination.k8s.io"
-        | "events.k8s.io"
-        | "node.k8s.io"
-        | "certificates.k8s.io"
-        | "apiregistration.k8s.io" => node::of(group, resource),
+        "events.k8s.io" => event::of(group),
+        "coordination.k8s.io" | "node.k8s.io" | "certificates.k8s.io" | "apiregistration.k8s.io" => {
+            node::of(group, resource)
+        }
         _ => &Generic,
     }
 }
@@ -208,7 +208,8 @@ fn core(resource: &str) -> &'static dyn Strategy {
         "endpoints" => network::of(resource),
         "replicationcontrollers" => workload::of(resource),
         "persistentvolumes" | "persistentvolumeclaims" => volume::of(resource),
-        "nodes" | "events" => node::of("", resource),
+        "nodes" => node::of("", resource),
+        "events" => event::of(""),
         _ => &Generic,
     }
 }

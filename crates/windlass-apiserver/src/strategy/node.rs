@@ -1,4 +1,4 @@
-//! Nodes, leases, events, and what else the machinery of a cluster writes.
+//! Nodes, leases, and what else the machinery of a cluster writes.
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
@@ -12,8 +12,6 @@ use crate::wire::{ApiError, names};
 pub(super) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
     match (group, resource) {
         ("", "nodes") => &Nodes,
-        ("", "events") => &Events(&EVENTS),
-        ("events.k8s.io", "events") => &Events(&NEW_EVENTS),
         ("coordination.k8s.io", "leases") => &Leases,
         ("node.k8s.io", "runtimeclasses") => &Plain(&RUNTIME_CLASSES),
         ("certificates.k8s.io", "certificatesigningrequests") => &SigningRequests,
@@ -23,38 +21,6 @@ pub(super) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
 }
 
 const NODES: Facts = Facts { selectable: &[("spec.unschedulable", "/spec/unschedulable")], ..Facts::DATA };
-const EVENTS: Facts = Facts {
-    create_on_update: true,
-    selectable: &[
-        ("involvedObject.kind", "/involvedObject/kind"),
-        ("involvedObject.namespace", "/involvedObject/namespace"),
-        ("involvedObject.name", "/involvedObject/name"),
-        ("involvedObject.uid", "/involvedObject/uid"),
-        ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-        ("involvedObject.resourceVersion", "/involvedObject/resourceVersion"),
-        ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-        ("reason", "/reason"),
-        ("reportingComponent", "/reportingComponent"),
-        ("source", "/source/component"),
-        ("type", "/type"),
-    ],
-    ..Facts::DATA
-};
-const NEW_EVENTS: Facts = Facts {
-    selectable: &[
-        ("regarding.kind", "/regarding/kind"),
-        ("regarding.namespace", "/regarding/namespace"),
-        ("regarding.name", "/regarding/name"),
-        ("regarding.uid", "/regarding/uid"),
-        ("regarding.apiVersion", "/regarding/apiVersion"),
-        ("regarding.resourceVersion", "/regarding/resourceVersion"),
-        ("regarding.fieldPath", "/regarding/fieldPath"),
-        ("reason", "/reason"),
-        ("reportingController", "/reportingController"),
-        ("type", "/type"),
-    ],
-    ..EVENTS
-};
 const LEASES: Facts = Facts { create_on_update: true, unconditional_update: false, ..Facts::DATA };
 const RUNTIME_CLASSES: Facts = Facts { create_on_update: true, unconditional_update: false, ..Facts::DATA };
 const SIGNING_REQUESTS: Facts =
@@ -158,29 +124,6 @@ impl Strategy for Nodes {
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         let value = NODES.selectable_value(object, field);
         if field == "spec.unschedulable" && value.is_empty() { "false".to_owned() } else { value }
-    }
-}
-
-struct Events(&'static Facts);
-
-impl Strategy for Events {
-    fn facts(&self) -> &'static Facts {
-        self.0
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for field in ["involvedObject", "regarding"] {
-            let namespace = text_at(object, &format!("/{field}/namespace"));
-            let own = meta::namespace(object);
-            // An event about an object without a namespace lies in the default one.
-            if object.get(field).is_some() && namespace != own && !(namespace.is_empty() && own == "default")
-            {
-                let field = format!("{field}.namespace");
-                errors.push(FieldError::invalid(field, namespace, "does not match event.namespace"));
-            }
-        }
-        errors
     }
 }
 

@@ -234,9 +234,99 @@ fn complete_autoscaler(spec: &mut Map<String, Value>, version: &str) {
     }
 }
 
+/// Annotations in which `autoscaling/v1` keeps what it has no fields for.
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
+const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
+const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+
+fn is_cpu_utilization(metric: &Value) -> bool {
+    text_at(metric, "/resource/name") == "cpu"
+        && metric.pointer("/resource/target/averageUtilization").is_some()
+}
+
+/// `autoscaling/v1` knows the utilization of the CPU only; the rest is kept as JSON of `v2` in annotations.
+fn autoscaler_to_v1(object: &mut Value) {
+    let mut kept = Vec::new();
+    if let Some(spec) = super::fields::object_mut(object, "spec") {
+        let metrics =
+            spec.remove("metrics").and_then(|metrics| metrics.as_array().cloned()).unwrap_or_default();
+        let (cpu, others): (Vec<_>, Vec<_>) = metrics.into_iter().partition(is_cpu_utilization);
+        if let Some(percent) =
+            cpu.first().and_then(|metric| metric.pointer("/resource/target/averageUtilization"))
+        {
+            spec.insert("targetCPUUtilizationPercentage".to_owned(), percent.clone());
+        }
+        if !others.is_empty() {
+            kept.push((METRICS, Value::Array(others)));
+        }
+        kept.extend(spec.remove("behavior").map(|behavior| (BEHAVIOR, behavior)));
+    }
+    if let Some(status) = super::fields::object_mut(object, "status") {
+        if let Some(current) = status.remove("currentMetrics").filter(|current| !current.is_null()) {
+            let percent = |metric: &&Value| text_at(metric, "/resource/name") == "cpu";
+            let cpu = current.as_array().into_iter().flatten().find(percent);
+            if let Some(percent) =
+                cpu.and_then(|metric| metric.pointer("/resource/current/averageUtilization"))
+            {
+                status.insert("currentCPUUtilizationPercentage".to_owned(), percent.clone());
+            }
+            kept.push((CURRENT_METRICS, current));
+        }
+        kept.extend(status.remove("conditions").map(|conditions| (CONDITIONS, conditions)));
+        default(status, "currentReplicas", 0);
+    }
+    let metadata = crate::meta::metadata_mut(object);
+    for (annotation, value) in kept {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(annotation.to_owned(), value.to_string().into());
+        }
+    }
+}
+
+fn autoscaler_to_v2(object: &mut Value) {
+    let mut take = |annotation: &str| {
+        let annotations = object.pointer_mut("/metadata/annotations")?.as_object_mut()?;
+        let text = annotations.remove(annotation)?;
+        serde_json::from_str::<Value>(text.as_str()?).ok()
+    };
+    let (metrics, current) = (take(METRICS), take(CURRENT_METRICS));
+    let (conditions, behavior) = (take(CONDITIONS), take(BEHAVIOR));
+    if let Some(spec) = super::fields::object_mut(object, "spec") {
+        let mut all = metrics.and_then(|metrics| metrics.as_array().cloned()).unwrap_or_default();
+        if let Some(percent) = spec.remove("targetCPUUtilizationPercentage") {
+            let target = json!({"type": "Utilization", "averageUtilization": percent});
+            all.insert(0, json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
+        }
+        spec.insert("metrics".to_owned(), all.into());
+        if let Some(behavior) = behavior {
+            spec.insert("behavior".to_owned(), behavior);
+        }
+    }
+    if let Some(status) = super::fields::object_mut(object, "status") {
+        let percent = status.remove("currentCPUUtilizationPercentage");
+        let current = current.or_else(|| {
+            let shown = json!({"averageUtilization": percent?, "averageValue": "0"});
+            Some(json!([{"type": "Resource", "resource": {"name": "cpu", "current": shown}}]))
+        });
+        status.insert("currentMetrics".to_owned(), current.unwrap_or(Value::Null));
+        if let Some(conditions) = conditions {
+            status.insert("conditions".to_owned(), conditions);
+        }
+    }
+}
+
 impl Strategy for Autoscalers {
     fn facts(&self) -> &'static Facts {
         &Facts::DATA
+    }
+
+    fn convert(&self, object: &mut Value, version: &str) {
+        match version {
+            "v1" => autoscaler_to_v1(object),
+            _ => autoscaler_to_v2(object),
+        }
     }
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

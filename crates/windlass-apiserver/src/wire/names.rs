@@ -140,7 +140,12 @@ pub fn label_key(value: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            complaints.extend(dns_1123_subdomain(prefix).iter().map(|text| format!("prefix part {text}")));
+            // The older count is of characters, the newer of bytes.
+            let about_prefix = dns_1123_subdomain(prefix).into_iter();
+            complaints.extend(
+                about_prefix
+                    .map(|text| format!("prefix part {}", text.replace("253 characters", "253 bytes"))),
+            );
             name
         }
     };

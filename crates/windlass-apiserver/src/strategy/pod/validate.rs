@@ -72,7 +72,7 @@ fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError
             }
             errors.extend(named(&format!("{path}[{index}].name"), name, complaints));
         }
-        validate_source(volume, &format!("{path}[{index}]"), errors);
+        validate_source(volume, text(spec, "serviceAccountName"), &format!("{path}[{index}]"), errors);
         // One with mistakes does not count.
         if errors.len() == before {
             found.insert(name);
@@ -114,7 +114,7 @@ const SOURCES: [&str; 29] = [
     "ephemeral",
 ];
 
-fn validate_source(volume: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn validate_source(volume: &Value, account: &str, path: &str, errors: &mut Vec<FieldError>) {
     let mut given = SOURCES.iter().filter(|source| volume.get(**source).is_some());
     let first = given.next();
     for source in given {
@@ -133,6 +133,15 @@ fn validate_source(volume: &Value, path: &str, errors: &mut Vec<FieldError>) {
         Some("persistentVolumeClaim") => errors.extend(required("persistentVolumeClaim", "claimName")),
         Some("hostPath") => errors.extend(required("hostPath", "path")),
         Some("csi") => errors.extend(required("csi", "driver")),
+        Some("projected") if account.is_empty() => {
+            for (index, source) in list_at(volume, "/projected/sources").iter().enumerate() {
+                if source.get("serviceAccountToken").is_some() {
+                    let field = format!("{path}.projected.sources[{index}].serviceAccountToken");
+                    let detail = "must not be specified when serviceAccountName is not set";
+                    errors.push(FieldError::forbidden(field, detail));
+                }
+            }
+        }
         Some("nfs") => {
             errors.extend(required("nfs", "server"));
             errors.extend(required("nfs", "path"));

@@ -40,11 +40,35 @@ pub(crate) fn run(args: Args) -> Result {
     let types = openapi::collect(&server)?;
     let messages = proto::collect(&modules, types.keys())?;
     let presence = go_types::collect(&modules, &types)?;
+    let names = go_types::names(&modules, &types)?;
     println!("{version}: {} types, {} messages", types.len(), messages.len());
     write_lines(&args.out.join("types.json"), types)?;
     write_lines(&args.out.join("protobuf.json"), messages)?;
     write_lines(&args.out.join("presence.json"), presence)?;
+    write_lines(&args.out.join("go_names.json"), scalars_only(names, &read_types(&args.out)?))?;
     Ok(())
+}
+
+fn read_types(folder: &Path) -> Result<Map<String, Value>> {
+    Ok(serde_json::from_str(&fs::read_to_string(folder.join("types.json"))?)?)
+}
+
+/// Names of types that are definitions of their own are known from these.
+fn scalars_only(mut names: Map<String, Value>, types: &Map<String, Value>) -> Map<String, Value> {
+    for (definition, fields) in &mut names {
+        let Some(fields) = fields.as_object_mut() else { continue };
+        let properties = &types[definition]["properties"];
+        for (name, row) in fields.iter_mut() {
+            let schema = &properties[name];
+            let element = if schema["items"].is_object() { &schema["items"] } else { schema };
+            if element["$ref"].is_string() || schema.is_null() {
+                row[0] = "".into();
+            }
+        }
+        fields.retain(|_, row| row != &serde_json::json!(["", ""]));
+    }
+    names.retain(|_, fields| fields.as_object().is_some_and(|fields| !fields.is_empty()));
+    names
 }
 
 /// A JSON object with one member a line, so that versions can be compared.

@@ -59,6 +59,7 @@ struct Facts {
     messages: Map<String, Value>,
     presence: Map<String, Value>,
     defaults: Map<String, Value>,
+    go_names: Map<String, Value>,
 }
 
 impl Facts {
@@ -77,6 +78,7 @@ impl Facts {
             messages: object("protobuf.json")?,
             presence: object("presence.json")?,
             defaults: object("defaults.json")?,
+            go_names: object("go_names.json")?,
         })
     }
 }

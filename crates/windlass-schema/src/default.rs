@@ -1,6 +1,6 @@
 //! Filling in defaults, and what reading and writing an object in Go does to empty values.
 
-mod quantity;
+pub(crate) mod quantity;
 
 use serde_json::{Map, Value};
 

@@ -120,6 +120,16 @@ pub(crate) struct Edge {
     pub(crate) empty: Empty,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
+    pub(crate) go: Option<Box<GoNames>>,
+}
+
+/// Names that Go's decoder uses when it complains of a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoNames {
+    /// The type, where it has a name of its own (`v1.SecretType`).
+    pub(crate) kind: Option<Box<str>>,
+    /// The struct that the field lies in, where JSON does not show it (`VolumeSource`).
+    pub(crate) inlined: Option<Box<str>>,
 }
 
 impl Edge {
@@ -133,6 +143,7 @@ impl Edge {
             empty: Empty::Keep,
             patch: None,
             proto: None,
+            go: None,
         }
     }
 }

@@ -12,6 +12,7 @@ mod graph;
 mod path;
 mod pattern;
 
+mod calendar;
 mod catalog;
 mod compile;
 
@@ -21,6 +22,7 @@ mod openapi;
 mod protobuf;
 mod prune;
 mod structural;
+mod typecheck;
 mod validate;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
@@ -33,4 +35,5 @@ pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quote::{go_json, go_quote};
 pub use structural::check_structural;
-pub use validate::{validate, validate_update};
+pub use typecheck::decode_error;
+pub use validate::{validate, validate_status, validate_update};

@@ -39,6 +39,25 @@ pub fn validate_update(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
     errors
 }
 
+/// Checks an update of `status` alone: only that part is held against its schema. Texts name fields below it.
+pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<FieldError> {
+    let status = schema.root().property("status");
+    let (new, before) = (object.get("status"), old.get("status"));
+    let mut errors = match (status, new) {
+        (Some(status), Some(new)) => check(status, new, before),
+        _ => Vec::new(),
+    };
+    for error in &mut errors {
+        error.field =
+            if error.field == NO_FIELD { "status".to_owned() } else { format!("status.{}", error.field) };
+    }
+    errors.extend(embedded::check(schema.root(), object));
+    if list::check(schema.root(), old).is_empty() {
+        errors.extend(list::check(schema.root(), object));
+    }
+    errors
+}
+
 /// Value validations only, with paths below `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     Walk { path: String::new() }.visit(schema, value, old).errors

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Modules;
 use crate::Result;
@@ -12,17 +12,7 @@ use crate::Result;
 /// out, also a struct) or `always` (written as empty, also when it is not given). Fields that are not named are
 /// pointers: they are kept as given.
 pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
-    let mut structs = BTreeMap::new();
-    for (package, folder) in modules.packages()? {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let is_go = path.extension().is_some_and(|extension| extension == "go");
-            if is_go && name.contains("types") && !name.starts_with("zz_") && !name.ends_with("_test") {
-                read(&fs::read_to_string(path)?, &package, &mut structs);
-            }
-        }
-    }
+    let structs = structs(modules)?;
     let mut out = Map::new();
     for name in types.keys() {
         let mut fields = Map::new();
@@ -34,10 +24,61 @@ pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<M
     Ok(out)
 }
 
+fn structs(modules: &Modules) -> Result<BTreeMap<String, Struct>> {
+    let mut structs = BTreeMap::new();
+    for (package, folder) in modules.packages()? {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_go = path.extension().is_some_and(|extension| extension == "go");
+            if is_go && name.contains("types") && !name.starts_with("zz_") && !name.ends_with("_test") {
+                read(&fs::read_to_string(path)?, &package, &mut structs);
+            }
+        }
+    }
+    Ok(structs)
+}
+
+/// What error texts of Go's decoder need besides: definition → field → `[type, struct]`. The type is there if
+/// it has a name of its own (`v1.SecretType`), the struct if the field lies in one that is taken in whole.
+pub(super) fn names(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
+    let structs = structs(modules)?;
+    let mut out = Map::new();
+    for name in types.keys() {
+        let mut fields = Map::new();
+        name_fields(name, "", &structs, &mut fields);
+        if !fields.is_empty() {
+            out.insert(name.clone(), fields.into());
+        }
+    }
+    Ok(out)
+}
+
+fn name_fields(
+    name: &str,
+    inside: &str,
+    structs: &BTreeMap<String, Struct>,
+    fields: &mut Map<String, Value>,
+) {
+    let Some(known) = structs.get(name) else { return };
+    for inlined in &known.inlined {
+        let short = inlined.rsplit('.').next().unwrap_or_default();
+        let path = if inside.is_empty() { short.to_owned() } else { format!("{inside}.{short}") };
+        name_fields(inlined, &path, structs, fields);
+    }
+    for (field, kind) in &known.named {
+        if !kind.is_empty() || !inside.is_empty() {
+            fields.insert(field.clone(), json!([kind, inside]));
+        }
+    }
+}
+
 /// The fields of a struct, and the structs that it takes in.
 #[derive(Default)]
 struct Struct {
     fields: BTreeMap<String, &'static str>,
+    /// The named scalar or map type of each field, if it has one.
+    named: BTreeMap<String, String>,
     inlined: Vec<String>,
 }
 
@@ -79,6 +120,7 @@ fn field(line: &str, package: &str, known: &mut Struct) {
         return;
     }
     let kind = second.unwrap_or_default();
+    known.named.insert(name.to_owned(), named_type(kind, package));
     let omitted = options.contains(&"omitempty");
     let empty = if kind.starts_with('*') {
         None
@@ -92,4 +134,17 @@ fn field(line: &str, package: &str, known: &mut Struct) {
     if let Some(empty) = empty {
         known.fields.insert(name.to_owned(), empty);
     }
+}
+
+/// `v1.SecretType` for `*SecretType` or `[]SecretType`; nothing for Go's own types and for maps of them.
+fn named_type(kind: &str, package: &str) -> String {
+    let bare = kind.trim_start_matches(['*', '[', ']']);
+    if let Some((package, _)) = bare.split_once('.') {
+        let is_alias = package.starts_with("meta") || package.ends_with("v1");
+        return if is_alias { bare.replacen(package, "v1", 1) } else { bare.to_owned() };
+    }
+    if !bare.starts_with(char::is_uppercase) {
+        return String::new();
+    }
+    format!("{}.{bare}", package.rsplit('.').next().unwrap_or_default())
 }

@@ -43,6 +43,8 @@ mod edge_bit {
     pub(super) const MERGE_KEY: u32 = 1 << 6;
     pub(super) const PROTO: u32 = 1 << 7;
     pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
+    pub(super) const GO_TYPE: u32 = 1 << 9;
+    pub(super) const GO_INLINED: u32 = 1 << 10;
 }
 
 struct Writer<'f> {
@@ -174,6 +176,10 @@ impl Writer<'_> {
         set(edge_bit::MERGE_KEY, merge_key.is_some());
         set(edge_bit::PROTO, place.is_some());
         set(edge_bit::GIVEN_DEFAULT, given.is_some());
+        let names = lookup(&self.facts.go_names).unwrap_or_default();
+        let name = |index: usize| names[index].as_str().filter(|name| !name.is_empty());
+        set(edge_bit::GO_TYPE, name(0).is_some());
+        set(edge_bit::GO_INLINED, name(1).is_some());
         packer.number(bits);
         for value in default.into_iter().chain(&given) {
             packer.text(&value.to_string());
@@ -183,6 +189,9 @@ impl Writer<'_> {
         }
         if let Some(place) = place {
             self.place(packer, place, schema)?;
+        }
+        for name in [name(0), name(1)].into_iter().flatten() {
+            packer.text(name);
         }
         if let Some(target) = target {
             let index = self.facts.types.keys().position(|name| name == target);

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::reader::Reader;
 use crate::graph::{
-    Additional, Definitions, Edge, Empty, ListType, MoreRules, Node, PatchMeta, ProtoField, ProtoKind, Rules,
-    Target, Type,
+    Additional, Definitions, Edge, Empty, GoNames, ListType, MoreRules, Node, PatchMeta, ProtoField,
+    ProtoKind, Rules, Target, Type,
 };
 
 /// All definitions, each decoded when it is first needed.
@@ -78,6 +78,8 @@ mod edge_bit {
     pub(super) const MERGE_KEY: u32 = 1 << 6;
     pub(super) const PROTO: u32 = 1 << 7;
     pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
+    pub(super) const GO_TYPE: u32 = 1 << 9;
+    pub(super) const GO_INLINED: u32 = 1 << 10;
 }
 
 fn node(reader: &mut Reader) -> Option<Node> {
@@ -155,6 +157,11 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
         patch.merge_key = Some(reader.text()?.into());
     }
     let proto = if has(edge_bit::PROTO) { Some(proto(reader)?) } else { None };
+    let mut name = |bit: u32| -> Option<Option<Box<str>>> {
+        if has(bit) { reader.text().map(|name| Some(name.into())) } else { Some(None) }
+    };
+    let go = GoNames { kind: name(edge_bit::GO_TYPE)?, inlined: name(edge_bit::GO_INLINED)? };
+    let go = (go != GoNames::default()).then(|| Box::new(go));
     let target = if has(edge_bit::NAMED) {
         Target::Named(reader.number()?)
     } else {
@@ -162,7 +169,7 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     };
     let patch = (patch != PatchMeta::default()).then(|| Box::new(patch));
     let observed = has(edge_bit::GIVEN_DEFAULT);
-    Some(Edge { target, default, published, observed, empty, patch, proto })
+    Some(Edge { target, default, published, observed, empty, patch, proto, go })
 }
 
 fn proto(reader: &mut Reader) -> Option<ProtoField> {

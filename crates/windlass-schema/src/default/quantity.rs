@@ -23,6 +23,11 @@ pub(super) fn canonicalize(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
+/// Whether a text is a quantity at all.
+pub(crate) fn is_quantity(text: &str) -> bool {
+    canonical(text).is_some()
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     Decimal,

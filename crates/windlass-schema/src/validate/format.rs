@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::calendar::days_of_month;
+
 /// Formats by their name without dashes (`date-time` and `datetime` are one).
 const KNOWN: [&str; 26] = [
     "bsonobjectid",
@@ -116,14 +118,7 @@ fn is_date(text: &str) -> bool {
     }
     let number = |text: &str| text.parse::<u32>().unwrap_or(0);
     let (year, month, day) = (number(year), number(month), number(day));
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + u32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
+    days_of_month(year, month).is_some_and(|days| (1..=days).contains(&day))
 }
 
 fn is_date_time(text: &str) -> bool {

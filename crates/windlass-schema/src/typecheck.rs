@@ -1,0 +1,197 @@
+//! Whether an object can be held by its Go type; if not, the words of Go's JSON decoder.
+
+mod scalar;
+
+use serde_json::Value;
+
+use crate::graph::{Edge, NodeRef, Schema, Target, Type};
+
+/// The first fault that decoding an object of a built-in kind runs into, as Go tells it: fields of a wrong type,
+/// numbers that do not fit, times, quantities and base64 that are none. `kind` is the object's kind.
+///
+/// ```
+/// let schema = windlass_schema::Catalog::builtin().schema("apps", "v1", "Deployment").unwrap();
+/// let object = serde_json::json!({"spec": {"replicas": "three"}});
+/// assert_eq!(
+///     windlass_schema::decode_error(&schema, "Deployment", &object).unwrap(),
+///     "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+/// );
+/// ```
+pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<String> {
+    let Value::Object(_) = object else {
+        return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", word(object)));
+    };
+    fields(schema.root(), object, Place { owner: kind, path: "" })
+}
+
+/// Where a value stands: the struct that holds the field, and the names of the fields that lead there.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    owner: &'p str,
+    path: &'p str,
+}
+
+impl Place<'_> {
+    fn complaint(self, value: &str, kind: &str) -> String {
+        format!(
+            "json: cannot unmarshal {value} into Go struct field {}.{} of type {kind}",
+            self.owner, self.path
+        )
+    }
+}
+
+/// Checks the fields of a struct.
+fn fields(node: NodeRef<'_>, object: &Value, place: Place<'_>) -> Option<String> {
+    object.as_object()?.iter().find_map(|(name, value)| {
+        let edge = node.node.properties.get(name.as_str())?;
+        let inlined = edge.go.as_deref().and_then(|go| go.inlined.as_deref());
+        let mut path = place.path.to_owned();
+        for part in inlined.into_iter().chain([name.as_str()]) {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(part);
+        }
+        check(node.follow(edge), edge, value, Place { owner: place.owner, path: &path })
+    })
+}
+
+fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, place: Place<'_>) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    if let Some(verdict) = special(node, value, place) {
+        return verdict;
+    }
+    match (node.kind(), value) {
+        (Type::Object, Value::Object(members)) => {
+            let Some(inner) = node.additional() else {
+                let owner = node.definition().map_or(place.owner, short);
+                return fields(node, value, Place { owner, ..place });
+            };
+            members.values().find_map(|value| check(inner, inner.edge?, value, place))
+        }
+        (Type::Array, Value::Array(items)) => {
+            let inner = node.items()?;
+            let go = edge.go.as_deref().and_then(|go| go.kind.as_deref());
+            items.iter().find_map(|item| element(inner, item, go, place))
+        }
+        (Type::String, Value::String(text)) if node.format() == Some("byte") => scalar::base64(text),
+        (Type::String, Value::String(_)) | (Type::Boolean, Value::Bool(_)) | (Type::Any, _) => None,
+        (Type::Number, Value::Number(_)) => None,
+        (Type::Integer, Value::Number(number)) => {
+            let fits = match node.format() {
+                Some("int32") => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+                _ => number.is_i64(),
+            };
+            let kind = type_name(node, edge);
+            (!fits).then(|| place.complaint(&format!("number {}", crate::quote::go_number(number)), &kind))
+        }
+        _ => Some(place.complaint(word(value), &type_name(node, edge))),
+    }
+}
+
+/// An element of a list; scalars of a named type are told by it.
+fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, place: Place<'_>) -> Option<String> {
+    let edge = node.edge?;
+    let wrong = check(node, edge, value, place)?;
+    let scalar = matches!(node.kind(), Type::String | Type::Integer | Type::Boolean | Type::Number);
+    match go.filter(|_| scalar && !value.is_number()) {
+        Some(go) => Some(place.complaint(word(value), go)),
+        None => match go.filter(|_| node.kind() == Type::String) {
+            Some(go) => Some(place.complaint(word(value), go)),
+            None => Some(wrong),
+        },
+    }
+}
+
+/// Types that decode themselves. `Some(None)`: the value is good.
+fn special(node: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<Option<String>> {
+    Some(match node.format()? {
+        "quantity" => scalar::quantity(value),
+        "raw" | "json" | "fields-v1" => None,
+        "int-or-string" => match value {
+            Value::String(_) => None,
+            Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => {
+                None
+            }
+            Value::Number(number) => {
+                Some(place.complaint(&format!("number {}", crate::quote::go_number(number)), "int32"))
+            }
+            _ => Some(place.complaint(word(value), "int32")),
+        },
+        format @ ("date-time" | "micro-time") => match value {
+            Value::String(text) => scalar::time(text, format == "micro-time"),
+            _ => Some(place.complaint(word(value), "string")),
+        },
+        "json-or" => {
+            let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
+            match value {
+                Value::Object(_) => fields(node, value, Place { owner: "JSONSchemaProps", ..place }),
+                Value::Bool(_) => None,
+                _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// What JSON calls the value.
+fn word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The Go type at a place.
+fn type_name(node: NodeRef<'_>, edge: &Edge) -> String {
+    let named = edge.go.as_deref().and_then(|go| go.kind.as_deref());
+    match (node.kind(), named) {
+        (Type::Array, named) => match (node.items(), named) {
+            (Some(inner), Some(named)) if is_scalar(inner) => format!("[]{named}"),
+            (Some(inner), _) => {
+                format!("[]{}", inner.edge.map_or(String::new(), |edge| type_name(inner, edge)))
+            }
+            (None, _) => "[]interface {}".to_owned(),
+        },
+        (_, Some(named)) => named.to_owned(),
+        (Type::Object, None) => match (&edge.target, node.additional()) {
+            (_, Some(inner)) => {
+                let inner = inner.edge.map_or(String::new(), |edge| type_name(inner, edge));
+                format!("map[string]{inner}")
+            }
+            (Target::Named(_), None) => node.definition().map_or(String::new(), qualified),
+            _ => "map[string]interface {}".to_owned(),
+        },
+        (Type::Any, None) => node.definition().map_or(String::new(), qualified),
+        (Type::String, None) if node.format() == Some("byte") => "[]uint8".to_owned(),
+        (Type::String, None) => "string".to_owned(),
+        (Type::Integer, None) => node.format().unwrap_or("int").to_owned(),
+        (Type::Number, None) => "float64".to_owned(),
+        (Type::Boolean, None) => "bool".to_owned(),
+    }
+}
+
+fn is_scalar(node: NodeRef<'_>) -> bool {
+    matches!(node.kind(), Type::String | Type::Integer | Type::Number | Type::Boolean)
+}
+
+/// `ObjectMeta` of `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+fn short(definition: &str) -> &str {
+    definition.rsplit('.').next().unwrap_or(definition)
+}
+
+/// `v1.ObjectMeta` of `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+fn qualified(definition: &str) -> String {
+    let mut parts = definition.rsplit('.');
+    let (name, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    format!("{package}.{name}")
+}
+
+#[cfg(test)]
+mod tests;

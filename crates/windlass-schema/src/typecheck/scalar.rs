@@ -1,0 +1,106 @@
+//! Texts that are decoded further: base64, times, quantities.
+
+use serde_json::Value;
+
+use crate::calendar::days_of_month;
+
+pub(super) fn quantity(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    };
+    let good = crate::default::quantity::is_quantity(&text);
+    (!good).then(|| {
+        "quantities must match the regular expression \
+         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            .to_owned()
+    })
+}
+
+pub(super) fn base64(text: &str) -> Option<String> {
+    let bytes: Vec<(usize, u8)> =
+        text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n')).collect();
+    let illegal = |at: usize| Some(format!("illegal base64 data at input byte {at}"));
+    let body = bytes.iter().take_while(|(_, byte)| *byte != b'=').count();
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    if let Some((at, _)) = bytes[..body].iter().find(|(_, byte)| !letter(*byte)) {
+        return illegal(*at);
+    }
+    let padding = bytes.len() - body;
+    match (body % 4, padding) {
+        (0, 0) | (2, 2) | (3, 1) => None,
+        (1..=3, 0) => illegal(bytes[body - body % 4].0),
+        (2, 1) => illegal(text.len()),
+        (0 | 1, _) => illegal(bytes[body].0),
+        _ => {
+            let extra = body + 4 - body % 4;
+            illegal(bytes.get(extra).map_or(text.len(), |(at, _)| *at))
+        }
+    }
+}
+
+/// RFC 3339, told as `time.Parse` tells it.
+pub(super) fn time(text: &str, micros: bool) -> Option<String> {
+    let layout = if micros { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
+    let quoted = crate::go_quote(text);
+    let cannot = |rest: &str, part: &str| {
+        let rest = crate::go_quote(rest);
+        Some(format!("parsing time {quoted} as \"{layout}\": cannot parse {rest} as \"{part}\""))
+    };
+    const PARTS: [(&str, usize); 11] = [
+        ("2006", 4),
+        ("-", 0),
+        ("01", 2),
+        ("-", 0),
+        ("02", 2),
+        ("T", 0),
+        ("15", 2),
+        (":", 0),
+        ("04", 2),
+        (":", 0),
+        ("05", 2),
+    ];
+    let mut rest = text;
+    let mut numbers = Vec::new();
+    for (part, digits) in PARTS {
+        let taken = if digits == 0 {
+            rest.strip_prefix(part)
+        } else {
+            let number = rest.get(..digits).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+            numbers.extend(number.and_then(|number| number.parse::<u32>().ok()));
+            number.map(|_| &rest[digits..])
+        };
+        match taken {
+            Some(after) => rest = after,
+            None => return cannot(rest, part),
+        }
+    }
+    if micros || rest.starts_with('.') {
+        let fraction = rest.strip_prefix(['.', ',']).unwrap_or_default();
+        let digits = fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if micros && digits < 6 {
+            return cannot(rest, ".000000");
+        }
+        if digits > 0 {
+            rest = &fraction[digits..];
+        }
+    }
+    if !is_zone(rest) {
+        return cannot(rest, "Z07:00");
+    }
+    let most = [9999, 12, days_of_month(numbers[0], numbers[1]).unwrap_or(31), 23, 59, 59];
+    let least = [0, 1, 1, 0, 0, 0];
+    let names = ["year", "month", "day", "hour", "minute", "second"];
+    let bad = (0..6).find(|&index| !(least[index]..=most[index]).contains(&numbers[index]))?;
+    Some(format!("parsing time {quoted}: {} out of range", names[bad]))
+}
+
+fn is_zone(text: &str) -> bool {
+    let offset = || {
+        let (hours, minutes) = text.strip_prefix(['+', '-'])?.split_once(':')?;
+        let two = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        (two(hours) && two(minutes)).then_some(())
+    };
+    text == "Z" || offset().is_some()
+}

@@ -60,8 +60,8 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, place: Place<'_>) -> Opt
     if value.is_null() {
         return None;
     }
-    if let Some(verdict) = special(node, value, place) {
-        return verdict;
+    if let Some(decode) = own_decoder(node) {
+        return decode(node, value, place);
     }
     match (node.kind(), value) {
         (Type::Object, Value::Object(members)) => {
@@ -105,35 +105,47 @@ fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, place: Place<'_>)
     }
 }
 
-/// Types that decode themselves. `Some(None)`: the value is good.
-fn special(node: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<Option<String>> {
+type Decoder = fn(NodeRef<'_>, &Value, Place<'_>) -> Option<String>;
+
+/// Types that decode themselves.
+fn own_decoder(node: NodeRef<'_>) -> Option<Decoder> {
     Some(match node.format()? {
-        "quantity" => scalar::quantity(value),
-        "raw" | "json" | "fields-v1" => None,
-        "int-or-string" => match value {
-            Value::String(_) => None,
-            Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => {
-                None
-            }
-            Value::Number(number) => {
-                Some(place.complaint(&format!("number {}", crate::quote::go_number(number)), "int32"))
-            }
-            _ => Some(place.complaint(word(value), "int32")),
-        },
-        format @ ("date-time" | "micro-time") => match value {
-            Value::String(text) => scalar::time(text, format == "micro-time"),
-            _ => Some(place.complaint(word(value), "string")),
-        },
-        "json-or" => {
-            let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
-            match value {
-                Value::Object(_) => fields(node, value, Place { owner: "JSONSchemaProps", ..place }),
-                Value::Bool(_) => None,
-                _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
-            }
-        }
+        "quantity" => |_, value, _| scalar::quantity(value),
+        "raw" | "json" | "fields-v1" => |_, _, _| None,
+        "int-or-string" => int_or_string,
+        "date-time" => |_, value, place| time(value, false, place),
+        "micro-time" => |_, value, place| time(value, true, place),
+        "json-or" => json_schema_or,
         _ => return None,
     })
+}
+
+fn int_or_string(_: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<String> {
+    match value {
+        Value::String(_) => None,
+        Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => None,
+        Value::Number(number) => {
+            Some(place.complaint(&format!("number {}", crate::quote::go_number(number)), "int32"))
+        }
+        _ => Some(place.complaint(word(value), "int32")),
+    }
+}
+
+fn time(value: &Value, micros: bool, place: Place<'_>) -> Option<String> {
+    match value {
+        Value::String(text) => scalar::time(text, micros),
+        _ => Some(place.complaint(word(value), "string")),
+    }
+}
+
+/// `JSONSchemaPropsOrBool` and its like.
+fn json_schema_or(node: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<String> {
+    let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
+    match value {
+        Value::Object(_) => fields(node, value, Place { owner: "JSONSchemaProps", ..place }),
+        Value::Bool(_) => None,
+        _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
+    }
 }
 
 /// What JSON calls the value.

@@ -158,11 +158,31 @@ impl Strategy for Jobs {
         validate_immutable(object, old, "/spec/selector", &mut errors);
         let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true))
             && old.pointer("/status/startTime").is_none_or(Value::is_null);
-        if !suspended {
+        if suspended {
+            validate_scheduling_only(object, old, &mut errors);
+        } else {
             validate_immutable(object, old, "/spec/template", &mut errors);
         }
         validate_immutable(object, old, "/spec/completionMode", &mut errors);
         errors
+    }
+}
+
+/// Where the pods of a job that has not started go may still change, and nothing else of its template.
+fn validate_scheduling_only(object: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let fixed = |object: &Value| {
+        let mut pod =
+            object.pointer("/spec/template/spec").and_then(Value::as_object).cloned().unwrap_or_default();
+        for field in
+            ["affinity", "nodeSelector", "tolerations", "schedulingGates", "topologySpreadConstraints"]
+        {
+            pod.remove(field);
+        }
+        pod
+    };
+    let (new, before) = (fixed(object), fixed(old));
+    if new != before {
+        errors.push(FieldError::invalid("spec.template.spec", Value::Object(new), "field is immutable"));
     }
 }
 

@@ -57,7 +57,7 @@ impl Strategy for Services {
 
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         if cx.subresource == "status" {
-            return Vec::new();
+            return validate::validate_status(object);
         }
         let mut errors = validate::validate_update(object, old);
         errors.extend(validate::validate(object));

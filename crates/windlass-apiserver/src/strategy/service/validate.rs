@@ -150,6 +150,24 @@ fn validate_unique(ports: &[Value], errors: &mut Vec<FieldError>) {
     }
 }
 
+/// What is wrong with a service's status.
+pub(super) fn validate_status(object: &Value) -> Vec<FieldError> {
+    let ingress = list_at(object, "/status/loadBalancer/ingress");
+    let mut errors = Vec::new();
+    if !ingress.is_empty() && text(&object["spec"], "type") != "LoadBalancer" {
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        errors.push(FieldError::forbidden("status.loadBalancer.ingress", detail));
+    }
+    for (index, ingress) in ingress.iter().enumerate() {
+        let address = text(ingress, "ip");
+        if !address.is_empty() && address.parse::<IpAddr>().is_err() {
+            let field = format!("status.loadBalancer.ingress[{index}].ip");
+            errors.push(FieldError::invalid(field, address, BAD_ADDRESS));
+        }
+    }
+    errors
+}
+
 /// What must not change once it was given out.
 pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let (kind, before) = (text(&object["spec"], "type"), text(&old["spec"], "type"));

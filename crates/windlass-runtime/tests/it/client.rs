@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use http::Method;
+use kube_client::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use tokio::time::Instant;
+use windlass_test::TestCluster;
+
+use crate::{
+    fault::Faults,
+    fixture::{config_map, config_maps, create_config_map},
+};
+
+#[tokio::test]
+async fn a_refused_read_is_sent_again_when_the_server_said() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let faults = Faults::before(cluster.client());
+    let client = faults.client();
+    faults.answer(Method::GET, "/configmaps/a", 429, "TooManyRequests", Some(1));
+    let begun = Instant::now();
+    config_maps(&client).get("a").await.expect("got at the second try");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "not before the server's time: {:?}", begun.elapsed());
+    assert_eq!(faults.count(&Method::GET, "/configmaps/a"), 2);
+}
+
+#[tokio::test]
+async fn a_create_that_may_have_happened_is_not_sent_again() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let client = faults.client();
+    for (code, reason) in [(503, "ServiceUnavailable"), (504, "Timeout"), (500, "InternalError")] {
+        faults.answer(Method::POST, "/configmaps", code, reason, Some(1));
+        let answer = config_maps(&client).create(&PostParams::default(), &config_map("a")).await;
+        let error = windlass_runtime::Error::from(answer.expect_err("the failure is handed on"));
+        assert!(error.is_transient(), "{error}");
+    }
+    assert_eq!(faults.count(&Method::POST, "/configmaps"), 3);
+}
+
+#[tokio::test]
+async fn a_create_that_was_refused_is_sent_again() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    faults.answer(Method::POST, "/configmaps", 429, "TooManyRequests", Some(0));
+    create_config_map(&faults.client(), "a").await;
+    assert_eq!(faults.count(&Method::POST, "/configmaps"), 2);
+}
+
+#[tokio::test]
+async fn patience_ends() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let client = faults.client();
+    for _ in 0..10 {
+        faults.answer(Method::PATCH, "/configmaps/a", 429, "TooManyRequests", Some(0));
+    }
+    let patch = Patch::Merge(json!({ "data": { "x": "y" } }));
+    let answer = config_maps(&client).patch("a", &PatchParams::default(), &patch).await;
+    let error = windlass_runtime::Error::from(answer.expect_err("refused for good"));
+    assert!(error.is_too_many_requests(), "{error}");
+    assert_eq!(faults.count(&Method::PATCH, "/configmaps/a"), 5, "once and four times again");
+}
+
+#[tokio::test]
+async fn many_requests_at_once_all_come_through() {
+    let cluster = TestCluster::start().await;
+    let client = Faults::before(cluster.client()).client();
+    let creating = (0..300).map(|n| {
+        let client = client.clone();
+        async move { create_config_map(&client, &format!("m{n}")).await }
+    });
+    assert_eq!(futures::future::join_all(creating).await.len(), 300);
+}

@@ -1,0 +1,123 @@
+//! A server that misbehaves on demand.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use futures::{FutureExt, stream};
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use kube_client::{Client, client::Body};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use windlass_runtime::{BoxError, client};
+
+/// Stands between a client and a server.
+#[derive(Clone)]
+pub(crate) struct Faults(Arc<Inner>);
+
+struct Inner {
+    server: Client,
+    /// Whether watches tell what happens.
+    watches_flow: watch::Sender<bool>,
+    answers: Mutex<VecDeque<Answer>>,
+    seen: Mutex<Vec<String>>,
+}
+
+struct Answer {
+    method: Method,
+    path: &'static str,
+    response: Response<AnyBody>,
+}
+
+type AnyBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
+
+impl Faults {
+    pub(crate) fn before(server: Client) -> Self {
+        Self(Arc::new(Inner {
+            server,
+            watches_flow: watch::channel(true).0,
+            answers: Mutex::default(),
+            seen: Mutex::default(),
+        }))
+    }
+
+    /// A client of the runtime's that meets these faults.
+    pub(crate) fn client(&self) -> Client {
+        let faults = self.clone();
+        client::in_process(tower::service_fn(move |request| faults.clone().serve(request).boxed()))
+            .expect("a client")
+    }
+
+    /// Holds back what watches tell, from now on.
+    pub(crate) fn hold_watches(&self) {
+        self.0.watches_flow.send_replace(false);
+    }
+
+    /// Lets it go.
+    pub(crate) fn release_watches(&self) {
+        self.0.watches_flow.send_replace(true);
+    }
+
+    /// Answers the next request of this method whose path contains `path` with a failure, instead of the server.
+    pub(crate) fn answer(
+        &self,
+        method: Method,
+        path: &'static str,
+        code: u16,
+        reason: &str,
+        retry_after: Option<u32>,
+    ) {
+        let status = serde_json::json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "message": format!("injected {code}"), "reason": reason, "code": code });
+        let mut response = Response::builder().status(code).header("content-type", "application/json");
+        if let Some(seconds) = retry_after {
+            response = response.header("retry-after", seconds);
+        }
+        let response = response.body(any(Body::from(status.to_string().into_bytes()))).expect("a response");
+        self.0.answers.lock().push_back(Answer { method, path, response });
+    }
+
+    /// How many requests of this method, to paths that contain `path`, came by.
+    pub(crate) fn count(&self, method: &Method, path: &str) -> usize {
+        let seen = self.0.seen.lock();
+        seen.iter().filter(|line| line.starts_with(method.as_str()) && line.contains(path)).count()
+    }
+
+    /// All that came by.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.0.seen.lock().clone()
+    }
+
+    async fn serve(self, request: Request<Body>) -> Result<Response<AnyBody>, BoxError> {
+        let line = format!("{} {}", request.method(), request.uri());
+        self.0.seen.lock().push(line);
+        if let Some(response) = self.next_answer(&request) {
+            return Ok(response);
+        }
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let response = self.0.server.send(request).await?;
+        if !is_watch {
+            return Ok(response.map(any));
+        }
+        let (parts, body) = response.into_parts();
+        let flow = self.0.watches_flow.subscribe();
+        let frames = stream::unfold((body, flow), |(mut body, mut flow)| async move {
+            let frame = body.frame().await?;
+            flow.wait_for(|flows| *flows).await.ok()?;
+            Some((frame.map_err(BoxError::from), (body, flow)))
+        });
+        Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
+    }
+
+    fn next_answer(&self, request: &Request<Body>) -> Option<Response<AnyBody>> {
+        let mut answers = self.0.answers.lock();
+        let fits = |answer: &Answer| {
+            answer.method == *request.method() && request.uri().to_string().contains(answer.path)
+        };
+        let place = answers.iter().position(fits)?;
+        answers.remove(place).map(|answer| answer.response)
+    }
+}
+
+fn any(body: Body) -> AnyBody {
+    body.map_err(BoxError::from).boxed_unsync()
+}

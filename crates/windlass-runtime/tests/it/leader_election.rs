@@ -1,0 +1,146 @@
+use std::{sync::Arc, time::Duration};
+
+use http::Method;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use kube_client::{Api, Client, api::PostParams};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use windlass_runtime::{
+    Action, Context, Controller, Manager, ObjectKey, Result,
+    leader_election::{LeaderElection, Timing},
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{Running, SOON, create_config_map, metric, run},
+};
+
+const TIMING: Timing = Timing {
+    lease_duration: Duration::from_secs(3),
+    renew_deadline: Duration::from_secs(2),
+    retry_period: Duration::from_millis(300),
+};
+
+/// Who reconciled which object.
+type Notes = Arc<Mutex<Vec<String>>>;
+
+fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
+    let notes = notes.clone();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+        notes.lock().push(format!("{name} {}", key.name()));
+        async { Ok::<_, std::convert::Infallible>(Action::done()) }
+    });
+    let election = LeaderElection::new("operator").identity(name).timing(TIMING);
+    Manager::new(client).controller(controller).leader_election(election)
+}
+
+async fn holder(client: &Client) -> String {
+    let leases: Api<Lease> = Api::default_namespaced(client.clone());
+    let lease = leases.get("operator").await.ok();
+    lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
+}
+
+async fn wait_for(notes: &Notes, line: &str) {
+    eventually(SOON, || async {
+        let notes = notes.lock();
+        if notes.iter().any(|note| note == line) {
+            Ok(())
+        } else {
+            Err(format!("{line:?} is not in {notes:?}"))
+        }
+    })
+    .await;
+}
+
+async fn leads(client: &Client, name: &str) {
+    eventually(SOON, || async {
+        let holder = holder(client).await;
+        if holder == name { Ok(()) } else { Err(format!("{holder:?} leads, not {name}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_works_and_hands_over_when_it_stops() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let notes = Notes::default();
+    create_config_map(&client, "first").await;
+    let a = run(replica(client.clone(), "a", &notes));
+    wait_for(&notes, "a first").await;
+    let b = run(replica(client.clone(), "b", &notes));
+    create_config_map(&client, "second").await;
+    wait_for(&notes, "a second").await;
+    assert!(!notes.lock().iter().any(|note| note.starts_with('b')), "b stands by");
+
+    let begun = Instant::now();
+    a.stop().await?;
+    wait_for(&notes, "b first").await;
+    assert!(begun.elapsed() < TIMING.lease_duration, "released, not waited for: {:?}", begun.elapsed());
+    create_config_map(&client, "third").await;
+    wait_for(&notes, "b third").await;
+    assert!(!notes.lock().iter().any(|note| note == "a third"));
+    b.stop().await?;
+    assert_eq!(holder(&client).await, "", "the last one gives it back, too");
+    Ok(())
+}
+
+#[tokio::test]
+async fn losing_the_lease_ends_the_manager_with_an_error() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let notes = Notes::default();
+    let faults = Faults::before(client.clone());
+    let a = run(replica(faults.client(), "a", &notes));
+    leads(&client, "a").await;
+    // The server answers nobody's word about leases any more.
+    for _ in 0..100 {
+        faults.answer(Method::PUT, "/leases/", 500, "InternalError", None);
+        faults.answer(Method::GET, "/leases/", 500, "InternalError", None);
+    }
+    let error = a.ended().await.expect_err("it lost the lease");
+    assert!(error.is_lost_leadership(), "{error}");
+    let b = run(replica(client.clone(), "b", &notes));
+    leads(&client, "b").await;
+    b.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_lease_taken_by_force_ends_the_leader() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let a = run(replica(client.clone(), "a", &Notes::default()));
+    leads(&client, "a").await;
+    let leases: Api<Lease> = Api::default_namespaced(client.clone());
+    eventually(SOON, || async {
+        let mut lease = leases.get("operator").await.map_err(|e| e.to_string())?;
+        if let Some(spec) = &mut lease.spec {
+            spec.holder_identity = Some("thief".to_owned());
+        }
+        leases.replace("operator", &PostParams::default(), &lease).await.map(drop).map_err(|e| e.to_string())
+    })
+    .await;
+    let error = a.ended().await.expect_err("it lost the lease");
+    assert!(error.is_lost_leadership(), "{error}");
+    assert_eq!(holder(&client).await, "thief");
+}
+
+#[tokio::test]
+async fn the_metric_says_who_leads_and_odd_times_are_refused() {
+    let cluster = TestCluster::start().await;
+    let manager = replica(cluster.client(), "a", &Notes::default());
+    let metrics = manager.metrics().clone();
+    let a: Running = run(manager);
+    eventually(SOON, || async {
+        let leads = metric(&metrics.render(), "leader_election_master_status{name=\"operator\"}");
+        if leads == 1 { Ok(()) } else { Err(format!("{leads}")) }
+    })
+    .await;
+    a.stop().await.expect("a graceful end");
+
+    let odd = LeaderElection::new("x")
+        .timing(Timing { renew_deadline: Duration::from_secs(15), ..Timing::default() });
+    let error = run(Manager::new(cluster.client()).leader_election(odd)).ended().await.expect_err("refused");
+    assert_eq!(error.to_string(), "leader election \"x\": lease_duration must be longer than renew_deadline");
+}

@@ -1,0 +1,11 @@
+//! The runtime from outside, on an API server in the test's own process. One binary, so that it is linked once.
+
+mod client;
+mod controller;
+mod events;
+mod fault;
+mod finalizer;
+mod fixture;
+mod leader_election;
+mod manager;
+mod read_your_writes;

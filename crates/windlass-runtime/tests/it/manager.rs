@@ -1,0 +1,214 @@
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::Instant,
+};
+use windlass_runtime::{
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, manager::Group,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::fixture::{SOON, create_config_map, run};
+
+async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
+    Ok(Action::done())
+}
+
+/// Says when it begins and when it is told to end.
+fn noted(name: &'static str, group: Group, notes: &Arc<Mutex<Vec<String>>>) -> Runnable {
+    let notes = notes.clone();
+    Runnable::new(name, move |cx: RunContext| async move {
+        notes.lock().push(format!("{name} begins"));
+        cx.shutdown().requested().await;
+        notes.lock().push(format!("{name} ends"));
+        Ok::<_, Error>(())
+    })
+    .group(group)
+}
+
+#[tokio::test]
+async fn groups_stop_in_the_reverse_of_their_order() {
+    let cluster = TestCluster::start().await;
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let manager = Manager::new(cluster.client())
+        .add_runnable(noted("leader", Group::LeaderElected, &notes))
+        .add_runnable(noted("other", Group::Others, &notes))
+        .add_runnable(noted("webhook", Group::Webhooks, &notes))
+        .add_runnable(noted("http", Group::Http, &notes));
+    let handle = manager.handle();
+    let running = run(manager);
+    eventually(SOON, || async {
+        if notes.lock().len() == 4 { Ok(()) } else { Err(format!("{:?}", notes.lock())) }
+    })
+    .await;
+    handle.add_runnable(noted("late", Group::Others, &notes)).expect("it runs");
+    eventually(SOON, || async {
+        if notes.lock().len() == 5 { Ok(()) } else { Err(format!("{:?}", notes.lock())) }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let ended: Vec<_> = notes.lock().iter().filter(|note| note.ends_with("ends")).cloned().collect();
+    assert_eq!(
+        (&*ended[0], &*ended[3], &*ended[4]),
+        ("leader ends", "webhook ends", "http ends"),
+        "{ended:?}"
+    );
+    assert!(handle.add_runnable(noted("too late", Group::Others, &notes)).is_err());
+}
+
+#[tokio::test]
+async fn a_reconcile_that_is_under_way_is_finished() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let controller = {
+        let notes = notes.clone();
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let notes = notes.clone();
+            async move {
+                notes.lock().push("begins");
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                notes.lock().push("ends");
+                Ok::<_, Error>(Action::done())
+            }
+        })
+    };
+    let running = run(Manager::new(cluster.client()).controller(controller));
+    eventually(SOON, || async { if notes.lock().is_empty() { Err("not begun") } else { Ok(()) } }).await;
+    running.stop().await.expect("a graceful end");
+    assert_eq!(*notes.lock(), ["begins", "ends"]);
+}
+
+#[tokio::test]
+async fn stopping_takes_no_longer_than_it_may() {
+    let cluster = TestCluster::start().await;
+    let stubborn = |_: RunContext| async {
+        std::future::pending::<()>().await;
+        Ok::<_, Error>(())
+    };
+    let manager = Manager::new(cluster.client())
+        .runnable("stubborn", stubborn)
+        .graceful_shutdown_timeout(Some(Duration::from_millis(300)));
+    let running = run(manager);
+    tokio::task::yield_now().await;
+    let begun = Instant::now();
+    let error = running.stop().await.expect_err("one did not end");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(error.to_string(), "not everything stopped within 300ms: stubborn ended by force");
+}
+
+#[tokio::test]
+async fn a_runnable_that_fails_or_panics_ends_the_manager() {
+    let cluster = TestCluster::start().await;
+    let fails = |_: RunContext| async { Err::<(), _>(BoxError::from("no luck")) };
+    let error =
+        run(Manager::new(cluster.client()).runnable("unlucky", fails)).ended().await.expect_err("it failed");
+    assert_eq!(error.to_string(), "running unlucky: no luck");
+    let panics = |_: RunContext| async { if true { panic!("on purpose") } else { Ok::<_, Error>(()) } };
+    let error =
+        run(Manager::new(cluster.client()).runnable("clumsy", panics)).ended().await.expect_err("it failed");
+    assert_eq!(error.to_string(), "running clumsy: panicked");
+}
+
+#[tokio::test]
+async fn two_controllers_of_one_name_are_refused() {
+    let cluster = TestCluster::start().await;
+    let manager = Manager::new(cluster.client())
+        .controller(Controller::of::<ConfigMap>(idle))
+        .controller(Controller::of::<ConfigMap>(idle));
+    let error = run(manager).ended().await.expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "two controllers are called \"configmap\"; give one another name with `.named(..)`"
+    );
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_an_error_of_the_start() {
+    let cluster = TestCluster::start().await;
+    let taken = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let address = taken.local_addr().expect("an address");
+    let error =
+        run(Manager::new(cluster.client()).metrics_address(address)).ended().await.expect_err("refused");
+    assert!(error.to_string().starts_with(&format!("cannot serve metrics on {address}: ")), "{error}");
+}
+
+#[tokio::test]
+async fn health_and_metrics_are_served() {
+    let cluster = TestCluster::start().await;
+    let (health, metrics) = (free_address().await, free_address().await);
+    let well = Arc::new(Mutex::new(false));
+    let check = {
+        let well = well.clone();
+        move || {
+            let well = *well.lock();
+            async move { if well { Ok(()) } else { Err("not warm yet") } }
+        }
+    };
+    let manager = Manager::new(cluster.client())
+        .controller(Controller::of::<ConfigMap>(idle))
+        .health_address(health)
+        .metrics_address(metrics)
+        .readyz_check("warm", check);
+    let running = run(manager);
+    eventually(SOON, || async { get(health, "/healthz").await.map(drop) }).await;
+    assert_eq!(get(health, "/healthz").await.expect("answers"), (200, "ok".to_owned()));
+    assert_eq!(
+        get(health, "/readyz").await.expect("answers"),
+        (500, "[+]ping ok\n[-]warm failed: reason withheld\nreadyz check failed\n".to_owned())
+    );
+    assert_eq!(get(health, "/readyz?exclude=warm").await.expect("answers").0, 200);
+    assert_eq!(get(health, "/readyz/ping").await.expect("answers").0, 200);
+    assert_eq!(get(health, "/readyz/nosuch").await.expect("answers").0, 404);
+    *well.lock() = true;
+    assert_eq!(
+        get(health, "/readyz?verbose").await.expect("answers"),
+        (200, "[+]ping ok\n[+]warm ok\nreadyz check passed\n".to_owned())
+    );
+    let (code, text) = get(metrics, "/metrics").await.expect("answers");
+    assert_eq!(code, 200);
+    for name in [
+        "controller_runtime_reconcile_total{",
+        "controller_runtime_reconcile_errors_total{",
+        "controller_runtime_terminal_reconcile_errors_total{",
+        "controller_runtime_reconcile_panics_total{",
+        "controller_runtime_reconcile_timeouts_total{",
+        "controller_runtime_reconcile_time_seconds_bucket{",
+        "controller_runtime_max_concurrent_reconciles{",
+        "controller_runtime_active_workers{",
+        "workqueue_depth{name=\"configmap\",controller=\"configmap\",priority=\"0\"}",
+        "workqueue_adds_total{",
+        "workqueue_queue_duration_seconds_bucket{",
+        "workqueue_work_duration_seconds_count{",
+        "workqueue_unfinished_work_seconds{",
+        "workqueue_longest_running_processor_seconds{",
+        "workqueue_retries_total{",
+        "rest_client_requests_total{",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name} is missing in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+    running.stop().await.expect("a graceful end");
+}
+
+async fn free_address() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    listener.local_addr().expect("an address")
+}
+
+/// One GET: the code and the body.
+async fn get(address: std::net::SocketAddr, path: &str) -> Result<(u16, String), std::io::Error> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())
+        .await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let code = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+    Ok((code, body))
+}

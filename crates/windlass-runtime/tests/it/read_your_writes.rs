@@ -1,0 +1,179 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Method;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use kube_core::ResourceExt;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time::Instant;
+use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Result, owner::Owned};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{SOON, config_maps, create_config_map, expect_eq, metric, run, secret, secret_count},
+};
+
+/// Keeps `data.count` secrets.
+async fn keep(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+    let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let wanted: usize = parent.data.as_ref().and_then(|data| data.get("count")?.parse().ok()).unwrap_or(0);
+    let secrets = cx.owned_by::<Secret>(&parent)?.alive();
+    for n in secrets.len()..wanted {
+        let mut new = secret("");
+        new.metadata.name = None;
+        new.metadata.generate_name = Some(format!("{}-{n}-", key.name()));
+        cx.create(new.controlled_by(&*parent)?).await?;
+    }
+    for extra in secrets.newest_first().take(secrets.len().saturating_sub(wanted)) {
+        cx.delete(extra).await?;
+    }
+    Ok(Action::done())
+}
+
+async fn set_count(api: &Api<ConfigMap>, count: usize) {
+    let patch = Patch::Merge(json!({ "data": { "count": count.to_string() } }));
+    api.patch("a", &PatchParams::default(), &patch).await.expect("patched");
+}
+
+#[tokio::test]
+async fn a_watch_that_lags_makes_nothing_twice() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let controller = Controller::of::<ConfigMap>(keep)
+        .owns::<Secret>()
+        .read_your_writes_timeout(Duration::from_millis(50));
+    let handle = controller.handle();
+    let manager = Manager::new(faults.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    set_count(&config_maps(&client), 3).await;
+    eventually(SOON, || async { expect_eq(secret_count(&client).await, 3) }).await;
+
+    // From here on the watches tell nothing, and the key is reconciled again and again.
+    faults.hold_watches();
+    let rounds = || {
+        metric(
+            &metrics.render(),
+            "controller_runtime_reconcile_total{controller=\"configmap\",result=\"success\"}",
+        )
+    };
+    for _ in 0..5 {
+        let before = rounds();
+        handle.enqueue(ObjectKey::namespaced("default", "a"));
+        eventually(SOON, || async { if rounds() > before { Ok(()) } else { Err("not reconciled") } }).await;
+    }
+    assert_eq!(secret_count(&client).await, 3);
+    assert_eq!(faults.count(&Method::POST, "/secrets"), 3);
+    running.stop().await.expect("a graceful end");
+}
+
+/// Creates, reads, deletes, reads: all within one reconcile, while the watches tell nothing.
+#[tokio::test]
+async fn reads_in_a_reconcile_see_its_writes() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client.clone());
+    let done = Arc::new(AtomicUsize::new(0));
+    let controller = {
+        let (done, faults) = (done.clone(), faults.clone());
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (done, faults) = (done.clone(), faults.clone());
+            async move {
+                let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
+                faults.hold_watches();
+                let count = |cx: &Context<ConfigMap>| cx.owned_by::<Secret>(&parent).map(|owned| owned.len());
+                assert_eq!(count(&cx)?, 0);
+                let first = cx.create(secret("one").controlled_by(&*parent)?).await?;
+                // Not by the context, but by its client: that counts as well.
+                let api: Api<Secret> = Api::default_namespaced(cx.client().clone());
+                api.create(&PostParams::default(), &secret("two").controlled_by(&*parent)?).await?;
+                assert_eq!(cx.owned_by::<Secret>(&parent)?.names(), ["one", "two"]);
+                let label = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
+                api.patch("two", &PatchParams::default(), &label).await?;
+                let two = cx.lister::<Secret>()?.get(&ObjectKey::namespaced("default", "two"))?;
+                assert_eq!(two.expect("there").labels().get("seen").map(String::as_str), Some("yes"));
+                cx.delete(&first).await?;
+                api.delete("two", &DeleteParams::default()).await?;
+                assert_eq!(count(&cx)?, 0);
+                assert!(cx.lister::<Secret>()?.get(&ObjectKey::namespaced("default", "two"))?.is_none());
+                done.fetch_add(1, Ordering::SeqCst);
+                faults.release_watches();
+                Ok::<_, Error>(Action::done())
+            }
+        })
+        .owns::<Secret>()
+    };
+    let running = run(Manager::new(faults.client()).controller(controller));
+    eventually(SOON, || async { if done.load(Ordering::SeqCst) > 0 { Ok(()) } else { Err("not through") } })
+        .await;
+    running.stop().await.expect("a graceful end");
+}
+
+/// A reconcile that writes and comes again at once, twice; gives back when each began, and how often the gate gave up.
+async fn write_twice(hold: bool) -> (Vec<Instant>, u64) {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let faults = Faults::before(cluster.client());
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let controller = {
+        let (begun, faults) = (begun.clone(), faults.clone());
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            let (begun, faults) = (begun.clone(), faults.clone());
+            async move {
+                let nth = {
+                    let mut begun = begun.lock();
+                    begun.push(Instant::now());
+                    begun.len()
+                };
+                if nth > 1 {
+                    return Ok(Action::done());
+                }
+                if hold {
+                    faults.hold_watches();
+                }
+                let parent = cx.get(&key)?.expect("there");
+                cx.create(secret("one").controlled_by(&*parent)?).await?;
+                Ok::<_, Error>(Action::requeue_after(Duration::from_millis(1)))
+            }
+        })
+        .owns::<Secret>()
+        .read_your_writes_timeout(Duration::from_millis(400))
+    };
+    let manager = Manager::new(faults.client()).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    eventually(SOON, || async {
+        if begun.lock().len() >= 2 { Ok(()) } else { Err("the gate never opened") }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let times = begun.lock().clone();
+    (times, metric(&metrics.render(), "windlass_read_your_writes_timeouts_total{controller=\"configmap\"}"))
+}
+
+#[tokio::test]
+async fn the_gate_gives_up_in_time_and_counts_it() {
+    let (begun, gave_up) = write_twice(true).await;
+    assert!(begun[1] - begun[0] >= Duration::from_millis(400), "{:?}", begun[1] - begun[0]);
+    assert!(gave_up >= 1);
+}
+
+#[tokio::test]
+async fn the_gate_opens_when_the_watch_tells() {
+    let (_, gave_up) = write_twice(false).await;
+    assert_eq!(gave_up, 0);
+}

@@ -9,6 +9,8 @@ pub(super) struct Answer {
     kind: String,
     #[serde(default)]
     pub(super) metadata: Metadata,
+    #[serde(default)]
+    spec: Spec,
     details: Option<Details>,
 }
 
@@ -23,6 +25,13 @@ pub(super) struct Metadata {
     deletion_grace_period_seconds: Option<i64>,
     #[serde(default)]
     finalizers: Vec<serde::de::IgnoredAny>,
+}
+
+/// A namespace is held up by finalizers in its spec.
+#[derive(Default, Deserialize)]
+struct Spec {
+    #[serde(default)]
+    finalizers: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -42,12 +51,12 @@ impl Answer {
         }
         self.details.as_ref()?.uid.as_deref()
     }
-}
 
-impl Metadata {
     /// Whether the write ended the object: a deletion that nothing holds up, or the last finalizer removed.
     pub(super) fn is_gone(&self, delete: bool) -> bool {
-        let held = !self.finalizers.is_empty() || self.deletion_grace_period_seconds.unwrap_or(0) > 0;
-        !held && (delete || self.deletion_timestamp.is_some())
+        let Metadata { finalizers, deletion_timestamp, deletion_grace_period_seconds, .. } = &self.metadata;
+        let held_by_spec = self.spec.finalizers.as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        let held = !finalizers.is_empty() || held_by_spec || deletion_grace_period_seconds.unwrap_or(0) > 0;
+        !held && (delete || deletion_timestamp.is_some())
     }
 }

@@ -152,12 +152,12 @@ impl Written {
             let key = self.named.clone().filter(|_| self.delete)?;
             return Some((key, Write { uid: uid.into(), revision: 0, state: State::Gone }));
         }
+        let gone = answer.is_gone(self.delete);
         let meta = answer.metadata;
         let key = ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref()?);
         let uid: Arc<str> = meta.uid.as_deref()?.into();
         // Only what the server counts up can be compared; of anything else nothing is claimed.
         let revision: u64 = meta.resource_version.as_deref()?.parse().ok()?;
-        let gone = meta.is_gone(self.delete);
         let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
         Some((key, Write { uid, revision, state }))
     }

@@ -191,6 +191,20 @@ fn removing_the_last_finalizer_of_a_deleted_object_ends_it() {
 }
 
 #[test]
+fn a_namespace_is_held_up_by_its_spec() {
+    let (client, _) = Client::new();
+    let mut namespace = pod("a", "u1", 11);
+    namespace["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    namespace["spec"] = json!({ "finalizers": ["kubernetes"] });
+    client.write("PATCH", "/api/v1/namespaces/default/pods/a/status", &namespace);
+    assert_eq!(client.names(), ["a@11"]);
+    namespace["metadata"]["resourceVersion"] = json!("12");
+    namespace["spec"] = json!({ "finalizers": [] });
+    client.write("PUT", "/api/v1/namespaces/default/pods/a/finalize", &namespace);
+    assert!(client.names().is_empty());
+}
+
+#[test]
 fn the_gate_opens_when_the_watch_has_come_as_far() {
     let (client, cache) = Client::new();
     client.create(&pod("a", "u1", 10));

@@ -24,11 +24,14 @@ use crate::{
     fixture::{SOON, config_maps, create_config_map, expect_eq, metric, run, secret, secret_count},
 };
 
-/// Keeps `data.count` secrets.
-async fn keep(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+/// Keeps `data.count` secrets. From its first write on, the watches tell nothing.
+async fn keep(key: ObjectKey, cx: Context<ConfigMap>, faults: Faults) -> Result<Action> {
     let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
     let wanted: usize = parent.data.as_ref().and_then(|data| data.get("count")?.parse().ok()).unwrap_or(0);
     let secrets = cx.owned_by::<Secret>(&parent)?.alive();
+    if secrets.len() != wanted {
+        faults.hold_watches();
+    }
     for n in secrets.len()..wanted {
         let mut new = secret("");
         new.metadata.name = None;
@@ -52,30 +55,44 @@ async fn a_watch_that_lags_makes_nothing_twice() {
     let client = cluster.client();
     create_config_map(&client, "a").await;
     let faults = Faults::before(client.clone());
-    let controller = Controller::of::<ConfigMap>(keep)
+    let controller = {
+        let faults = faults.clone();
+        Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+            keep(key, cx, faults.clone())
+        })
         .owns::<Secret>()
-        .read_your_writes_timeout(Duration::from_millis(50));
+        .read_your_writes_timeout(Duration::from_millis(20))
+    };
     let handle = controller.handle();
     let manager = Manager::new(faults.client()).controller(controller);
     let metrics = manager.metrics().clone();
     let running = run(manager);
-    set_count(&config_maps(&client), 3).await;
-    eventually(SOON, || async { expect_eq(secret_count(&client).await, 3) }).await;
-
-    // From here on the watches tell nothing, and the key is reconciled again and again.
-    faults.hold_watches();
     let rounds = || {
         metric(
             &metrics.render(),
             "controller_runtime_reconcile_total{controller=\"configmap\",result=\"success\"}",
         )
     };
-    for _ in 0..5 {
-        let before = rounds();
-        handle.enqueue(ObjectKey::namespaced("default", "a"));
-        eventually(SOON, || async { if rounds() > before { Ok(()) } else { Err("not reconciled") } }).await;
-    }
-    assert_eq!(secret_count(&client).await, 3);
+    let again_and_again = async || {
+        for _ in 0..5 {
+            let before = rounds();
+            handle.enqueue(ObjectKey::namespaced("default", "a"));
+            eventually(SOON, || async { if rounds() > before { Ok(()) } else { Err("not reconciled") } })
+                .await;
+        }
+    };
+
+    set_count(&config_maps(&client), 3).await;
+    eventually(SOON, || async { expect_eq(secret_count(&client).await, 3) }).await;
+    again_and_again().await;
+    assert_eq!(faults.count(&Method::POST, "/secrets"), 3, "created once each");
+
+    faults.release_watches();
+    set_count(&config_maps(&client), 1).await;
+    eventually(SOON, || async { expect_eq(secret_count(&client).await, 1) }).await;
+    again_and_again().await;
+    assert_eq!(secret_count(&client).await, 1);
+    assert_eq!(faults.count(&Method::DELETE, "/secrets"), 2, "deleted once each");
     assert_eq!(faults.count(&Method::POST, "/secrets"), 3);
     running.stop().await.expect("a graceful end");
 }

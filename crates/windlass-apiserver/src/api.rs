@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use parking_lot::Mutex;
 use windlass_schema::{Catalog, Schema};
 
-use crate::auth::{Attributes, Identity, Tokens, authorize};
+use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize};
 use crate::definitions::Definitions;
 use crate::env::Env;
 use crate::openapi::Documents;
@@ -39,8 +39,10 @@ pub(crate) struct Api {
     pub(crate) object_meta: Schema,
     /// Who sees requests first.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
-    /// Bearer tokens that the server has given out.
+    /// Bearer tokens that were handed in.
     pub(crate) tokens: Mutex<Tokens>,
+    /// Who signs the tokens of service accounts.
+    pub(crate) issuer: Issuer,
 }
 
 /// Sees requests before the server does, and replies before the client does: for injecting faults.
@@ -156,6 +158,10 @@ impl Handle for Api {
                 None => response,
             }
         })
+    }
+
+    fn identity_of(&self, token: &str) -> Option<Identity> {
+        Self::identity_of(self, token)
     }
 }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use windlass_schema::{Catalog, Schema};
 
 use crate::api::{Api, Intercept};
-use crate::auth::Identity;
+use crate::auth::{Identity, Issuer};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
 use crate::serve::{self, InProcess, Listen, ListenError, Listening};
@@ -89,6 +89,7 @@ impl ServerBuilder {
             catalog,
             documents: Documents::default(),
             tokens: Mutex::default(),
+            issuer: Issuer::new(),
             intercept: self.intercept,
         });
         api.load_definitions();
@@ -122,6 +123,7 @@ impl Server {
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
+        self.api.tokens.lock().extend(options.tokens().clone());
         serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
     }
 

@@ -20,6 +20,10 @@ impl Tokens {
         self.0.insert(digest(token), identity);
     }
 
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     pub(crate) fn find(&self, token: &str) -> Option<&Identity> {
         self.0.get(&digest(token))
     }
@@ -42,7 +46,7 @@ pub(crate) enum Authenticated {
 pub(crate) fn authenticate(
     certificate: Option<&Identity>,
     headers: &HeaderMap,
-    tokens: &Tokens,
+    identity_of: impl Fn(&str) -> Option<Identity>,
 ) -> Authenticated {
     if let Some(identity) = certificate {
         return Authenticated::As(identity.clone());
@@ -51,8 +55,8 @@ pub(crate) fn authenticate(
         return Authenticated::As(Identity::anonymous());
     };
     let token = header.to_str().ok().and_then(bearer);
-    match token.and_then(|token| tokens.find(token)) {
-        Some(identity) => Authenticated::As(identity.clone()),
+    match token.and_then(identity_of) {
+        Some(identity) => Authenticated::As(identity),
         None => Authenticated::Refused,
     }
 }

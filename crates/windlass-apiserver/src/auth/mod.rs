@@ -4,8 +4,10 @@ mod authenticate;
 mod authorize;
 mod identity;
 mod reviews;
+mod service_account;
 
 pub(crate) use authenticate::{Authenticated, Tokens, authenticate, certificate_identity};
 pub(crate) use authorize::{Attributes, authorize};
 pub use identity::Identity;
 pub(crate) use reviews::Reviewer;
+pub(crate) use service_account::{Claims, Issuer};

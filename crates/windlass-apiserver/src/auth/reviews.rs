@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
+use super::Identity;
 use super::authorize::{Attributes, DISCOVERY_PATHS, PUBLIC_PATHS, SELF_REVIEWS, allowed};
-use super::{Identity, Tokens};
 use crate::wire::ApiError;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -16,8 +16,8 @@ pub(crate) struct Reviewer<'a> {
     pub(crate) asker: &'a Identity,
     /// Namespace of the request; empty for cluster-scoped reviews.
     pub(crate) namespace: &'a str,
-    /// The tokens the server knows.
-    pub(crate) tokens: &'a Tokens,
+    /// Whose token a token is.
+    pub(crate) identity_of: &'a dyn Fn(&str) -> Option<Identity>,
     /// The time, as metadata carries it.
     pub(crate) now: String,
 }
@@ -110,10 +110,10 @@ impl Reviewer<'_> {
         if token.is_empty() {
             return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
         }
-        review["status"] = match self.tokens.find(token) {
+        review["status"] = match (self.identity_of)(token) {
             Some(user) => json!({
                 "authenticated": true,
-                "user": user_info(user),
+                "user": user_info(&user),
                 "audiences": [AUDIENCE],
             }),
             None => json!({ "user": {}, "error": "invalid bearer token" }),

@@ -18,6 +18,7 @@ mod delete;
 mod pods;
 mod reviews;
 mod scale;
+mod token;
 
 use http::{Response, StatusCode};
 
@@ -78,6 +79,7 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
         ("scale", "update") => scale::update(&mut call),
         ("scale", "patch") => scale::patch(&mut call),
         ("binding", "create") => pods::bind(&mut call),
+        ("token", "create") => token::request(&call),
         ("eviction", "create") => pods::evict(&mut call),
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }

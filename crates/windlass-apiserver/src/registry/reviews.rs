@@ -26,11 +26,10 @@ fn reply(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let fields = crate::meta::fields_mut(&mut review);
     fields.insert("kind".into(), kind.clone().into());
     fields.insert("apiVersion".into(), call.resource.api_version().into());
-    let tokens = call.api.tokens.lock();
     let reviewer = Reviewer {
         asker: call.identity,
         namespace: &call.route.namespace,
-        tokens: &tokens,
+        identity_of: &|token| call.api.identity_of(token),
         now: call.api.env.now_rfc3339(),
     };
     let answer = reviewer.answer(kind, review).ok_or_else(ApiError::no_such_resource)??;

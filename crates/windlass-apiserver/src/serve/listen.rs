@@ -61,6 +61,10 @@ impl Listen {
         self
     }
 
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
     /// Lets whoever shows the bearer `token` in as `identity`.
     pub fn with_token(mut self, token: &str, identity: Identity) -> Self {
         self.tokens.add(token, identity);
@@ -270,7 +274,9 @@ impl Accept {
     }
 
     async fn request(self, request: Request<Incoming>, certified: Option<Identity>) -> Response<Body> {
-        let identity = match authenticate(certified.as_ref(), request.headers(), &self.tokens) {
+        let identity = match authenticate(certified.as_ref(), request.headers(), |token| {
+            self.tokens.find(token).cloned().or_else(|| self.handler.identity_of(token))
+        }) {
             Authenticated::As(identity) => identity,
             Authenticated::Refused => return refuse(&ApiError::unauthorized()),
         };

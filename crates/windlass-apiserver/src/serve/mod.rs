@@ -29,6 +29,11 @@ pub(crate) trait Handle: Send + Sync + 'static {
         request: Request<Bytes>,
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>>;
+
+    /// The user of a bearer token that the server itself gave out.
+    fn identity_of(&self, _token: &str) -> Option<Identity> {
+        None
+    }
 }
 
 /// The largest request body: 3 MiB, as the real server has it.

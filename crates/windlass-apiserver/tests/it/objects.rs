@@ -1,6 +1,6 @@
 //! Create, get, update, patch, delete.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{CONFIG_MAPS, MERGE, client, config_map};
 
@@ -87,4 +87,23 @@ async fn finalizers_hold_a_deleted_object() {
     client.get(path).await.expect(200);
     client.patch(path, MERGE, &json!({"metadata": {"finalizers": null}})).await.expect(200);
     client.get(path).await.expect(404);
+}
+
+#[tokio::test]
+async fn a_service_account_gets_a_token_that_the_server_knows() {
+    let client = client();
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let account = client.post(accounts, &json!({"metadata": {"name": "bot"}})).await.expect(201);
+    let reply = client.post(&format!("{accounts}/bot/token"), &json!({"spec": {}})).await.expect(201);
+    assert_eq!(reply.body["spec"]["expirationSeconds"], 3600);
+    let review = json!({"spec": {"token": reply.body["status"]["token"]}});
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let known = client.post(reviews, &review).await.expect(201);
+    assert_eq!(known.body["status"]["user"]["username"], "system:serviceaccount:default:bot");
+    assert_eq!(known.body["status"]["user"]["uid"], account.body["metadata"]["uid"]);
+    client.delete(&format!("{accounts}/bot")).await.expect(200);
+    let unknown = client.post(reviews, &review).await.expect(201);
+    assert_eq!(unknown.body["status"]["authenticated"], Value::Null);
+    let short = json!({"spec": {"expirationSeconds": 5}});
+    client.post(&format!("{accounts}/default/token"), &short).await.expect(404);
 }

@@ -1,9 +1,15 @@
 use super::*;
+use crate::auth::Tokens;
 
 fn ask(asker: &Identity, namespace: &str, kind: &str, review: Value) -> Result<Value, ApiError> {
     let mut tokens = Tokens::default();
     tokens.add("t0ken", Identity::user("robot").with_uid("r1"));
-    let reviewer = Reviewer { asker, namespace, tokens: &tokens, now: "2026-01-02T03:04:05Z".to_owned() };
+    let reviewer = Reviewer {
+        asker,
+        namespace,
+        identity_of: &|token| tokens.find(token).cloned(),
+        now: "2026-01-02T03:04:05Z".to_owned(),
+    };
     reviewer.answer(kind, review).expect("a review")
 }
 

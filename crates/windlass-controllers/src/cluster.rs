@@ -4,7 +4,8 @@ use kube_client::Client;
 use windlass_runtime::{Manager, Result};
 
 use crate::{
-    deployment, garbage_collector, kubelet, namespace, replica_set, root_ca, scheduler, service_account,
+    deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, root_ca, scheduler,
+    service_account,
 };
 
 /// The controllers that make an API server a cluster, ready to run.
@@ -40,6 +41,7 @@ impl Controllers {
             .controller(service_account::controller())
             .controller(scheduler::controller())
             .controller(kubelet::controller())
+            .controller(node_lifecycle::controller())
             .controller(replica_set::controller())
             .controller(deployment::controller())
             .runnable("node", kubelet::keep_node);

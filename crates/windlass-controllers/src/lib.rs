@@ -18,6 +18,7 @@ mod kubelet;
 mod labels;
 mod namespace;
 mod namespaced;
+mod node_lifecycle;
 mod replica_set;
 mod resources;
 mod root_ca;

@@ -1,0 +1,71 @@
+//! Namespaces: what each has, and how they end.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
+use kube_client::Client;
+use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::json;
+use windlass_test::{TestCluster, eventually};
+
+use crate::support::{PATIENCE, create_in, delete, pod};
+
+async fn namespace(client: &Client, name: &str) -> Api<Namespace> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    namespaces.create(&PostParams::default(), &object).await.unwrap();
+    namespaces
+}
+
+async fn has_service_account(client: &Client, namespace: &str) {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    eventually(PATIENCE, || async { accounts.get("default").await.map(drop) }).await;
+}
+
+#[tokio::test]
+async fn every_namespace_has_a_service_account_and_gets_it_back() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    namespace(&client, "team").await;
+    has_service_account(&client, "team").await;
+    has_service_account(&client, "kube-system").await;
+    delete::<ServiceAccount>(&client, "default", DeleteParams::default()).await;
+    has_service_account(&client, "default").await;
+}
+
+#[tokio::test]
+async fn a_namespace_ends_when_all_that_is_in_it_has_ended() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let namespaces = namespace(&client, "team").await;
+    has_service_account(&client, "team").await;
+    let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
+    create_in::<ConfigMap>(&client, "team", held).await;
+    create_in::<Pod>(&client, "team", pod("p", &json!({}))).await;
+    namespaces.delete("team", &DeleteParams::default()).await.unwrap();
+    eventually(PATIENCE, || async {
+        let status =
+            namespaces.get("team").await.map_err(|error| error.to_string())?.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let message = |kind: &str| {
+            conditions.iter().find(|c| c.type_ == kind).and_then(|c| c.message.clone()).unwrap_or_default()
+        };
+        let remaining = message("NamespaceContentRemaining");
+        let holding = message("NamespaceFinalizersRemaining");
+        let expected = "Some resources are remaining: configmaps. has 1 resource instances";
+        if remaining == expected && holding.contains("example.com/hold in 1 resource instances") {
+            Ok(())
+        } else {
+            Err(format!("{:?} {remaining} {holding}", status.phase))
+        }
+    })
+    .await;
+    let configs: Api<ConfigMap> = Api::namespaced(client.clone(), "team");
+    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    configs.patch("held", &PatchParams::default(), &release).await.unwrap();
+    eventually(PATIENCE, || async {
+        match namespaces.get_opt("team").await.map_err(|error| error.to_string())? {
+            None => Ok(()),
+            Some(namespace) => Err(format!("{:?}", namespace.status)),
+        }
+    })
+    .await;
+}

@@ -1,0 +1,83 @@
+//! The life of pods on the simulated node.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::api::{Api, DeleteParams, Patch, PatchParams};
+use kube_core::ResourceExt;
+use serde_json::json;
+use windlass_test::TestCluster;
+
+use crate::support::{api, becomes, create, delete, gone, phase, pod};
+
+#[tokio::test]
+async fn pods_run_at_addresses_of_their_own() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let mut addresses = Vec::new();
+    for name in ["a", "b"] {
+        create::<Pod>(&client, pod(name, &json!({}))).await;
+        let running = becomes::<Pod>(&client, name, |pod| phase(pod) == "Running").await;
+        assert_eq!(running.spec.unwrap().node_name.as_deref(), Some("windlass"));
+        addresses.push(running.status.unwrap().pod_ip.unwrap());
+    }
+    assert!(addresses[0].starts_with("10.244.") && addresses[0] != addresses[1], "{addresses:?}");
+}
+
+#[tokio::test]
+async fn pods_end_as_their_annotations_say() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let soon = json!({"kubelet.windlass.dev/run-for": "10ms"});
+    create::<Pod>(&client, pod("good", &soon)).await;
+    let bad = json!({"kubelet.windlass.dev/run-for": "10ms", "kubelet.windlass.dev/exit-code": "7"});
+    create::<Pod>(&client, pod("bad", &bad)).await;
+    becomes::<Pod>(&client, "good", |pod| phase(pod) == "Succeeded").await;
+    let failed = becomes::<Pod>(&client, "bad", |pod| phase(pod) == "Failed").await;
+    let state = failed.status.unwrap().container_statuses.unwrap()[0].state.clone().unwrap();
+    assert_eq!(state.terminated.unwrap().exit_code, 7);
+}
+
+#[tokio::test]
+async fn a_deleted_pod_stops_and_goes() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Pod>(&client, pod("p", &json!({"kubelet.windlass.dev/stop-after": "150ms"}))).await;
+    becomes::<Pod>(&client, "p", |pod| phase(pod) == "Running").await;
+    delete::<Pod>(&client, "p", DeleteParams::default()).await;
+    let stopping = api::<Pod>(&client).get("p").await.unwrap();
+    assert_eq!(stopping.metadata.deletion_grace_period_seconds, Some(30));
+    gone::<Pod>(&client, "p").await;
+}
+
+#[tokio::test]
+async fn a_pod_with_a_finalizer_stops_but_stays() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let mut held = pod("p", &json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    create::<Pod>(&client, held).await;
+    becomes::<Pod>(&client, "p", |pod| phase(pod) == "Running").await;
+    delete::<Pod>(&client, "p", DeleteParams::default()).await;
+    let stopped = becomes::<Pod>(&client, "p", |pod| phase(pod) == "Succeeded").await;
+    assert_eq!(stopped.finalizers(), ["example.com/hold"]);
+    becomes::<Pod>(&client, "p", |pod| pod.metadata.deletion_grace_period_seconds == Some(0)).await;
+    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    api::<Pod>(&client).patch("p", &PatchParams::default(), &release).await.unwrap();
+    gone::<Pod>(&client, "p").await;
+}
+
+#[tokio::test]
+async fn a_hundred_pods_start_and_go() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    for n in 0..100 {
+        create::<Pod>(&client, pod(&format!("p{n}"), &json!({}))).await;
+    }
+    for n in 0..100 {
+        becomes::<Pod>(&client, &format!("p{n}"), |pod| phase(pod) == "Running").await;
+    }
+    let pods: Api<Pod> = api(&client);
+    pods.delete_collection(&DeleteParams::default(), &kube_client::api::ListParams::default()).await.unwrap();
+    for n in 0..100 {
+        gone::<Pod>(&client, &format!("p{n}")).await;
+    }
+}

@@ -1,0 +1,102 @@
+//! ReplicaSets and Deployments.
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::Client;
+use kube_client::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube_core::ResourceExt;
+use serde_json::{Value, json};
+use windlass_test::{TestCluster, eventually};
+
+use crate::support::{PATIENCE, api, becomes, create, delete};
+
+fn workload(image: &str, replicas: i32) -> Value {
+    json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": image}]},
+            },
+        },
+    })
+}
+
+async fn images(client: &Client) -> Vec<String> {
+    let pods: Api<Pod> = api(client);
+    let pods = pods.list(&ListParams::default()).await.unwrap().items;
+    let alive = pods.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    alive.map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap()).collect()
+}
+
+async fn run(client: &Client, expected: &[&str]) {
+    eventually(PATIENCE, || async {
+        let found = images(client).await;
+        if found == expected { Ok(()) } else { Err(format!("pods of {found:?}, not {expected:?}")) }
+    })
+    .await;
+}
+
+fn available(deployment: &Deployment, count: i32) -> bool {
+    let status = deployment.status.clone().unwrap_or_default();
+    status.observed_generation == deployment.metadata.generation
+        && (
+            status.replicas.unwrap_or(0),
+            status.updated_replicas.unwrap_or(0),
+            status.available_replicas.unwrap_or(0),
+        ) == (count, count, count)
+}
+
+#[tokio::test]
+async fn a_replica_set_keeps_its_number_of_pods() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<ReplicaSet>(&client, workload("one", 2)).await;
+    becomes::<ReplicaSet>(&client, "web", |set| {
+        set.status.as_ref().is_some_and(|s| s.ready_replicas == Some(2))
+    })
+    .await;
+    let name = api::<Pod>(&client).list(&ListParams::default()).await.unwrap().items[0].name_any();
+    delete::<Pod>(&client, &name, DeleteParams::default()).await;
+    run(&client, &["one", "one"]).await;
+    let none = Patch::Merge(json!({"spec": {"replicas": 0}}));
+    api::<ReplicaSet>(&client).patch("web", &PatchParams::default(), &none).await.unwrap();
+    run(&client, &[]).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_is_relabelled_is_let_go_and_replaced() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<ReplicaSet>(&client, workload("one", 1)).await;
+    run(&client, &["one"]).await;
+    let name = api::<Pod>(&client).list(&ListParams::default()).await.unwrap().items[0].name_any();
+    let away = Patch::Merge(json!({"metadata": {"labels": {"app": "debug"}}}));
+    api::<Pod>(&client).patch(&name, &PatchParams::default(), &away).await.unwrap();
+    run(&client, &["one", "one"]).await;
+    becomes::<Pod>(&client, &name, |pod| pod.owner_references().is_empty()).await;
+    let back = Patch::Merge(json!({"metadata": {"labels": {"app": "web"}}}));
+    api::<Pod>(&client).patch(&name, &PatchParams::default(), &back).await.unwrap();
+    run(&client, &["one"]).await;
+}
+
+#[tokio::test]
+async fn a_deployment_rolls_to_a_new_template_and_keeps_the_old_set() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    create::<Deployment>(&client, workload("one", 3)).await;
+    becomes::<Deployment>(&client, "web", |deployment| available(deployment, 3)).await;
+    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "two"}]}}}});
+    api::<Deployment>(&client).patch("web", &PatchParams::default(), &Patch::Merge(image)).await.unwrap();
+    let rolled = becomes::<Deployment>(&client, "web", |deployment| available(deployment, 3)).await;
+    run(&client, &["two", "two", "two"]).await;
+    assert_eq!(rolled.annotations()["deployment.kubernetes.io/revision"], "2");
+    let sets = api::<ReplicaSet>(&client).list(&ListParams::default()).await.unwrap().items;
+    let mut sizes: Vec<i32> = sets.iter().map(|set| set.spec.as_ref().unwrap().replicas.unwrap()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [0, 3]);
+    delete::<Deployment>(&client, "web", DeleteParams::background()).await;
+    run(&client, &[]).await;
+}

@@ -26,30 +26,27 @@ pub struct TestCluster {
 
 impl TestCluster {
     /// The API server alone: what one writes stays as it is.
+    #[expect(clippy::unused_async, reason = "it takes a runtime, and may come to wait for something")]
     pub async fn start() -> Self {
-        let server = Server::builder()
-            .build()
-            .unwrap_or_else(|error| panic!("the API server does not start: {error}"));
-        let client = Client::new(server.service(Identity::admin()), "default");
-        Self { server, client, listening: OnceCell::new(), _controllers: None }
+        Self::serve(|_| None)
     }
 
     /// The API server and the controllers of a cluster: owners collect, namespaces end, pods run on a simulated node.
     ///
     /// Returns when the node is ready and namespace `default` has its service account.
     pub async fn with_controllers() -> Self {
-        let mut cluster = Self::start().await;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let controllers = Controllers::new(cluster.client.clone());
-        tokio::spawn(async move {
-            let stop = async { drop(stopped.await) };
-            if let Err(error) = controllers.run_until(stop).await {
-                tracing::error!(%error, "the test cluster's controllers stopped");
-            }
-        });
-        cluster._controllers = Some(stop);
+        let cluster = Self::serve(|client| Some(run_controllers(client)));
         cluster.wait_until_ready().await;
         cluster
+    }
+
+    fn serve(controllers: impl FnOnce(Client) -> Option<oneshot::Sender<()>>) -> Self {
+        let server = Server::builder()
+            .build()
+            .unwrap_or_else(|error| panic!("the API server does not start: {error}"));
+        let client = Client::new(server.service(Identity::admin()), "default");
+        let controllers = controllers(client.clone());
+        Self { server, client, listening: OnceCell::new(), _controllers: controllers }
     }
 
     async fn wait_until_ready(&self) {
@@ -101,4 +98,16 @@ impl TestCluster {
     pub async fn install(&self, definition: &CustomResourceDefinition) {
         install::install(self.client(), definition).await;
     }
+}
+
+/// Runs the controllers in the background, until what this gives is dropped.
+fn run_controllers(client: Client) -> oneshot::Sender<()> {
+    let (stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(async move {
+        let stop = async { drop(stopped.await) };
+        if let Err(error) = Controllers::new(client).run_until(stop).await {
+            tracing::error!(%error, "the test cluster's controllers stopped");
+        }
+    });
+    stop
 }

@@ -1,6 +1,7 @@
 //! The `windlass` command from outside: as a process, driven by signals and by real kubectls.
 //!
 //! Each test has a control plane of its own. Tests that need kubectl say so on stderr where there is none, and pass.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod process;
 

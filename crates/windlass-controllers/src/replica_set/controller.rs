@@ -30,7 +30,7 @@ fn adopters(pod: &Pod, cx: &MapContext) -> Vec<ObjectKey> {
         set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
     let key = |set: &ReplicaSet| ObjectKey::namespaced(&namespace, &set.name_any());
-    sets.map(|sets| sets.iter().filter(|set| selects(set)).map(|set| key(set)).collect()).unwrap_or_default()
+    sets.map(|sets| sets.iter().filter(|set| selects(set)).map(key).collect()).unwrap_or_default()
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {

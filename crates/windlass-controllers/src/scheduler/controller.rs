@@ -31,8 +31,7 @@ pub(crate) fn controller() -> Controller {
 /// The pods that a change of a node may concern: all that have no place.
 fn waiting(cx: &MapContext) -> Vec<ObjectKey> {
     let pods = cx.lister::<Pod>().and_then(|lister| lister.all());
-    pods.map(|pods| pods.iter().filter(|pod| wants_place(pod)).map(|pod| key_of(pod)).collect())
-        .unwrap_or_default()
+    pods.map(|pods| pods.iter().filter(|pod| wants_place(pod)).map(key_of).collect()).unwrap_or_default()
 }
 
 fn key_of(object: &impl Resource) -> ObjectKey {

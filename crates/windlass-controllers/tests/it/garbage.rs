@@ -145,7 +145,7 @@ async fn custom_resources_own_as_soon_as_their_crd_is_there() {
     let reference = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": widget.metadata.uid,
     });
-    config(&client, "child", &[reference.clone()]).await;
+    config(&client, "child", &[reference]).await;
     widgets.delete("w", &DeleteParams::background()).await.unwrap();
     gone::<ConfigMap>(&client, "child").await;
 }

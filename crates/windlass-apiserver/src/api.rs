@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use parking_lot::Mutex;
-use windlass_schema::{Catalog, Schema};
+use windlass_schema::Catalog;
 
 use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize};
 use crate::definitions::Definitions;
@@ -35,8 +35,6 @@ pub(crate) struct Api {
     pub(crate) catalog: Arc<Catalog>,
     /// OpenAPI documents that were asked for lately.
     pub(crate) documents: Documents,
-    /// The schema of `metadata`.
-    pub(crate) object_meta: Schema,
     /// Who sees requests first.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
     /// Bearer tokens that were handed in.

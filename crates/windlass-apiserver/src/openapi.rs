@@ -48,11 +48,31 @@ pub(crate) fn respond(
     query: Option<&str>,
     headers: &HeaderMap,
 ) -> Option<Result<Response<Body>, ApiError>> {
+    if path == "/openapi/v2" {
+        return Some(Ok(version_two(headers)));
+    }
     let name = path.strip_prefix(ROOT)?;
     if name.is_empty() || name == "/" {
         return Some(Ok(index(api)));
     }
     Some(document(api, name.strip_prefix('/')?, query, headers))
+}
+
+/// OpenAPI v2, for clients that look a kind up there when v3 does not have it: a document that describes nothing.
+fn version_two(headers: &HeaderMap) -> Response<Body> {
+    const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (content_type, document): (_, &[u8]) = if accept.contains("proto-openapi.spec.v2") {
+        // Field 1 of the document, `swagger`, is "2.0".
+        (PROTOBUF, b"\x0a\x032.0")
+    } else {
+        ("application/json", br#"{"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.36.0"},"paths":{},"definitions":{}}"#)
+    };
+    let mut response = Response::new(Body::full(document));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 /// What is said about each group-version: a name for the path, and a hash that changes when the document does.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use windlass_schema::{Catalog, Schema};
+use windlass_schema::Catalog;
 
 use crate::api::{Api, Intercept};
 use crate::auth::{Identity, Issuer};
@@ -13,8 +13,6 @@ use crate::openapi::Documents;
 use crate::serve::{self, InProcess, Listen, ListenError, Listening};
 use crate::store::{Store, View};
 use crate::{bootstrap, builtin};
-
-const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// A Kubernetes API server in this process.
 ///
@@ -85,7 +83,6 @@ impl ServerBuilder {
             table: ArcSwap::from_pointee(builtin.clone()),
             builtin,
             definitions: Mutex::default(),
-            object_meta: catalog.definition(OBJECT_META).unwrap_or_else(Schema::unconstrained),
             catalog,
             documents: Documents::default(),
             tokens: Mutex::default(),

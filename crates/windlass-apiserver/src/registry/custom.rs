@@ -13,13 +13,12 @@ pub(super) fn validate(call: &Call<'_>, object: &Value, old: Option<&Value>) -> 
     let Some(custom) = &resource.custom else { return Vec::new() };
     let of_status = call.route.subresource == "status";
     let mut errors: Vec<FieldError> = envelope(resource, object).into_iter().collect();
-    let found = match old {
-        None => windlass_schema::validate(resource.schema.get(), object),
-        Some(old) => windlass_schema::validate_update(resource.schema.get(), object, old),
-    };
-    errors.extend(
-        found.into_iter().filter_map(|error| if of_status { below_status(error) } else { Some(error) }),
-    );
+    let schema = resource.schema.get();
+    errors.extend(match old {
+        None => windlass_schema::validate(schema, object),
+        Some(old) if of_status => windlass_schema::validate_status(schema, object, old),
+        Some(old) => windlass_schema::validate_update(schema, object, old),
+    });
     if let Some(scale) = &custom.scale {
         errors.extend(numbers(scale, object, of_status));
     }
@@ -29,16 +28,6 @@ pub(super) fn validate(call: &Call<'_>, object: &Value, old: Option<&Value>) -> 
 fn envelope(resource: &Resource, object: &Value) -> Option<FieldError> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     (kind != resource.kind).then(|| FieldError::invalid("kind", kind, format!("must be {}", resource.kind)))
-}
-
-/// A write to the status is held against its part of the schema, and fields are named from there.
-fn below_status(mut error: FieldError) -> Option<FieldError> {
-    let below =
-        error.field == "status" || error.field.starts_with("status.") || error.field.starts_with("status[");
-    if let Some(detail) = error.detail.strip_prefix("status.") {
-        error.detail = detail.to_owned();
-    }
-    below.then_some(error)
 }
 
 /// The replicas that the scale subresource shows must be numbers that are not negative.

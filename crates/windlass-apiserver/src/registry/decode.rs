@@ -39,15 +39,7 @@ impl Call<'_> {
 
     /// Defaults and prunes by the schema; returns the paths of dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
-        let mut unknown = self.resource.default_and_prune(object);
-        if self.resource.is_custom()
-            && let Some(metadata) = object.get_mut("metadata")
-        {
-            let odd = windlass_schema::prune(&self.api.object_meta, metadata);
-            unknown.extend(odd.into_iter().map(|path| format!("metadata.{path}")));
-            unknown.sort_unstable();
-        }
-        unknown
+        self.resource.default_and_prune(object)
     }
 
     /// The body must say the kind and version of the resource, or, for built-in kinds, nothing.

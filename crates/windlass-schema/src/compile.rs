@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::default::whole_numbers;
 use crate::graph::{Additional, Edge, ListType, MoreRules, Node, Rules, Schema, Type};
 use crate::pattern::Pattern;
 
@@ -85,6 +86,9 @@ fn node(schema: &Value, depth: usize) -> Node {
 fn edge(schema: &Value, depth: usize) -> Edge {
     let mut edge = Edge::own(node(schema, depth + 1));
     edge.default = schema.get("default").filter(|value| !value.is_null()).cloned();
+    if let Some(default) = &mut edge.default {
+        whole_numbers(default);
+    }
     edge
 }
 

@@ -19,7 +19,7 @@ pub fn default(schema: &Schema, object: &mut Value) {
 }
 
 /// Writes `1.0` as `1`, as Go does.
-fn whole_numbers(value: &mut Value) {
+pub(crate) fn whole_numbers(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -132,7 +132,9 @@ impl<'b> Envelope<'b> {
         };
         catalog.schema(group, version, self.kind).or_else(options).ok_or_else(|| {
             let (kind, version) = (crate::go_quote(self.kind), crate::go_quote(self.api_version));
-            let text = format!("no kind {kind} is registered for version {version} in scheme \"pkg/api/legacyscheme/scheme.go:30\"");
+            let text = format!(
+                "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+            );
             DecodeError { text, unknown_kind: true }
         })
     }

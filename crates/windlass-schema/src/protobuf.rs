@@ -25,17 +25,23 @@ const MAX_DEPTH: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     text: String,
-    unknown_kind: bool,
+    /// The apiVersion and kind that the catalog does not have.
+    unknown_kind: Option<(String, String)>,
 }
 
 impl DecodeError {
     fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), unknown_kind: false }
+        Self { text: text.into(), unknown_kind: None }
     }
 
     /// Whether the message is whole, but of a kind that is not built in.
     pub fn is_unknown_kind(&self) -> bool {
-        self.unknown_kind
+        self.unknown_kind.is_some()
+    }
+
+    /// The apiVersion and kind of a message that is not built in.
+    pub fn unknown_kind(&self) -> Option<(&str, &str)> {
+        self.unknown_kind.as_ref().map(|(version, kind)| (version.as_str(), kind.as_str()))
     }
 }
 
@@ -135,7 +141,7 @@ impl<'b> Envelope<'b> {
             let text = format!(
                 "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
             );
-            DecodeError { text, unknown_kind: true }
+            DecodeError { text, unknown_kind: Some((self.api_version.to_owned(), self.kind.to_owned())) }
         })
     }
 }

@@ -48,6 +48,15 @@ impl Call<'_> {
         let version = resource.api_version();
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        for field in ["apiVersion", "kind"] {
+            let found = &object[field];
+            if !found.is_null() && !found.is_string() {
+                return Err(self.unrecognized(&format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
+                    json_type(found)
+                )));
+            }
+        }
         if !resource.is_custom() && (found_version.is_empty() || found_kind.is_empty()) {
             let fields = crate::meta::fields_mut(object);
             if found_version.is_empty() {
@@ -78,17 +87,17 @@ impl Call<'_> {
                 let body = String::from_utf8_lossy(self.body);
                 return Err(self.unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
             }
-            if found_version.is_empty() {
-                let body = String::from_utf8_lossy(self.body);
-                return Err(self.unrecognized(&format!("Object 'apiVersion' is missing in '{body}'")));
-            }
-            if found_version != version {
-                return Err(ApiError::bad_request(format!(
-                    "the API version in the data ({found_version}) does not match the expected API version ({version})"
-                )));
-            }
             // A wrong kind is found by validation.
-            return Ok(());
+            return if found_version == version {
+                Ok(())
+            } else {
+                Err(other_version(found_version, &version))
+            };
+        }
+        let (found_group, plain_version) = found_version.split_once('/').unwrap_or(("", found_version));
+        let is_known = self.api.table.load().kind(found_group, plain_version, found_kind).is_some();
+        if is_known && found_group == resource.group && found_kind == resource.kind {
+            return Err(other_version(found_version, &version));
         }
         let shown = found_version.rsplit('/').next().unwrap_or_default();
         Err(ApiError::bad_request(format!(
@@ -119,27 +128,24 @@ impl Call<'_> {
         }
     }
 
-    /// What is wrong with the types of the metadata, in Go's words.
+    /// What is wrong with the types of the fields, in Go's words.
     pub(super) fn expect_fields(&self, object: &Value) -> Result<(), String> {
-        // Custom resources are read in two steps: metadata by itself.
-        let prefix = if self.resource.is_custom() { "" } else { "metadata." };
+        let resource = &self.resource;
+        if !resource.is_custom() {
+            let wrong = windlass_schema::decode_error(resource.schema.get(), &resource.kind, object);
+            return wrong.map_or(Ok(()), Err);
+        }
+        // Custom resources are read in two steps: metadata by itself, the rest when it is validated.
         let Some(metadata) = object.get("metadata") else { return Ok(()) };
         let wrong = |found: &Value, field: &str, go_type: &str| {
             let found = json_type(found);
             Err(format!(
-                "json: cannot unmarshal {found} into Go struct field ObjectMeta.{prefix}{field} of type {go_type}"
+                "json: cannot unmarshal {found} into Go struct field ObjectMeta.{field} of type {go_type}"
             ))
         };
         if !metadata.is_object() && !metadata.is_null() {
             let found = json_type(metadata);
-            return Err(if self.resource.is_custom() {
-                format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta")
-            } else {
-                let kind = &self.resource.kind;
-                format!(
-                    "json: cannot unmarshal {found} into Go struct field {kind}.metadata of type v1.ObjectMeta"
-                )
-            });
+            return Err(format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"));
         }
         for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
             match metadata.get(field) {
@@ -187,6 +193,13 @@ impl Call<'_> {
             kind = self.resource.kind,
         ))
     }
+}
+
+/// 400 for an object of the right kind in another version.
+fn other_version(found: &str, expected: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the API version in the data ({found}) does not match the expected API version ({expected})"
+    ))
 }
 
 /// The type of a JSON value as Go's decoder names it.

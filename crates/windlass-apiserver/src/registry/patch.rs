@@ -23,8 +23,15 @@ const APPLY: &str = "application/apply-patch+yaml";
 /// A patch that was read.
 pub(super) enum Patch {
     Json(Operations),
-    Merge(Value),
-    Strategic(Value),
+    Merge(Document),
+    Strategic(Document),
+}
+
+/// A patch that looks like the object.
+pub(super) struct Document {
+    value: Value,
+    /// Fields that it has twice.
+    duplicates: Vec<String>,
 }
 
 /// The operations of a JSON patch.
@@ -59,12 +66,15 @@ pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
     let essence = media_type.essence.as_str();
+    if ![JSON, MERGE, STRATEGIC, APPLY].contains(&essence) {
+        return Err(ApiError::no_media_type());
+    }
     if essence == APPLY || !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
     let head = if essence == STRATEGIC { "" } else { "error decoding patch: " };
     let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
-    let value = wire::from_json(call.body).map_err(|error| broken(&error.to_string()))?;
+    let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(|why| broken(&why))?;
     let mistyped = |go_type: &str| {
         let found = super::decode::json_type(&value);
         broken(&format!("json: cannot unmarshal {found} into Go value of type {go_type}"))
@@ -82,7 +92,8 @@ pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     if !value.is_object() {
         return Err(mistyped("map[string]interface {}"));
     }
-    Ok(if essence == MERGE { Patch::Merge(value) } else { Patch::Strategic(value) })
+    let document = Document { value, duplicates };
+    Ok(if essence == MERGE { Patch::Merge(document) } else { Patch::Strategic(document) })
 }
 
 impl Operations {
@@ -119,7 +130,7 @@ impl Patch {
     /// What an error about the result quotes: the patched object, or the strategic patch as Go prints it.
     fn shown(&self, patched: &Value) -> String {
         match self {
-            Patch::Strategic(patch) => super::custom::shown(patch),
+            Patch::Strategic(patch) => super::custom::shown(&patch.value),
             Patch::Json(_) | Patch::Merge(_) => patched.to_string(),
         }
     }
@@ -129,9 +140,9 @@ pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value
     let mut new = old.clone();
     match patch {
         Patch::Json(operations) => operations.apply(&mut new)?,
-        Patch::Merge(patch) => json_patch::merge(&mut new, patch),
+        Patch::Merge(patch) => json_patch::merge(&mut new, &patch.value),
         Patch::Strategic(patch) => {
-            new = windlass_schema::strategic_merge(schema, new, patch.clone()).map_err(|error| {
+            new = windlass_schema::strategic_merge(schema, new, patch.value.clone()).map_err(|error| {
                 let text = error.to_string();
                 if error.is_malformed() { ApiError::bad_request(text) } else { ApiError::unexplained(text) }
             })?;
@@ -167,8 +178,11 @@ fn complain(
     shown: String,
 ) -> Result<(), ApiError> {
     let quote = windlass_schema::go_quote;
-    let of_patch = if let Patch::Json(operations) = patch { operations.unknown.as_slice() } else { &[] };
-    let of_patch = of_patch.iter().map(|path| format!("json patch unknown field {}", quote(path)));
+    let (what, of_patch) = match patch {
+        Patch::Json(operations) => ("json patch unknown", &operations.unknown),
+        Patch::Merge(document) | Patch::Strategic(document) => ("duplicate", &document.duplicates),
+    };
+    let of_patch = of_patch.iter().map(|path| format!("{what} field {}", quote(path)));
     let of_object = unknown.iter().map(|path| format!("unknown field {}", quote(path)));
     let complaints: Vec<String> = of_patch.chain(of_object).collect();
     match options.field_validation {

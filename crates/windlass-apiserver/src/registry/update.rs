@@ -106,7 +106,8 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value, _options: WriteOptio
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
     let names = resource.group_resource();
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
-    if !wanted_uid.is_empty() && wanted_uid != found_uid {
+    // A patch has no uid as precondition; there it is a field that does not change.
+    if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
         return Err(ApiError::conflict(
             &names,
             &call.route.name,

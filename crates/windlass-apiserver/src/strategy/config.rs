@@ -207,6 +207,6 @@ fn validate_json<'a>(key: &str, value: impl Fn(&str) -> Option<&'a str>) -> Opti
     let field = format!("data[{key}]");
     let Some(text) = value(key) else { return Some(FieldError::required(field, "")) };
     let bytes = STANDARD.decode(text).unwrap_or_default();
-    let error = crate::wire::from_json(&bytes).err()?;
-    Some(FieldError::invalid(field, "<secret contents redacted>", error.to_string()))
+    let error = crate::wire::from_json_with_duplicates(&bytes).err()?;
+    Some(FieldError::invalid(field, "<secret contents redacted>", error))
 }

@@ -35,7 +35,7 @@ pub fn from_yaml(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
     yaml::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
 }
 
-/// Reads a JSON document; 400 with Go's words if it is broken.
-pub fn from_json(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
-    json::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
+/// Reads a JSON document, and the paths of fields that it has twice; Go's words if it is broken.
+pub fn from_json_with_duplicates(bytes: &[u8]) -> Result<(serde_json::Value, Vec<String>), String> {
+    json::parse(bytes).map(|parsed| (parsed.value, parsed.duplicates))
 }

@@ -364,6 +364,11 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// 415 for a patch in a form that no resource knows.
+    pub fn no_media_type() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    }
+
     /// 410: what a resource version or a continue token speaks of is forgotten.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)

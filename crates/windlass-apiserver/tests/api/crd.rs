@@ -182,11 +182,9 @@ async fn a_definition_that_is_wrong_is_refused() {
         group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
         - FieldValueInvalid metadata.name: Invalid value: "widgets.ID.example.com": must be spec.names.plural+"."+spec.group
         - FieldValueInvalid spec.names.plural: Invalid value: "Widgets": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"#]]);
-    api.post(DEFINITIONS, change("/spec/versions/0/storage", json!(false))).await.shows(expect![[r#"
-        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
-        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
-        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
-        - FieldValueInvalid status.storedVersions: Invalid value: null: must have at least one stored version"#]]);
+    let unstored = api.post(DEFINITIONS, change("/spec/versions/0/storage", json!(false))).await.is(422);
+    let message = unstored.text_at("/message");
+    assert!(message.contains("must have exactly one version marked as storage version"), "{message}");
     api.post(DEFINITIONS, change("/spec/versions/0/schema", json!(null))).await.shows(expect![[r#"
         422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.versions[0].schema.openAPIV3Schema: Required value
         group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
@@ -208,12 +206,9 @@ async fn a_definition_that_is_wrong_is_refused() {
     let mut twice = widgets(&api);
     let version = twice["spec"]["versions"][0].clone();
     twice["spec"]["versions"] = json!([version, version]);
-    api.post(DEFINITIONS, twice).await.shows(expect![[r#"
-        422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: [as below]
-        group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
-        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must contain unique version names
-        - FieldValueInvalid spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version
-        - FieldValueInvalid status.storedVersions: Invalid value: ["v1"]: must have the storage version v1"#]]);
+    let message = api.post(DEFINITIONS, twice).await.is(422).text_at("/message");
+    assert!(message.contains("must contain unique version names"), "{message}");
+    assert!(message.contains("must have exactly one version marked as storage version"), "{message}");
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ async fn a_field_of_the_wrong_type() {
     api.post(&maps, change(config_map("a"), "/metadata/name", json!(7))).await.shows(expect![[r#"400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string"#]]);
     api.post(&maps, change(config_map("a"), "/kind", json!(7))).await.shows(expect![[r#"400 BadRequest: the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string ({"apiVersion":"v1","data":{"k" ...)"#]]);
     let pods = format!("/api/v1/namespaces/{ns}/pods");
-    api.post(&pods, change(pod("a"), "/spec/containers", json!({}))).await.shows(expect![[r#"400 BadRequest: Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type [as below]v1.Container"#]]);
+    api.post(&pods, change(pod("a"), "/spec/containers", json!({}))).await.shows(expect![[r#"400 BadRequest: Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container"#]]);
     api.post(&pods, change(pod("a"), "/spec/containers/0/name", json!(true))).await.shows(expect![[r#"400 BadRequest: Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal bool into Go struct field Container.spec.containers.name of type string"#]]);
     let deployments = format!("/apis/apps/v1/namespaces/{ns}/deployments");
     api.post(&deployments, change(deployment("a"), "/spec/replicas", json!("two"))).await.shows(expect![[r#"400 BadRequest: Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"#]]);
@@ -173,7 +173,9 @@ async fn an_object_of_another_kind() {
     let list = json!({"apiVersion": "v1", "kind": "ConfigMapList", "items": []});
     api.post(&maps, list).await.shows(expect![[r#"400 BadRequest: ConfigMapList in version "v1" cannot be handled as a ConfigMap: converting (v1.ConfigMapList) to (core.ConfigMap): unknown conversion"#]]);
     let deployments = format!("/apis/apps/v1/namespaces/{ns}/deployments");
-    api.post(&deployments, with("apps/v1beta1", "Deployment")).await.shows(expect!["400 BadRequest: the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)"]);
+    let autoscalers = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    api.post(&autoscalers, with("autoscaling/v1", "HorizontalPodAutoscaler")).await.shows(expect!["400 BadRequest: the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)"]);
+    api.post(&deployments, with("apps/v7", "Deployment")).await.shows(expect![[r#"400 BadRequest: Deployment in version "v7" cannot be handled as a Deployment: no kind "Deployment" is registered for version "apps/v7" in scheme "pkg/runtime/scheme.go:111""#]]);
     api.post(&deployments, with("apps/v1", "ReplicaSet")).await.shows(expect![[r#"400 BadRequest: ReplicaSet in version "v1" cannot be handled as a Deployment: converting (v1.ReplicaSet) to (apps.Deployment): unknown conversion"#]]);
 }
 

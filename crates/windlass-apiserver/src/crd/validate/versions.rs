@@ -60,6 +60,15 @@ pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
             None => Vec::new(),
         }
     });
+    each(versions, "schema", "validation", &mut errors, |schema, path| {
+        let root = text(schema, &["openAPIV3Schema", "type"]);
+        let has_status = versions.iter().any(|version| version["subresources"]["status"].is_object());
+        if !has_status || root.is_empty() || root == "object" {
+            return Vec::new();
+        }
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+        vec![FieldError::invalid(format!("{path}.openAPIV3Schema.type"), root, detail)]
+    });
     for (index, version) in versions.iter().enumerate() {
         if !version["schema"]["openAPIV3Schema"].is_object() {
             errors.push(FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));

@@ -1,0 +1,93 @@
+//! The cache's parsers, held against serde_json and against themselves.
+
+use bytes::Bytes;
+use serde_json::Value;
+use windlass_cache::frame::{ListFramer, WatchFramer};
+use windlass_cache::{RawObject, ScanOptions, Scanner};
+
+const LIMIT: usize = 1 << 20;
+
+/// What the scan keeps of an object is what serde_json reads, without `managedFields`.
+pub(crate) fn scan(data: &[u8]) {
+    let Ok(mut expected) = serde_json::from_slice::<Value>(data) else {
+        // Broken JSON may be noticed at once or when it is decoded; it must not panic.
+        let _ = RawObject::from_json(data);
+        return;
+    };
+    let Ok(object) = RawObject::from_json(data) else {
+        assert!(!is_plain_object(&expected), "an object that serde_json reads is refused");
+        return;
+    };
+    let read: Value = serde_json::from_slice(&object.json()).expect("what is kept is JSON");
+    if let Some(metadata) = expected.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    assert_eq!(read, expected, "what is kept is what was sent");
+    let metadata = &expected["metadata"];
+    assert_eq!(Some(object.name()), metadata["name"].as_str());
+    assert_eq!(object.namespace(), metadata["namespace"].as_str().filter(|namespace| !namespace.is_empty()));
+    for (key, value) in object.labels() {
+        assert_eq!(metadata["labels"][key].as_str(), Some(value));
+    }
+}
+
+/// Whether the metadata is of the types that Kubernetes gives it, so that there is no reason to refuse it.
+fn is_plain_object(value: &Value) -> bool {
+    let Some(metadata) = value.get("metadata").and_then(Value::as_object) else { return false };
+    let known = ["name", "uid", "resourceVersion"];
+    known
+        .iter()
+        .all(|field| metadata.get(*field).is_some_and(|value| value.as_str().is_some_and(|s| !s.is_empty())))
+        && metadata.keys().all(|field| known.contains(&field.as_str()))
+}
+
+/// A watch reads the same however the network cuts it.
+pub(crate) fn watch_frames(data: &[u8]) {
+    let Some((cut, body)) = data.split_first() else { return };
+    let whole = watched(body, body.len().max(1));
+    let pieces = watched(body, usize::from(*cut).max(1));
+    assert_eq!(whole, pieces);
+}
+
+fn watched(body: &[u8], piece: usize) -> Vec<String> {
+    let mut framer = WatchFramer::new(LIMIT);
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let mut seen = Vec::new();
+    for piece in body.chunks(piece) {
+        framer.push(Bytes::copy_from_slice(piece));
+        while let Some(event) = framer.next(&mut scanner) {
+            seen.push(match event {
+                Ok(event) => format!("{:?} {:?}", event.event, event.object.name()),
+                Err(_) => "bad".to_owned(),
+            });
+        }
+    }
+    seen
+}
+
+/// So does a list.
+pub(crate) fn list_frames(data: &[u8]) {
+    let Some((cut, body)) = data.split_first() else { return };
+    let whole = listed(body, body.len().max(1));
+    let pieces = listed(body, usize::from(*cut).max(1));
+    // Of a list that is broken only that it is broken counts: it is thrown away and listed again.
+    assert_eq!(whole, pieces);
+}
+
+/// The items and the list's metadata; `None` if it is broken.
+fn listed(body: &[u8], piece: usize) -> Option<Vec<String>> {
+    let mut framer = ListFramer::new(LIMIT);
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let mut seen = Vec::new();
+    for piece in body.chunks(piece) {
+        framer.push(Bytes::copy_from_slice(piece));
+        while let Some(item) = framer.next(&mut scanner).ok()? {
+            seen.push(match item {
+                Ok(item) => format!("{:?}", item.name()),
+                Err(_) => "bad".to_owned(),
+            });
+        }
+    }
+    seen.push(format!("{:?}", framer.finish().ok()?));
+    Some(seen)
+}

@@ -1,0 +1,42 @@
+//! Schemas, and what is done by them.
+
+use serde_json::Value;
+use windlass_schema::{Catalog, Schema, check_structural, decode_protobuf, default, prune, validate};
+
+use crate::split;
+
+/// Any message is an object of a known kind or an error.
+pub(crate) fn protobuf(data: &[u8]) {
+    let catalog = Catalog::builtin();
+    if let Ok(object) = decode_protobuf(&catalog, data) {
+        assert!(object.is_object(), "a message is an object");
+    }
+}
+
+/// Any schema that is accepted compiles; what it does to an object, it does once.
+pub(crate) fn crd_schemas(data: &[u8]) {
+    let (schema, object) = split(data);
+    let Ok(schema) = serde_json::from_slice::<Value>(schema) else { return };
+    if !check_structural(&schema, "schema").is_empty() {
+        return;
+    }
+    let schema = Schema::compile(&schema);
+    let Ok(mut object) = serde_json::from_slice::<Value>(object) else { return };
+    prune(&schema, &mut object);
+    default(&schema, &mut object);
+    let once = object.clone();
+    prune(&schema, &mut object);
+    default(&schema, &mut object);
+    assert_eq!(once, object, "pruned and defaulted once is for ever");
+    let _ = validate(&schema, &object);
+}
+
+/// Any patch of any pod is a pod or an error.
+pub(crate) fn strategic_merge(data: &[u8]) {
+    let (original, patch) = split(data);
+    let (Ok(original), Ok(patch)) = (serde_json::from_slice(original), serde_json::from_slice(patch)) else {
+        return;
+    };
+    let Some(schema) = Catalog::builtin().schema("", "v1", "Pod") else { return };
+    let _: Result<Value, _> = windlass_schema::strategic_merge(&schema, original, patch);
+}

@@ -1,0 +1,96 @@
+//! What the server reads from requests.
+
+use std::str;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use windlass_apiserver::wire::selector::{FieldSelector, LabelSelector};
+use windlass_apiserver::wire::table::{IncludeObject, TableKind, TableOptions};
+use windlass_apiserver::wire::{TableVersion, Target, continue_token, decode_body, negotiate};
+use windlass_cache::Selector;
+use windlass_schema::{Catalog, decode_protobuf};
+
+use crate::split;
+
+/// Server and cache have a reader of label selectors each: both say the same of any text.
+pub(crate) fn selectors(data: &[u8]) {
+    // Go's lexer, and so the server, takes a zero byte for the end of the text.
+    let Some(text) = str::from_utf8(data).ok().filter(|text| !text.contains('\0')) else { return };
+    let (server, cache) = (LabelSelector::parse(text), text.parse::<Selector>());
+    assert_eq!(server.is_ok(), cache.is_ok(), "{text:?}: the server says {server:?}, the cache {cache:?}");
+    let (Ok(server), Ok(cache)) = (server, cache) else { return };
+    for labels in samples() {
+        let by_cache = cache.matches_labels(|key| labels.get(key).and_then(Value::as_str));
+        assert_eq!(server.matches(Some(&labels)), by_cache, "{text:?} of {labels:?}");
+    }
+}
+
+fn samples() -> impl Iterator<Item = Map<String, Value>> {
+    let samples =
+        [json!({}), json!({ "a": "1" }), json!({ "a": "2", "b": "" }), json!({ "app": "web", "n": "7" })];
+    samples.into_iter().filter_map(|sample| match sample {
+        Value::Object(labels) => Some(labels),
+        _ => None,
+    })
+}
+
+/// A field selector that is read can be asked.
+pub(crate) fn field_selectors(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    if let Ok(selector) = FieldSelector::parse(text) {
+        let _ = selector.check(&["metadata.name"], false);
+        let _ = selector.matches(ToOwned::to_owned);
+    }
+}
+
+/// A body in any media type is an object or an error.
+pub(crate) fn bodies(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    for media_type in ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] {
+        let catalog = Catalog::builtin();
+        let read = decode_body(Some(media_type), &body, "Pod", |message| {
+            decode_protobuf(&catalog, message).map_err(|error| error.to_string())
+        });
+        if let Ok(decoded) = read {
+            assert!(decoded.value.is_object(), "a body is an object");
+        }
+    }
+}
+
+/// A token that is read names a key within what is listed.
+pub(crate) fn continue_tokens(data: &[u8]) {
+    if let Ok(token) = str::from_utf8(data) {
+        let _ = continue_token::decode(token, "default/");
+    }
+}
+
+/// Any `Accept` header is met or refused.
+pub(crate) fn accept(data: &[u8]) {
+    if let Ok(header) = str::from_utf8(data) {
+        for target in [Target::Object, Target::List, Target::Watch] {
+            let _ = negotiate(Some(header), target);
+        }
+    }
+}
+
+/// Any path, on any object, makes a cell.
+pub(crate) fn printer_columns(data: &[u8]) {
+    let (path, object) = split(data);
+    let (Ok(path), Ok(object)) = (str::from_utf8(path), serde_json::from_slice::<Value>(object)) else {
+        return;
+    };
+    for kind in ["string", "integer", "date"] {
+        let table = TableKind::custom(&[json!({ "name": "X", "type": kind, "jsonPath": path })]);
+        let shown = table.table_of_one(&object, options());
+        assert_eq!(shown["rows"][0]["cells"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+fn options() -> TableOptions {
+    TableOptions {
+        include: IncludeObject::Metadata,
+        version: TableVersion::V1,
+        headers: true,
+        now: jiff::Timestamp::UNIX_EPOCH,
+    }
+}

@@ -63,9 +63,15 @@ impl WatchFramer {
             self.pass_line()?;
         }
         if !self.feed.is_open() {
-            self.feed.peek()?;
+            if self.feed.peek()? != b'{' {
+                self.lost = true;
+                return Some(Err(BadObject::new(ScanError::syntax(0, "an event"), None)));
+            }
             let start = self.feed.position();
-            if let Ok((event, length)) = scanner.index_event(self.feed.rest()) {
+            // An event of several lines goes the other way: whether it is whole is decided line by line.
+            if let Ok((event, length)) = scanner.index_event(self.feed.rest())
+                && !scanner.has_controls()
+            {
                 self.feed.advance(length);
                 return Some(Ok((event, Place::Piece(start..start + length))));
             }
@@ -94,11 +100,12 @@ impl WatchFramer {
                 return None;
             }
             let line = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+            let whole_line = rest[line - 1] == b'\n';
             match self.feed.value_within(line) {
                 Ok(None) => {}
                 Ok(Some(place)) => return Some(Ok(place)),
                 Err(error) => {
-                    self.lost = true;
+                    self.lost = !whole_line;
                     return Some(Err(error));
                 }
             }

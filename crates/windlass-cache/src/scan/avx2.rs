@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::{
     __m256i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm256_cmpeq_epi8,
-    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_loadu_si256, _mm256_max_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
 };
 
 use super::{
@@ -61,6 +61,7 @@ fn classify(block: &[u8; 64]) -> Masks {
     };
     // `[` and `{`, `]` and `}` differ in one bit only.
     let fold = _mm256_set1_epi8(0x20);
+    let last_control = _mm256_set1_epi8(0x1F);
     let (low_folded, high_folded) = (_mm256_or_si256(low, fold), _mm256_or_si256(high, fold));
     Masks {
         quote: equal(low, high, b'"'),
@@ -68,6 +69,8 @@ fn classify(block: &[u8; 64]) -> Masks {
         open: equal(low_folded, high_folded, b'{'),
         close: equal(low_folded, high_folded, b'}'),
         high: join(_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)),
+        // The larger of a control character and the last one is the last one.
+        control: equal(_mm256_max_epu8(low, last_control), _mm256_max_epu8(high, last_control), 0x1F),
     }
 }
 

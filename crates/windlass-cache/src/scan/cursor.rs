@@ -18,11 +18,13 @@ pub(super) struct Cursor<'a> {
     pub(super) at: usize,
     /// Some byte so far was not ASCII.
     pub(super) non_ascii: bool,
+    /// There were line breaks or tabs so far.
+    pub(super) has_controls: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, non_ascii: false }
+        Self { bytes, at: 0, non_ascii: false, has_controls: false }
     }
 
     /// The next byte that is not white space; the cursor is moved to it.
@@ -30,7 +32,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn peek(&mut self) -> Result<u8, ScanError> {
         loop {
             match self.bytes.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(b' ') => self.at += 1,
+                Some(b'\n' | b'\r' | b'\t') => {
+                    self.has_controls = true;
+                    self.at += 1;
+                }
                 Some(&byte) => return Ok(byte),
                 None => return Err(ScanError::Incomplete),
             }
@@ -147,7 +153,11 @@ impl<'a> Cursor<'a> {
     fn skip_container(&mut self) -> Result<(), ScanError> {
         let mut skip = Skip::default();
         let end = skip.feed(&self.bytes[self.at..]).ok_or(ScanError::Incomplete)?;
+        if skip.has_controls_in_strings {
+            return Err(ScanError::syntax(self.at, "no control character in a string of this value"));
+        }
         self.non_ascii |= skip.non_ascii;
+        self.has_controls |= skip.has_controls;
         self.at += end;
         Ok(())
     }

@@ -74,6 +74,7 @@ pub struct Scanner {
     metadata_only: bool,
     max_object_size: usize,
     index: Index,
+    has_controls: bool,
     assembler: Assembler,
 }
 
@@ -89,6 +90,7 @@ impl Scanner {
             metadata_only: options.metadata_only,
             max_object_size: options.max_object_size.min(1 << 30),
             index: Index::default(),
+            has_controls: false,
             assembler: Assembler::new(options.type_meta.as_ref()),
         }
     }
@@ -105,6 +107,11 @@ impl Scanner {
     /// Indexes the object at the start of `bytes` and answers its length.
     pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
         self.index_with(bytes, |scan| scan.object().map(drop)).map(|((), length)| length)
+    }
+
+    /// Whether there were line breaks or tabs in what was indexed last.
+    pub(crate) fn has_controls(&self) -> bool {
+        self.has_controls
     }
 
     /// Indexes the watch event at the start of `bytes`; answers its type and its length.
@@ -133,6 +140,7 @@ impl Scanner {
             found => found?,
         };
         let (length, non_ascii) = (object.cursor.at, object.cursor.non_ascii);
+        self.has_controls = object.cursor.has_controls;
         if length > limit {
             return Err(ScanError::TooLarge { limit });
         }

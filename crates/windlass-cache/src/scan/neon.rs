@@ -3,8 +3,8 @@
 #![expect(clippy::inline_always, reason = "a call for each 64 bytes would cost more than the work")]
 
 use std::arch::aarch64::{
-    uint8x16_t, vandq_u8, vceqq_u8, vcgeq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8, vpaddq_u8,
-    vreinterpretq_u64_u8,
+    uint8x16_t, vandq_u8, vceqq_u8, vcgeq_u8, vcltq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8,
+    vpaddq_u8, vreinterpretq_u64_u8,
 };
 
 use super::skip::{Kernel, Masks};
@@ -34,6 +34,7 @@ impl Kernel for Neon {
                 open: is(folded, b'{'),
                 close: is(folded, b'}'),
                 high: gather(top),
+                control: gather(parts.map(|part| vcltq_u8(part, vdupq_n_u8(0x20)))),
             }
         }
     }

@@ -21,7 +21,7 @@ fn gather(high_bits: u64) -> u64 {
 impl Kernel for Scalar {
     #[inline]
     fn classify(block: &[u8; 64]) -> Masks {
-        let mut masks = Masks { quote: 0, backslash: 0, open: 0, close: 0, high: 0 };
+        let mut masks = Masks { quote: 0, backslash: 0, open: 0, close: 0, high: 0, control: 0 };
         let (words, _) = block.as_chunks::<8>();
         for (number, word) in words.iter().enumerate() {
             let word = u64::from_le_bytes(*word);
@@ -33,6 +33,7 @@ impl Kernel for Scalar {
             masks.open |= gather(equal(folded, b'{')) << shift;
             masks.close |= gather(equal(folded, b'}')) << shift;
             masks.high |= gather(word & !LOW) << shift;
+            masks.control |= gather(equal(word & (ONES * 0xE0), 0)) << shift;
         }
         masks
     }

@@ -19,6 +19,8 @@ pub(super) struct Masks {
     pub(super) close: u64,
     /// Bytes that are not ASCII.
     pub(super) high: u64,
+    /// Control characters.
+    pub(super) control: u64,
 }
 
 /// One way to compute [`Masks`].
@@ -38,6 +40,10 @@ pub(crate) struct Skip {
     escaped: u64,
     /// Some byte was not ASCII.
     pub(crate) non_ascii: bool,
+    /// Some byte was a control character: a line break, a tab.
+    pub(crate) has_controls: bool,
+    /// Some such byte stood in a string, where JSON allows none.
+    pub(crate) has_controls_in_strings: bool,
 }
 
 impl Skip {
@@ -84,11 +90,16 @@ impl Skip {
         let open = masks.open & !in_string;
         let close = masks.close & !in_string;
         let closed = close.count_ones() as usize;
-        if self.depth > closed {
+        let end = if self.depth > closed {
             self.depth = self.depth + open.count_ones() as usize - closed;
-            return None;
+            None
+        } else {
+            self.walk(open, close)
+        };
+        if masks.control != 0 {
+            self.note_controls(masks.control, in_string, end);
         }
-        self.walk(open, close)
+        end
     }
 
     /// Which bytes are escaped by a backslash before them. `length` bytes of the block are real.
@@ -106,6 +117,18 @@ impl Skip {
         let escaping = even & backslash;
         self.escaped = escaping >> (length - 1) & 1;
         escaped
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_controls(&mut self, control: u64, in_string: u64, end: Option<usize>) {
+        // What comes behind the container is not its own.
+        let own = match end {
+            Some(end) if end < 64 => control & ((1 << end) - 1),
+            _ => control,
+        };
+        self.has_controls |= own != 0;
+        self.has_controls_in_strings |= own & in_string != 0;
     }
 
     #[cold]

@@ -517,7 +517,7 @@ fn one_bad_object_does_not_stop_the_watch() {
                 list ends
                 seen 9
             line nonsense
-                skipped: pods: an object could not be read: not JSON: expected `{` at byte 0
+                skipped: pods: an object could not be read: not JSON: expected an event at byte 0
             event ADDED b 10
                 is b@10
                 seen 10

@@ -1,16 +1,22 @@
 //! Label selectors.
 
-use std::{fmt, str::FromStr};
+mod parse;
+
+use std::fmt;
 
 use crate::RawObject;
 
+pub use self::parse::SelectorError;
+
 /// Chooses objects by their labels, as `kubectl -l` and `metav1.LabelSelector` do.
+///
+/// The conditions are in the order of their labels, so that selectors that say the same in another order are equal.
 ///
 /// ```
 /// use windlass_cache::Selector;
 ///
 /// let selector: Selector = "app=web,tier in (front, back),!legacy".parse()?;
-/// assert_eq!(selector.to_string(), "app=web,tier in (back,front),!legacy");
+/// assert_eq!(selector.to_string(), "app=web,!legacy,tier in (back,front)");
 /// # Ok::<(), windlass_cache::SelectorError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +88,9 @@ impl Selector {
 
 impl FromIterator<Requirement> for Selector {
     fn from_iter<I: IntoIterator<Item = Requirement>>(requirements: I) -> Self {
-        Self { requirements: requirements.into_iter().collect() }
+        let mut requirements: Vec<_> = requirements.into_iter().collect();
+        requirements.sort();
+        Self { requirements }
     }
 }
 
@@ -139,89 +147,5 @@ impl fmt::Display for Requirement {
             Operator::GreaterThan(bound) => write!(f, "{key}>{bound}"),
             Operator::LessThan(bound) => write!(f, "{key}<{bound}"),
         }
-    }
-}
-
-/// The text is not a label selector.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{selector}` is not a label selector: {reason}")]
-pub struct SelectorError {
-    selector: String,
-    reason: &'static str,
-}
-
-impl FromStr for Selector {
-    type Err = SelectorError;
-
-    fn from_str(text: &str) -> Result<Self, SelectorError> {
-        if text.trim().is_empty() {
-            return Ok(Self::everything());
-        }
-        split(text)
-            .map(|part| requirement(part.trim()))
-            .collect::<Result<_, _>>()
-            .map_err(|reason| SelectorError { selector: text.to_owned(), reason })
-    }
-}
-
-/// Splits at the commas that stand outside parentheses.
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_usize;
-    text.split(move |letter| {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        letter == ',' && depth == 0
-    })
-}
-
-fn requirement(part: &str) -> Result<Requirement, &'static str> {
-    let make = |key: &str, operator| Ok(Requirement { key: name(key)?.to_owned(), operator });
-    if let Some(key) = part.strip_prefix('!') {
-        return make(key, Operator::DoesNotExist);
-    }
-    if let Some(rest) = part.strip_suffix(')') {
-        let (head, values) = rest.split_once('(').ok_or("a parenthesis is not opened")?;
-        let (key, operator) = head.trim().rsplit_once(char::is_whitespace).ok_or("an operator is missing")?;
-        let mut values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
-        values.sort();
-        values.dedup();
-        return match operator {
-            "in" => make(key, Operator::In(values)),
-            "notin" => make(key, Operator::NotIn(values)),
-            _ => Err("before the parenthesis stands `in` or `notin`"),
-        };
-    }
-    for (sign, operator) in [
-        ("!=", Operator::NotEquals as fn(String) -> Operator),
-        ("==", Operator::Equals),
-        ("=", Operator::Equals),
-    ] {
-        if let Some((key, value)) = part.split_once(sign) {
-            return make(key, operator(word(value)?.to_owned()));
-        }
-    }
-    for (sign, operator) in [('>', Operator::GreaterThan as fn(i64) -> Operator), ('<', Operator::LessThan)] {
-        if let Some((key, value)) = part.split_once(sign) {
-            return make(key, operator(value.trim().parse().map_err(|_| "a bound is not an integer")?));
-        }
-    }
-    make(part, Operator::Exists)
-}
-
-fn name(key: &str) -> Result<&str, &'static str> {
-    let key = word(key)?;
-    if key.is_empty() { Err("a label's name is empty") } else { Ok(key) }
-}
-
-fn word(text: &str) -> Result<&str, &'static str> {
-    let text = text.trim();
-    let legal = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
-    if text.chars().all(legal) {
-        Ok(text)
-    } else {
-        Err("names and values consist of letters, digits, `-`, `_`, `.` and `/`")
     }
 }

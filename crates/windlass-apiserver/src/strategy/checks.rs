@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use windlass_schema::FieldError;
 
+use super::fields::int_at;
 use crate::wire::names;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -44,4 +45,25 @@ pub(super) fn named(field: &str, value: &str, complaints: Vec<String>) -> impl I
 /// An error for a value outside an enumeration; none for an empty one.
 pub(super) fn enumerated(field: &str, value: &str, known: &[&str]) -> Option<FieldError> {
     (!value.is_empty() && !known.contains(&value)).then(|| FieldError::not_supported(field, value, known))
+}
+
+/// Numbers that must not be negative.
+pub(super) fn validate_not_negative(spec: &Value, fields: &[&str], errors: &mut Vec<FieldError>) {
+    for field in fields {
+        let value = int_at(spec, &format!("/{field}")).unwrap_or_default();
+        if value < 0 {
+            let detail = "must be greater than or equal to 0";
+            errors.push(FieldError::invalid(format!("spec.{field}"), value, detail));
+        }
+    }
+}
+
+/// The error for a field that must stay as it was, and did not.
+pub(super) fn immutable(object: &Value, old: &Value, pointer: &str) -> Vec<FieldError> {
+    let (new, before) = (object.pointer(pointer), old.pointer(pointer));
+    if new == before {
+        return Vec::new();
+    }
+    let field = pointer.trim_start_matches('/').replace('/', ".");
+    vec![FieldError::invalid(field, new.cloned().unwrap_or(Value::Null), "field is immutable")]
 }

@@ -29,7 +29,7 @@ impl Strategy for ConfigMaps {
         &Facts::DATA
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         validate_config_map(object)
     }
 

@@ -95,7 +95,7 @@ impl Strategy for Events {
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
         let own = meta::namespace(object);
-        let about = ["involvedObject", "regarding"].iter().filter_map(|field| object.get(*field)).next();
+        let about = ["involvedObject", "regarding"].iter().find_map(|field| object.get(*field));
         let namespace = about.map_or("", |about| text(about, "namespace"));
         // An event about an object without a namespace lies in the default one.
         if namespace != own && !(namespace.is_empty() && own == "default") {

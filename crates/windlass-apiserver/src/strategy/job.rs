@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::checks::enumerated;
+use super::checks::{enumerated, immutable, validate_not_negative};
 use super::fields::{default, default_text, entry_mut, map_at, spec_mut, text, text_at};
-use super::workload::{default_template, validate_immutable, validate_not_negative, validate_template_of};
+use super::workload::{default_template, validate_template_of};
 use super::{Facts, Generic, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, LabelSelector, names};
@@ -35,46 +35,21 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
 struct Jobs;
 
-impl Jobs {
-    fn complete(spec: &mut Map<String, Value>) {
-        if spec.get("completions").is_none_or(Value::is_null)
-            && spec.get("parallelism").is_none_or(Value::is_null)
-        {
-            spec.insert("completions".to_owned(), 1.into());
-        }
-        default(spec, "parallelism", 1);
-        let per_index = spec.contains_key("backoffLimitPerIndex");
-        default(spec, "backoffLimit", if per_index { i64::from(i32::MAX) } else { 6 });
-        default(spec, "completionMode", "NonIndexed");
-        default(spec, "suspend", false);
-        default(spec, "manualSelector", false);
-        let failures = spec.contains_key("podFailurePolicy");
-        default(spec, "podReplacementPolicy", if failures { "Failed" } else { "TerminatingOrFailed" });
-        default_template(spec);
+fn complete_job(spec: &mut Map<String, Value>) {
+    if spec.get("completions").is_none_or(Value::is_null)
+        && spec.get("parallelism").is_none_or(Value::is_null)
+    {
+        spec.insert("completions".to_owned(), 1.into());
     }
-
-    fn validate(object: &Value, path: &str) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        let counts = [
-            "parallelism",
-            "completions",
-            "activeDeadlineSeconds",
-            "backoffLimit",
-            "ttlSecondsAfterFinished",
-        ];
-        validate_not_negative(spec, &counts, &mut errors);
-        if let Some(selector) = spec.get("selector") {
-            let labels = map_at(spec, "/template/metadata/labels");
-            if !LabelSelector::from_object(selector).matches(labels) {
-                let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
-                let detail = "`selector` does not match template `labels`";
-                errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
-            }
-        }
-        errors.extend(validate_job_template(spec, path));
-        errors
-    }
+    default(spec, "parallelism", 1);
+    let per_index = spec.contains_key("backoffLimitPerIndex");
+    default(spec, "backoffLimit", if per_index { i64::from(i32::MAX) } else { 6 });
+    default(spec, "completionMode", "NonIndexed");
+    default(spec, "suspend", false);
+    default(spec, "manualSelector", false);
+    let failures = spec.contains_key("podFailurePolicy");
+    default(spec, "podReplacementPolicy", if failures { "Failed" } else { "TerminatingOrFailed" });
+    default_template(spec);
 }
 
 fn validate_job_template(spec: &Value, path: &str) -> Vec<FieldError> {
@@ -104,7 +79,7 @@ impl Strategy for Jobs {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         let (name, uid) = (meta::name(object).to_owned(), meta::uid(object).to_owned());
-        Self::complete(spec_mut(object));
+        complete_job(spec_mut(object));
         if object.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) {
             let spec = spec_mut(object);
             if let Some(template) = entry_mut(spec, "template") {
@@ -141,29 +116,44 @@ impl Strategy for Jobs {
         if let Some(completions) = old.pointer("/spec/completions") {
             default(spec, "completions", completions.clone());
         }
-        Self::complete(spec);
+        complete_job(spec);
         Ok(())
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        Self::validate(object, "spec.template")
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let spec = &object["spec"];
+        let mut errors = Vec::new();
+        let counts = [
+            "parallelism",
+            "completions",
+            "activeDeadlineSeconds",
+            "backoffLimit",
+            "ttlSecondsAfterFinished",
+        ];
+        validate_not_negative(spec, &counts, &mut errors);
+        if let Some(selector) = spec.get("selector") {
+            let labels = map_at(spec, "/template/metadata/labels");
+            if !LabelSelector::from_object(selector).matches(labels) {
+                let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
+                let detail = "`selector` does not match template `labels`";
+                errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
+            }
+        }
+        errors.extend(validate_job_template(spec, "spec.template"));
+        errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
-            return Vec::new();
-        }
-        let mut errors = Self::validate(object, "spec.template");
-        validate_immutable(object, old, "/spec/completions", &mut errors);
-        validate_immutable(object, old, "/spec/selector", &mut errors);
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = immutable(object, old, "/spec/completions");
+        errors.extend(immutable(object, old, "/spec/selector"));
         let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true))
             && old.pointer("/status/startTime").is_none_or(Value::is_null);
         if suspended {
             validate_scheduling_only(object, old, &mut errors);
         } else {
-            validate_immutable(object, old, "/spec/template", &mut errors);
+            errors.extend(immutable(object, old, "/spec/template"));
         }
-        validate_immutable(object, old, "/spec/completionMode", &mut errors);
+        errors.extend(immutable(object, old, "/spec/completionMode"));
         errors
     }
 }
@@ -187,40 +177,6 @@ fn validate_scheduling_only(object: &Value, old: &Value, errors: &mut Vec<FieldE
 }
 
 struct CronJobs;
-
-impl CronJobs {
-    fn complete(object: &mut Value) {
-        let spec = spec_mut(object);
-        default_text(spec, "concurrencyPolicy", "Allow");
-        default(spec, "suspend", false);
-        default(spec, "successfulJobsHistoryLimit", 3);
-        default(spec, "failedJobsHistoryLimit", 1);
-        if let Some(template) = entry_mut(spec, "jobTemplate")
-            && let Some(spec) = entry_mut(template, "spec")
-        {
-            default_template(spec);
-        }
-    }
-
-    fn validate(object: &Value) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        let schedule = text(spec, "schedule");
-        if schedule.is_empty() {
-            errors.push(FieldError::required("spec.schedule", ""));
-        } else if let Some(why) = complain_of_schedule(schedule) {
-            errors.push(FieldError::invalid("spec.schedule", schedule, why));
-        }
-        validate_not_negative(spec, &["startingDeadlineSeconds"], &mut errors);
-        let known = ["Allow", "Forbid", "Replace"];
-        errors.extend(enumerated("spec.concurrencyPolicy", text(spec, "concurrencyPolicy"), &known));
-        if let Some(job) = spec.pointer("/jobTemplate/spec") {
-            errors.extend(validate_job_template(job, "spec.jobTemplate.spec.template"));
-        }
-        validate_not_negative(spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], &mut errors);
-        errors
-    }
-}
 
 /// Why a schedule is none; `@daily` and its like are.
 fn complain_of_schedule(schedule: &str) -> Option<String> {
@@ -271,27 +227,39 @@ impl Strategy for CronJobs {
         &CRON_JOBS
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        Self::complete(object);
-        object["status"] = json!({});
-        Ok(())
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        let spec = spec_mut(object);
+        default_text(spec, "concurrencyPolicy", "Allow");
+        default(spec, "suspend", false);
+        default(spec, "successfulJobsHistoryLimit", 3);
+        default(spec, "failedJobsHistoryLimit", 1);
+        if let Some(template) = entry_mut(spec, "jobTemplate")
+            && let Some(spec) = entry_mut(template, "spec")
+        {
+            default_template(spec);
+        }
     }
 
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        Self::complete(object);
-        Ok(())
+    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
+        Some(json!({}))
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        Self::validate(object)
-    }
-
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { Self::validate(object) }
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let spec = &object["spec"];
+        let mut errors = Vec::new();
+        let schedule = text(spec, "schedule");
+        if schedule.is_empty() {
+            errors.push(FieldError::required("spec.schedule", ""));
+        } else if let Some(why) = complain_of_schedule(schedule) {
+            errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        }
+        validate_not_negative(spec, &["startingDeadlineSeconds"], &mut errors);
+        let known = ["Allow", "Forbid", "Replace"];
+        errors.extend(enumerated("spec.concurrencyPolicy", text(spec, "concurrencyPolicy"), &known));
+        if let Some(job) = spec.pointer("/jobTemplate/spec") {
+            errors.extend(validate_job_template(job, "spec.jobTemplate.spec.template"));
+        }
+        validate_not_negative(spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], &mut errors);
+        errors
     }
 }

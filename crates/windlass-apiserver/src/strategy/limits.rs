@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::fields::{canonical_quantities, items_mut, list_at, map_at, object_mut, spec_mut};
 use super::{Facts, Strategy, StrategyContext};
-use crate::wire::{ApiError, Quantity};
+use crate::wire::Quantity;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     if resource == "resourcequotas" { &ResourceQuotas } else { &LimitRanges }
@@ -49,27 +49,7 @@ impl Strategy for ResourceQuotas {
         &QUOTAS
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        canonical_quantities(spec_mut(object), "hard");
-        object["status"] = json!({});
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        canonical_quantities(spec_mut(object), "hard");
-        if let Some(status) = object_mut(object, "status") {
-            canonical_quantities(status, "hard");
-            canonical_quantities(status, "used");
-        }
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for (resource, value) in map_at(object, "/spec/hard").into_iter().flatten() {
             let field = format!("spec.hard[{resource}]");
@@ -92,8 +72,16 @@ impl Strategy for ResourceQuotas {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        canonical_quantities(spec_mut(object), "hard");
+        if let Some(status) = object_mut(object, "status") {
+            canonical_quantities(status, "hard");
+            canonical_quantities(status, "used");
+        }
+    }
+
+    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
+        Some(json!({}))
     }
 }
 
@@ -104,22 +92,7 @@ impl Strategy for LimitRanges {
         &RANGES
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        default_limits(spec_mut(object));
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        default_limits(spec_mut(object));
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for (index, limit) in list_at(object, "/spec/limits").iter().enumerate() {
             validate_limit(limit, &format!("spec.limits[{index}]"), &mut errors);
@@ -127,8 +100,8 @@ impl Strategy for LimitRanges {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        self.validate_create(cx, object)
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        default_limits(spec_mut(object));
     }
 }
 

@@ -68,14 +68,36 @@ pub(crate) trait Strategy: Send + Sync {
         self.facts().name
     }
 
+    /// Fills in what is left out, each time an object is written.
+    fn complete(&self, _cx: &StrategyContext<'_>, _object: &mut Value) {}
+
+    /// The status that a new object has, whatever the client wrote.
+    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
+        None
+    }
+
+    /// What is wrong with an object by itself, asked for each write but those of the status.
+    fn validate(&self, _object: &Value) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// What of an object may not change from `old`, asked for each write over another but those of the status.
+    fn validate_change(&self, _object: &Value, _old: &Value) -> Vec<FieldError> {
+        Vec::new()
+    }
+
     /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<(), ApiError> {
+    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        self.complete(cx, object);
+        if let Some(status) = self.new_status(cx) {
+            object["status"] = status;
+        }
         Ok(())
     }
 
     /// Refuses an object that is created, with all that is wrong with it.
-    fn validate_create(&self, _cx: &StrategyContext<'_>, _object: &Value) -> Vec<FieldError> {
-        Vec::new()
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        self.validate(object)
     }
 
     /// Completes an object that is written over another, by the main resource or by `cx.subresource`.
@@ -84,16 +106,22 @@ pub(crate) trait Strategy: Send + Sync {
     /// others never the status).
     fn prepare_update(
         &self,
-        _cx: &StrategyContext<'_>,
-        _object: &mut Value,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
         _old: &Value,
     ) -> Result<(), ApiError> {
+        self.complete(cx, object);
         Ok(())
     }
 
     /// Refuses an object that is written over another, with all that is wrong with it.
-    fn validate_update(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: &Value) -> Vec<FieldError> {
-        Vec::new()
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" {
+            return Vec::new();
+        }
+        let mut errors = self.validate(object);
+        errors.extend(self.validate_change(object, old));
+        errors
     }
 
     /// Sentences for `Warning` headers.

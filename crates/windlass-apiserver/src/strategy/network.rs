@@ -5,12 +5,10 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::checks::{enumerated, named};
+use super::checks::{enumerated, immutable, named};
 use super::fields::{default, default_text, entry_mut, int_at, items_mut, list_at, spec_mut, text};
-use super::workload::validate_immutable;
 use super::{Facts, Generation, Generic, Plain, Strategy, StrategyContext};
-use crate::meta;
-use crate::wire::{ApiError, names};
+use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -46,22 +44,7 @@ impl Strategy for Endpoints {
         &ENDPOINTS
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_endpoints(object);
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        complete_endpoints(object);
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for (index, subset) in list_at(object, "/subsets").iter().enumerate() {
             let path = format!("subsets[{index}]");
@@ -100,12 +83,12 @@ impl Strategy for Endpoints {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        self.validate_create(cx, object)
-    }
-
     fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()]
+    }
+
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_endpoints(object);
     }
 }
 
@@ -149,22 +132,7 @@ impl Strategy for EndpointSlices {
         &SLICES
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_slice(object);
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        complete_slice(object);
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let kind = text(object, "addressType");
         let mut errors = Vec::new();
         if kind.is_empty() {
@@ -180,10 +148,12 @@ impl Strategy for EndpointSlices {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_create(cx, object);
-        validate_immutable(object, old, "/addressType", &mut errors);
-        errors
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_slice(object);
+    }
+
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        immutable(object, old, "/addressType")
     }
 }
 
@@ -194,13 +164,7 @@ impl Strategy for Ingresses {
         &Facts::SPEC
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        spec_mut(object);
-        object["status"] = json!({"loadBalancer": {}});
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         let rules = list_at(spec, "/rules");
@@ -238,8 +202,12 @@ impl Strategy for Ingresses {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        spec_mut(object);
+    }
+
+    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
+        Some(json!({"loadBalancer": {}}))
     }
 }
 
@@ -250,26 +218,14 @@ impl Strategy for IngressClasses {
         &Facts::SPEC
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
         if let Some(parameters) = entry_mut(spec_mut(object), "parameters") {
             default(parameters, "scope", "Cluster");
         }
-        Ok(())
     }
 
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        self.prepare_create(cx, object)
-    }
-
-    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        validate_immutable(object, old, "/spec/controller", &mut errors);
-        errors
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        immutable(object, old, "/spec/controller")
     }
 }
 
@@ -297,23 +253,7 @@ impl Strategy for NetworkPolicies {
         &Facts::SPEC
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_policy(object);
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        old: &Value,
-    ) -> Result<(), ApiError> {
-        complete_policy(object);
-        meta::copy_field(object, old, "status");
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let known = ["Ingress", "Egress"];
         list_at(object, "/spec/policyTypes")
             .iter()
@@ -324,5 +264,9 @@ impl Strategy for NetworkPolicies {
                 FieldError::not_supported(format!("spec.policyTypes[{index}]"), kind, &known)
             })
             .collect()
+    }
+
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_policy(object);
     }
 }

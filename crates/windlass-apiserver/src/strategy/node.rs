@@ -96,7 +96,7 @@ impl Strategy for Nodes {
         Ok(())
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for (index, taint) in list_at(object, "/spec/taints").iter().enumerate() {
             let path = format!("metadata.taints[{index}]");
@@ -117,10 +117,6 @@ impl Strategy for Nodes {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
-    }
-
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         let value = NODES.selectable_value(object, field);
         if field == "spec.unschedulable" && value.is_empty() { "false".to_owned() } else { value }
@@ -134,7 +130,7 @@ impl Strategy for Leases {
         &LEASES
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let Some(seconds) = int_at(object, "/spec/leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
             let detail = "must be greater than 0";
@@ -145,10 +141,6 @@ impl Strategy for Leases {
             errors.push(FieldError::invalid("spec.leaseTransitions", count, detail));
         }
         errors
-    }
-
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        self.validate_create(cx, object)
     }
 }
 
@@ -186,7 +178,7 @@ impl Strategy for SigningRequests {
         Ok(())
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if list_at(object, "/spec/usages").is_empty() {
             errors.push(FieldError::required("spec.usages", ""));

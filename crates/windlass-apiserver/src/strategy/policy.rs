@@ -6,7 +6,7 @@ use windlass_schema::FieldError;
 use super::checks::enumerated;
 use super::fields::{default, default_text, int_at, items_mut, list_at, spec_mut, text, text_at};
 use super::{Facts, Generation, Generic, Strategy, StrategyContext};
-use crate::wire::{ApiError, names};
+use crate::wire::names;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const LARGEST_USER_PRIORITY: i64 = 1_000_000_000;
@@ -36,7 +36,7 @@ impl Strategy for Roles {
         &ROLES
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         for (index, rule) in list_at(object, "/rules").iter().enumerate() {
             let path = format!("rules[{index}]");
@@ -71,10 +71,6 @@ impl Strategy for Roles {
         }
         errors
     }
-
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        self.validate_create(cx, object)
-    }
 }
 
 struct Bindings;
@@ -96,22 +92,7 @@ impl Strategy for Bindings {
         &ROLES
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_binding(object);
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        complete_binding(object);
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let group = text_at(object, "/roleRef/apiGroup");
         errors.extend((group != RBAC).then(|| FieldError::not_supported("roleRef.apiGroup", group, &[RBAC])));
@@ -133,16 +114,23 @@ impl Strategy for Bindings {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_create(cx, object);
-        if object.get("roleRef") != old.get("roleRef") {
-            let role = &object["roleRef"];
-            let shown = json!({
-                "APIGroup": text(role, "apiGroup"), "Kind": text(role, "kind"), "Name": text(role, "name"),
-            });
-            errors.push(FieldError::invalid("roleRef", shown, "cannot change roleRef"));
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_binding(object);
+    }
+
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        if object.get("roleRef") == old.get("roleRef") {
+            return Vec::new();
         }
-        errors
+        let role = &object["roleRef"];
+        let quoted = |field: &str| windlass_schema::go_quote(text(role, field));
+        let shown = format!(
+            "{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}",
+            quoted("apiGroup"),
+            quoted("kind"),
+            quoted("name")
+        );
+        vec![FieldError::invalid("roleRef", role.clone(), "cannot change roleRef").showing(shown)]
     }
 }
 
@@ -183,13 +171,7 @@ impl Strategy for DisruptionBudgets {
         &BUDGETS
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        object["status"] =
-            json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         let bounds = [spec.get("minAvailable"), spec.get("maxUnavailable")];
@@ -213,8 +195,8 @@ impl Strategy for DisruptionBudgets {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
+    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
+        Some(json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}))
     }
 }
 
@@ -329,27 +311,7 @@ impl Strategy for Autoscalers {
         }
     }
 
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_autoscaler(spec_mut(object), cx.version);
-        object["status"] = if cx.version == "v2" {
-            json!({"desiredReplicas": 0, "currentMetrics": null})
-        } else {
-            json!({"desiredReplicas": 0, "currentReplicas": 0})
-        };
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        complete_autoscaler(spec_mut(object), cx.version);
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         let least = int_at(spec, "/minReplicas").unwrap_or(1);
@@ -383,8 +345,15 @@ impl Strategy for Autoscalers {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" { Vec::new() } else { self.validate_create(cx, object) }
+    fn complete(&self, cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_autoscaler(spec_mut(object), cx.version);
+    }
+
+    fn new_status(&self, cx: &StrategyContext<'_>) -> Option<Value> {
+        Some(match cx.version {
+            "v1" => json!({"desiredReplicas": 0, "currentReplicas": 0}),
+            _ => json!({"desiredReplicas": 0, "currentMetrics": null}),
+        })
     }
 }
 
@@ -397,22 +366,6 @@ const SYSTEM_CLASSES: [(&str, i64); 2] =
 impl Strategy for PriorityClasses {
     fn facts(&self) -> &'static Facts {
         &CLASSES
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        if let Some(fields) = object.as_object_mut() {
-            default(fields, "preemptionPolicy", "PreemptLowerPriority");
-        }
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        self.prepare_create(cx, object)
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -447,5 +400,11 @@ impl Strategy for PriorityClasses {
             errors.push(FieldError::invalid("preemptionPolicy", shown, "field is immutable"));
         }
         errors
+    }
+
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        if let Some(fields) = object.as_object_mut() {
+            default(fields, "preemptionPolicy", "PreemptLowerPriority");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::checks::enumerated;
+use super::checks::{enumerated, immutable};
 use super::fields::{
     canonical_quantities, default, default_text, list_at, map_at, object_mut, spec_mut, text, text_at,
 };
@@ -53,14 +53,6 @@ impl Strategy for Volumes {
         &RETURNED
     }
 
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_volume(object);
-        protect(object, "kubernetes.io/pv-protection");
-        let now = env::rfc3339(cx.env.now());
-        object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
-        Ok(())
-    }
-
     fn prepare_update(
         &self,
         cx: &StrategyContext<'_>,
@@ -75,7 +67,7 @@ impl Strategy for Volumes {
         Ok(())
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         if list_at(spec, "/accessModes").is_empty() {
@@ -96,6 +88,14 @@ impl Strategy for Volumes {
             errors.push(FieldError::required("spec", "must specify a volume type"));
         }
         errors
+    }
+
+    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        complete_volume(object);
+        protect(object, "kubernetes.io/pv-protection");
+        let now = cx.env.now_rfc3339();
+        object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
+        Ok(())
     }
 }
 
@@ -196,24 +196,7 @@ impl Strategy for StorageClasses {
         &RETURNED
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        if let Some(fields) = object.as_object_mut() {
-            default(fields, "reclaimPolicy", "Delete");
-            default(fields, "volumeBindingMode", "Immediate");
-        }
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        self.prepare_create(cx, object)
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if text(object, "provisioner").is_empty() {
             errors.push(FieldError::required("provisioner", ""));
@@ -223,21 +206,21 @@ impl Strategy for StorageClasses {
         errors
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = self.validate_create(cx, object);
-        for (field, what) in [
-            ("parameters", "updates to parameters are forbidden."),
-            ("provisioner", "updates to provisioner are forbidden."),
-            ("reclaimPolicy", "updates to reclaimPolicy are forbidden."),
-        ] {
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        if let Some(fields) = object.as_object_mut() {
+            default(fields, "reclaimPolicy", "Delete");
+            default(fields, "volumeBindingMode", "Immediate");
+        }
+    }
+
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for field in ["parameters", "provisioner", "reclaimPolicy"] {
             if object.get(field) != old.get(field) {
-                errors.push(FieldError::forbidden(field, what));
+                errors.push(FieldError::forbidden(field, format!("updates to {field} are forbidden.")));
             }
         }
-        if object.get("volumeBindingMode") != old.get("volumeBindingMode") {
-            let value = object.get("volumeBindingMode").cloned().unwrap_or(Value::Null);
-            errors.push(FieldError::invalid("volumeBindingMode", value, "field is immutable"));
-        }
+        errors.extend(immutable(object, old, "/volumeBindingMode"));
         errors
     }
 }

@@ -8,7 +8,7 @@ use windlass_schema::FieldError;
 use super::checks::enumerated;
 use super::fields::{default, entry_mut, int_at, items_mut, list_at, text};
 use super::{Facts, Generation, Generic, Plain, Strategy, StrategyContext};
-use crate::wire::{ApiError, names};
+use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -30,8 +30,12 @@ struct Configurations {
     mutating: bool,
 }
 
-impl Configurations {
-    fn complete(&self, object: &mut Value) {
+impl Strategy for Configurations {
+    fn facts(&self) -> &'static Facts {
+        &CONFIGURATIONS
+    }
+
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
         let Some(fields) = object.as_object_mut() else { return };
         for webhook in items_mut(fields, "webhooks") {
             default(webhook, "failurePolicy", "Fail");
@@ -52,29 +56,8 @@ impl Configurations {
             }
         }
     }
-}
 
-impl Strategy for Configurations {
-    fn facts(&self) -> &'static Facts {
-        &CONFIGURATIONS
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        self.complete(object);
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        self.complete(object);
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let mut seen = BTreeSet::new();
         for (index, webhook) in list_at(object, "/webhooks").iter().enumerate() {
@@ -86,10 +69,6 @@ impl Strategy for Configurations {
             }
         }
         errors
-    }
-
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
-        self.validate_create(cx, object)
     }
 }
 

@@ -1,0 +1,23 @@
+//! Kinds that keep pods running.
+
+mod daemon_set;
+mod deployment;
+mod replica_set;
+mod rollout;
+mod stateful_set;
+mod template;
+
+pub(super) use self::rollout::validate_int_or_percent;
+pub(super) use self::template::{default_template, validate_template_of};
+use super::{Generic, Strategy};
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "deployments" => &deployment::Deployments,
+        "replicasets" => &replica_set::ReplicaSets,
+        "replicationcontrollers" => &replica_set::ReplicationControllers,
+        "statefulsets" => &stateful_set::StatefulSets,
+        "daemonsets" => &daemon_set::DaemonSets,
+        _ => &Generic,
+    }
+}

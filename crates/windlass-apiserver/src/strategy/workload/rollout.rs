@@ -1,0 +1,68 @@
+//! How the pods of a workload are replaced.
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use crate::strategy::fields::text_at;
+
+/// A strategy of an unknown type, as the real server shows it.
+pub(in crate::strategy) fn show_strategy(kind: &str) -> String {
+    format!("{{\"Type\":{},\"RollingUpdate\":null}}", windlass_schema::go_quote(kind))
+}
+
+pub(in crate::strategy) fn validate_rollout(spec: &Value, errors: &mut Vec<FieldError>) {
+    let kind = text_at(spec, "/strategy/type");
+    let path = "spec.strategy.rollingUpdate";
+    match kind {
+        "Recreate" => {
+            if spec.pointer("/strategy/rollingUpdate").is_some() {
+                let detail = "may not be specified when strategy `type` is 'Recreate'";
+                errors.push(FieldError::forbidden(path, detail));
+            }
+        }
+        "RollingUpdate" => {
+            let value = |field: &str| spec.pointer(&format!("/strategy/rollingUpdate/{field}"));
+            for field in ["maxUnavailable", "maxSurge"] {
+                errors.extend(
+                    value(field).and_then(|value| validate_int_or_percent(value, &format!("{path}.{field}"))),
+                );
+            }
+            let is_zero = |field: &str| value(field).is_some_and(|value| *value == 0 || *value == "0%");
+            let shown = value("maxUnavailable").cloned().unwrap_or(Value::Null);
+            if is_zero("maxUnavailable") && is_zero("maxSurge") {
+                let detail = "may not be 0 when `maxSurge` is 0";
+                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
+            } else if percent(&shown).is_some_and(|percent| percent > 100) {
+                let detail = "must not be greater than 100%";
+                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
+            }
+        }
+        other => {
+            let known = ["Recreate", "RollingUpdate"];
+            errors.push(
+                FieldError::not_supported("spec.strategy", other, &known).showing(show_strategy(other)),
+            );
+        }
+    }
+}
+
+/// The number before the `%`.
+fn percent(value: &Value) -> Option<u64> {
+    let digits = value.as_str()?.strip_suffix('%')?;
+    let fits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    fits.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// A whole number, or a percentage.
+pub(in crate::strategy) fn validate_int_or_percent(value: &Value, field: &str) -> Option<FieldError> {
+    match value {
+        Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
+            Some(FieldError::invalid(field, value.clone(), "must be greater than or equal to 0"))
+        }
+        Value::String(text) if percent(value).is_none() => {
+            let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+            Some(FieldError::invalid(field, text.as_str(), detail))
+        }
+        _ => None,
+    }
+}

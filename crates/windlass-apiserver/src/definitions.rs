@@ -32,9 +32,16 @@ impl Api {
     pub(crate) fn committed(self: &Arc<Self>, resource: &Resource, object: &Value) {
         if resource.storage == definitions_id() {
             self.definition_changed(meta::name(object));
-        } else if resource.custom.as_ref().is_some_and(|custom| custom.terminating) {
+        } else if resource.is_custom() && self.is_terminating(resource) {
             self.definition_changed(&resource.storage.to_string());
         }
+    }
+
+    /// Whether the definition of a resource is on its way out by now, whatever it was when the request came.
+    fn is_terminating(&self, resource: &Resource) -> bool {
+        let table = self.table.load();
+        let now = table.resource(&resource.group, &resource.version, &resource.plural);
+        now.and_then(|now| now.custom.as_ref()).is_some_and(|custom| custom.terminating)
     }
 
     /// Brings everything in line with a definition that was written or removed.

@@ -234,14 +234,26 @@ impl Call<'_> {
             }
         };
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
-        let mut response = Response::new(Body::full(bytes));
-        *response.status_mut() = code;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(negotiated.format.content_type()));
+        let mut response = self.respond(code, Body::full(bytes), negotiated)?;
         if compressed {
+            let headers = response.headers_mut();
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
+        Ok(response)
+    }
+
+    /// A body in the negotiated format, and the warnings that came up.
+    pub(crate) fn respond(
+        &self,
+        code: StatusCode,
+        body: Body,
+        negotiated: Negotiated,
+    ) -> Result<Response<Body>, ApiError> {
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(negotiated.format.content_type()));
         for warning in &self.warnings {
             let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
             if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {

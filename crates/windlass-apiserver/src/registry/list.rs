@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use bytes::Bytes;
+use futures::stream;
+use http::{Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::get::not_older;
 use super::options::{self, ListOptions, VersionMatch};
 use crate::api::Call;
+use crate::resource::Resource;
 use crate::respond::partial_metadata;
 use crate::serve::Body;
 use crate::store::{Stored, View};
-use crate::wire::{ApiError, Representation, Target, continue_token};
+use crate::wire::{ApiError, Format, Representation, Target, continue_token};
+
+/// Lists longer than this are sent in pieces of about this size.
+const PIECE: usize = 256 << 10;
 
 /// A part of a collection at one revision.
 pub(super) struct Page {
@@ -27,24 +33,24 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let metadata = Value::Object(page.metadata);
     let bytes = match negotiated.representation {
         Representation::Object => {
-            let mut out =
-                Vec::with_capacity(256 + page.items.iter().map(|item| item.json.len()).sum::<usize>());
-            out.extend_from_slice(
-                format!(
-                    "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-                    resource.list_kind,
-                    resource.api_version()
-                )
-                .as_bytes(),
-            );
-            for (index, item) in page.items.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
+            let mut pieces = pieces(Arc::clone(resource), &metadata, page.items);
+            let gzip =
+                call.header(header::ACCEPT_ENCODING).is_some_and(|encodings| encodings.contains("gzip"));
+            let first = pieces.next().unwrap_or_default();
+            match pieces.next() {
+                None => first,
+                // A long list is written while it is sent, unless all of it must be at hand.
+                Some(second) if negotiated.format == Format::Json && !negotiated.pretty && !gzip => {
+                    let body = Body::stream(stream::iter([first, second].into_iter().chain(pieces)));
+                    return call.respond(StatusCode::OK, body, negotiated);
                 }
-                resource.write_item(item, &mut out);
+                Some(second) => {
+                    let mut all = Vec::from(first);
+                    all.extend_from_slice(&second);
+                    pieces.for_each(|piece| all.extend_from_slice(&piece));
+                    all.into()
+                }
             }
-            out.extend_from_slice(b"]}");
-            out.into()
         }
         Representation::PartialObjectMetadata(version) => {
             let mut metadata = metadata;
@@ -71,6 +77,40 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         }
     };
     call.json(StatusCode::OK, bytes, negotiated)
+}
+
+/// The bytes of a list, piece by piece.
+fn pieces(
+    resource: Arc<Resource>,
+    metadata: &Value,
+    items: Vec<Arc<Stored>>,
+) -> impl Iterator<Item = Bytes> + Send + 'static {
+    let head = format!(
+        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+        resource.list_kind,
+        resource.api_version()
+    );
+    let mut out = head.into_bytes();
+    let mut items = items.into_iter();
+    let (mut first, mut done) = (true, false);
+    std::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        while out.len() < PIECE {
+            let Some(item) = items.next() else {
+                out.extend_from_slice(b"]}");
+                done = true;
+                break;
+            };
+            if !first {
+                out.push(b',');
+            }
+            first = false;
+            resource.write_item(&item, &mut out);
+        }
+        Some(std::mem::take(&mut out).into())
+    })
 }
 
 /// The objects that a list request asks for.

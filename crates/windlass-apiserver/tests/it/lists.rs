@@ -54,3 +54,19 @@ async fn a_revision_that_is_not_there_yet_times_out() {
     assert_eq!(reply.body["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
     assert_eq!(reply.headers["retry-after"], "1");
 }
+
+#[tokio::test]
+async fn a_long_list_is_whole_whichever_way_it_is_sent() {
+    let client = client();
+    let mut object = config_map("x");
+    object["data"]["a"] = json!("v".repeat(100_000));
+    for index in 0..8 {
+        object["metadata"]["name"] = json!(format!("x{index}"));
+        client.post(CONFIG_MAPS, &object).await.expect(201);
+    }
+    let in_pieces = client.get(CONFIG_MAPS).await.expect(200);
+    assert_eq!(names(&in_pieces).len(), 8);
+    assert!(!in_pieces.headers.contains_key("content-encoding"));
+    let whole = client.get(&format!("{CONFIG_MAPS}?pretty=true")).await.expect(200);
+    assert_eq!(whole.body, in_pieces.body);
+}

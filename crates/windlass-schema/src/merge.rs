@@ -83,7 +83,10 @@ fn map(
         return match directive.as_str() {
             Some("replace") => Ok(patch),
             Some("delete") => Ok(Map::new()),
-            _ => Err(unknown_directive(&directive, &patch)),
+            _ => {
+                patch.insert(PATCH.to_owned(), directive.clone());
+                Err(unknown_directive(&directive, &patch))
+            }
         };
     }
     retain_keys(&mut original, &mut patch)?;

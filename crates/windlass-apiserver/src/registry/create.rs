@@ -91,7 +91,7 @@ fn store_named(
     errors.extend(resource.strategy.validate_create(&call.context(&view), &object));
     if !errors.is_empty() {
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
-        return Err(ApiError::invalid(&resource.group, kind, &name, &errors));
+        return Err(ApiError::invalid(&resource.storage.group, kind, &name, &errors));
     }
     let warnings = resource.strategy.warnings(&call.context(&view), &object, None);
     call.warnings.extend(warnings);

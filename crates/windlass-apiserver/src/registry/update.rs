@@ -158,7 +158,7 @@ fn prepare(call: &mut Call<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
     if !errors.is_empty() {
         let name = meta::name(old);
         let kind = new.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
-        return Err(ApiError::invalid(&resource.group, kind, name, &errors));
+        return Err(ApiError::invalid(&resource.storage.group, kind, name, &errors));
     }
     if call.route.subresource != "status" && counts(call, new, old) {
         let generation = meta::integer(old, "generation").unwrap_or(0) + 1;

@@ -234,7 +234,7 @@ impl Call<'_> {
             }
         };
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
-        let mut response = self.respond(code, Body::full(bytes), negotiated)?;
+        let mut response = self.respond(code, Body::full(bytes), negotiated);
         if compressed {
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -244,12 +244,7 @@ impl Call<'_> {
     }
 
     /// A body in the negotiated format, and the warnings that came up.
-    pub(crate) fn respond(
-        &self,
-        code: StatusCode,
-        body: Body,
-        negotiated: Negotiated,
-    ) -> Result<Response<Body>, ApiError> {
+    pub(crate) fn respond(&self, code: StatusCode, body: Body, negotiated: Negotiated) -> Response<Body> {
         let mut response = Response::new(body);
         *response.status_mut() = code;
         let headers = response.headers_mut();
@@ -260,6 +255,6 @@ impl Call<'_> {
                 headers.append(header::WARNING, value);
             }
         }
-        Ok(response)
+        response
     }
 }

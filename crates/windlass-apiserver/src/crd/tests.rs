@@ -153,7 +153,7 @@ fn selectable_fields_are_scalars_that_the_schema_knows() {
             d["spec"]["versions"][0]["selectableFields"] = json!([{ "jsonPath": path }]);
         })
     };
-    assert_eq!(with(".spec.color"), [String::new(); 0]);
+    assert!(with(".spec.color").is_empty());
     assert_eq!(
         with(".spec.size"),
         [

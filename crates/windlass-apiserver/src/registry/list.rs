@@ -42,7 +42,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
                 // A long list is written while it is sent, unless all of it must be at hand.
                 Some(second) if negotiated.format == Format::Json && !negotiated.pretty && !gzip => {
                     let body = Body::stream(stream::iter([first, second].into_iter().chain(pieces)));
-                    return call.respond(StatusCode::OK, body, negotiated);
+                    return Ok(call.respond(StatusCode::OK, body, negotiated));
                 }
                 Some(second) => {
                     let mut all = Vec::from(first);

@@ -6,6 +6,7 @@ mod footprint;
 mod harness;
 
 mod custom;
+mod kinds;
 mod lists;
 mod objects;
 mod watches;

@@ -15,6 +15,7 @@ mod update;
 
 mod delete;
 
+mod log;
 mod pods;
 mod reviews;
 mod scale;
@@ -79,6 +80,7 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
         ("scale", "update") => scale::update(&mut call),
         ("scale", "patch") => scale::patch(&mut call),
         ("binding", "create") => pods::bind(&mut call),
+        ("log", "get") => log::read(&call),
         ("token", "create") => token::request(&call),
         ("eviction", "create") => pods::evict(&mut call),
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),

@@ -9,4 +9,5 @@ mod custom;
 mod kinds;
 mod lists;
 mod objects;
+mod pods;
 mod watches;

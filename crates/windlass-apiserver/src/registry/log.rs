@@ -1,0 +1,94 @@
+//! GET of a pod's log. Nothing runs in a simulated pod: its log is what its annotations say.
+
+use http::{HeaderValue, Response, header};
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use crate::api::Call;
+use crate::serve::Body;
+use crate::wire::ApiError;
+
+/// The annotation with the log of all containers; with a dot and a container's name, of that one.
+const ANNOTATION: &str = "kubelet.windlass.dev/log";
+
+pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let view = call.api.store.view();
+    let pod = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    let tail = count(call, "tailLines", 0)?;
+    let limit = count(call, "limitBytes", 1)?;
+    let container = container(call, &pod.value)?;
+    let mut log = log_of(&pod.value, &container);
+    if let Some(lines) = tail {
+        let all = log.split_inclusive('\n').count();
+        log = log.split_inclusive('\n').skip(all.saturating_sub(lines)).collect();
+    }
+    if let Some(bytes) = limit {
+        let end = (0..=bytes.min(log.len())).rev().find(|end| log.is_char_boundary(*end)).unwrap_or(0);
+        log.truncate(end);
+    }
+    let mut response = Response::new(Body::full(log));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Ok(response)
+}
+
+/// A number of the query that must not be less than `least`.
+fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiError> {
+    let text = call.query.text(name);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number: i64 = text.parse().map_err(|_| {
+        let quoted = windlass_schema::go_quote(text);
+        ApiError::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
+    })?;
+    if number < least {
+        let why = if least == 0 { "must be greater than or equal to 0" } else { "must be greater than 0" };
+        let error = FieldError::invalid(name, number, why);
+        return Err(ApiError::invalid("", "PodLogOptions", &call.route.name, std::slice::from_ref(&error)));
+    }
+    Ok(usize::try_from(number).ok())
+}
+
+/// The container asked for, or the only one there is.
+fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
+    let names = |field: &str| -> Vec<String> {
+        let list = pod.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
+        let names = list.into_iter().flatten().filter_map(|container| container["name"].as_str());
+        names.map(str::to_owned).collect()
+    };
+    let (plain, initial, debug) =
+        (names("containers"), names("initContainers"), names("ephemeralContainers"));
+    let name = &call.route.name;
+    let wanted = call.query.text("container");
+    if wanted.is_empty() {
+        if let [only] = plain.as_slice() {
+            return Ok(only.clone());
+        }
+        let mut message = format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]",
+            plain.join(" ")
+        );
+        if !initial.is_empty() {
+            message += &format!(" or one of the init containers: [{}]", initial.join(" "));
+        }
+        return Err(ApiError::bad_request(message));
+    }
+    if [&plain, &initial, &debug].iter().any(|names| names.iter().any(|name| name == wanted)) {
+        Ok(wanted.to_owned())
+    } else {
+        Err(ApiError::bad_request(format!("container {wanted} is not valid for pod {name}")))
+    }
+}
+
+fn log_of(pod: &Value, container: &str) -> String {
+    let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
+    let text = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
+    let scheduled =
+        pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
+    let log = text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION));
+    let mut log = log.filter(|_| scheduled).unwrap_or_default().to_owned();
+    if !log.is_empty() && !log.ends_with('\n') {
+        log.push('\n');
+    }
+    log
+}

@@ -71,7 +71,7 @@ pub fn condition(
     }
 }
 
-/// A condition that is to be [set](set).
+/// A condition that is to be [`set`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCondition {
     type_: String,

@@ -1,11 +1,14 @@
 //! Which cluster: kubeconfig files, flags, or the pod this runs in.
 
-use std::path::PathBuf;
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 use http::Uri;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, chain};
 
 /// Where to find the cluster, in the words of kubectl's flags.
 ///
@@ -24,55 +27,78 @@ pub struct ConfigSource {
 impl ConfigSource {
     /// Reads it. Fails with the names of the places that were tried.
     pub async fn load(&self) -> Result<kube_client::Config> {
-        let mut config = self.without_master().await?;
+        self.load_in(&|name| std::env::var_os(name)).await
+    }
+
+    /// The same in another environment.
+    pub(super) async fn load_in(
+        &self,
+        env: &(dyn Fn(&str) -> Option<OsString> + Sync),
+    ) -> Result<kube_client::Config> {
+        let mut config = self.without_master(env).await?;
         if let Some(master) = &self.master {
             config.cluster_url = parse_master(master)?;
         }
         Ok(config)
     }
 
-    async fn without_master(&self) -> Result<kube_client::Config> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+    async fn without_master(
+        &self,
+        env: &(dyn Fn(&str) -> Option<OsString> + Sync),
+    ) -> Result<kube_client::Config> {
         if let Some(path) = &self.kubeconfig {
-            let file = Kubeconfig::read_from(path).map_err(|e| {
-                Error::setup(format!("kubeconfig {}: {}", path.display(), crate::error::chain(&e)))
-            })?;
-            return resolve(file, &options, &path.display().to_string()).await;
+            return self.resolve(read(path)?, &path.display().to_string()).await;
         }
-        if let Some(files) = std::env::var_os("KUBECONFIG").filter(|files| !files.is_empty()) {
+        if let Some(files) = env("KUBECONFIG").filter(|files| !files.is_empty()) {
             let place = format!("KUBECONFIG={}", files.to_string_lossy());
-            let merged = Kubeconfig::from_env()
-                .map_err(|e| Error::setup(format!("{place}: {}", crate::error::chain(&e))))?
-                .ok_or_else(|| Error::setup(format!("{place}: names no file")))?;
-            return resolve(merged, &options, &place).await;
+            return self.resolve(read_merged(&files, &place)?, &place).await;
         }
         if let (Some(master), None) = (&self.master, &self.context) {
             return Ok(kube_client::Config::new(parse_master(master)?));
         }
-        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() && self.context.is_none() {
-            return kube_client::Config::incluster().map_err(|e| {
-                Error::setup(format!("the pod's service account: {}", crate::error::chain(&e)))
-            });
+        if env("KUBERNETES_SERVICE_HOST").is_some() && self.context.is_none() {
+            return kube_client::Config::incluster()
+                .map_err(|e| Error::setup(format!("the pod's service account: {}", chain(&e))));
         }
-        let home = std::env::home_dir().unwrap_or_default().join(".kube").join("config");
+        let home = env("HOME").map(PathBuf::from).unwrap_or_default().join(".kube").join("config");
         if !home.exists() {
             return Err(Error::setup(format!(
-                "no cluster to talk to: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a pod, \
-                 and {} does not exist",
+                "no cluster to talk to: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a \
+                 pod, and {} does not exist",
                 home.display()
             )));
         }
-        let file = Kubeconfig::read_from(&home).map_err(|e| {
-            Error::setup(format!("kubeconfig {}: {}", home.display(), crate::error::chain(&e)))
-        })?;
-        resolve(file, &options, &home.display().to_string()).await
+        self.resolve(read(&home)?, &home.display().to_string()).await
+    }
+
+    async fn resolve(&self, file: Kubeconfig, place: &str) -> Result<kube_client::Config> {
+        if let Some(context) = &self.context
+            && !file.contexts.iter().any(|known| known.name == *context)
+        {
+            let known: Vec<&str> = file.contexts.iter().map(|known| known.name.as_str()).collect();
+            return Err(Error::setup(format!(
+                "{place}: has no context {context:?}, only: {}",
+                known.join(", ")
+            )));
+        }
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let config = kube_client::Config::from_custom_kubeconfig(file, &options).await;
+        config.map_err(|e| Error::setup(format!("{place}: {}", chain(&e))))
     }
 }
 
-async fn resolve(file: Kubeconfig, options: &KubeConfigOptions, place: &str) -> Result<kube_client::Config> {
-    kube_client::Config::from_custom_kubeconfig(file, options)
-        .await
-        .map_err(|e| Error::setup(format!("{place}: {}", crate::error::chain(&e))))
+fn read(path: &Path) -> Result<Kubeconfig> {
+    Kubeconfig::read_from(path)
+        .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), chain(&e))))
+}
+
+/// As kubectl does: files that do not exist are left out, and what an earlier file says is not overruled by a later one.
+fn read_merged(files: &OsStr, place: &str) -> Result<Kubeconfig> {
+    let paths = std::env::split_paths(files).filter(|path| !path.as_os_str().is_empty() && path.exists());
+    let merged = paths.map(|path| read(&path)).reduce(|merged, next| {
+        merged?.merge(next?).map_err(|e| Error::setup(format!("{place}: {}", chain(&e))))
+    });
+    merged.unwrap_or_else(|| Err(Error::setup(format!("{place}: none of these files exists"))))
 }
 
 fn parse_master(master: &str) -> Result<Uri> {

@@ -1,8 +1,9 @@
-use std::time::Duration;
+use std::{ffi::OsString, path::Path, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::{
+    config::ConfigSource,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, RetryPolicy, retry_after},
 };
@@ -104,4 +105,91 @@ fn retry_after_is_a_number_of_seconds() {
     assert_eq!(parse("Wed, 21 Oct 2026 07:28:00 GMT"), None);
     assert_eq!(parse("-1"), None);
     assert_eq!(retry_after(&HeaderMap::new()), None);
+}
+
+/// Writes a kubeconfig with one context of this name, to a server of this name.
+fn kubeconfig(folder: &Path, name: &str, current: bool) -> String {
+    let path = folder.join(format!("{name}.yaml"));
+    let current = if current { format!("current-context: {name}\n") } else { String::new() };
+    let text = format!(
+        "apiVersion: v1\nkind: Config\n{current}\
+         clusters: [{{name: {name}, cluster: {{server: \"https://{name}.example:6443\"}}}}]\n\
+         users: [{{name: {name}, user: {{token: secret-of-{name}}}}}]\n\
+         contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}, namespace: ns-{name}}}}}]\n"
+    );
+    std::fs::write(&path, text).expect("written");
+    path.display().to_string()
+}
+
+async fn load(source: &ConfigSource, env: &[(&str, &str)]) -> Result<(String, String), String> {
+    let env =
+        |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value));
+    let config = source.load_in(&env).await.map_err(|error| error.to_string())?;
+    Ok((config.cluster_url.to_string(), config.default_namespace))
+}
+
+fn cluster(name: &str) -> (String, String) {
+    (format!("https://{name}.example:6443/"), format!("ns-{name}"))
+}
+
+#[tokio::test]
+async fn several_kubeconfigs_are_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) = (kubeconfig(folder.path(), "a", false), kubeconfig(folder.path(), "b", true));
+    let both = format!("{a}:{}:{b}", folder.path().join("missing.yaml").display());
+    let env = [("KUBECONFIG", both.as_str()), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")];
+    assert_eq!(
+        load(&ConfigSource::default(), &env).await,
+        Ok(cluster("b")),
+        "the first that says which is current"
+    );
+    let of_a = ConfigSource { context: Some("a".to_owned()), ..ConfigSource::default() };
+    assert_eq!(load(&of_a, &env).await, Ok(cluster("a")));
+    let nowhere = ConfigSource { context: Some("c".to_owned()), ..ConfigSource::default() };
+    assert_eq!(
+        load(&nowhere, &env).await,
+        Err(format!("KUBECONFIG={both}: has no context \"c\", only: a, b"))
+    );
+}
+
+#[tokio::test]
+async fn flags_come_before_the_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) = (kubeconfig(folder.path(), "a", true), kubeconfig(folder.path(), "b", true));
+    let env = [("KUBECONFIG", a.as_str())];
+    let file = ConfigSource { kubeconfig: Some(b.into()), ..ConfigSource::default() };
+    assert_eq!(load(&file, &env).await, Ok(cluster("b")));
+    let master = ConfigSource { master: Some("http://127.0.0.1:8080".to_owned()), ..ConfigSource::default() };
+    let address = "http://127.0.0.1:8080/".to_owned();
+    assert_eq!(load(&master, &env).await, Ok((address.clone(), "ns-a".to_owned())), "the rest is the file's");
+    assert_eq!(load(&master, &[]).await, Ok((address, "default".to_owned())), "or nobody's");
+}
+
+#[tokio::test]
+async fn a_missing_cluster_is_told_with_the_places_that_were_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().display().to_string();
+    assert_eq!(
+        load(&ConfigSource::default(), &[("HOME", &home)]).await,
+        Err(format!(
+            "no cluster to talk to: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a pod, \
+             and {home}/.kube/config does not exist"
+        ))
+    );
+    let missing = folder.path().join("nosuch").display().to_string();
+    let error =
+        load(&ConfigSource { kubeconfig: Some(missing.clone().into()), ..ConfigSource::default() }, &[])
+            .await;
+    assert!(
+        error.as_ref().is_err_and(|error| error.starts_with(&format!("kubeconfig {missing}: "))),
+        "{error:?}"
+    );
+    assert_eq!(
+        load(&ConfigSource::default(), &[("KUBECONFIG", &missing)]).await,
+        Err(format!("KUBECONFIG={missing}: none of these files exists"))
+    );
+    let broken = folder.path().join("broken.yaml");
+    std::fs::write(&broken, "clusters: [").expect("written");
+    let error = load(&ConfigSource { kubeconfig: Some(broken), ..ConfigSource::default() }, &[]).await;
+    assert!(error.is_err(), "{error:?}");
 }

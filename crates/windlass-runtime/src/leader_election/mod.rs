@@ -216,7 +216,9 @@ impl Campaign {
             };
             if self.elector.leader() != known_leader.as_deref() {
                 known_leader = self.elector.leader().map(ToOwned::to_owned);
-                tracing::info!(leader = known_leader, "new leader");
+                if let Some(leader) = &known_leader {
+                    tracing::info!(leader, "new leader");
+                }
             }
         }
     }

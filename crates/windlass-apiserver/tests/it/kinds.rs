@@ -236,3 +236,45 @@ async fn a_secret_takes_texts_and_keeps_its_type() {
     let refused = client.patch(&path, MERGE, &json!({"stringData": {"a": "c"}})).await.expect(422);
     assert!(refused.message().ends_with("data: Forbidden: field is immutable when `immutable` is set"));
 }
+
+/// The JSON pointers of everything in a value.
+fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
+    out.push(at.to_owned());
+    let step = |name: &str| format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| pointers(field, &step(name), out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| pointers(item, &step(&index.to_string()), out));
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn no_value_in_any_place_brings_the_server_down() {
+    let client = client();
+    let odd = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(1e300),
+        json!("\u{0}%/é"),
+        json!([]),
+        json!([{}]),
+        json!({"": {}}),
+    ];
+    for (number, case) in recorded(include_str!("kinds/filled.json")).into_iter().enumerate() {
+        let path = format!("{}?dryRun=All", case["path"].as_str().unwrap());
+        let mut places = Vec::new();
+        pointers(&case["object"], "", &mut places);
+        for (index, place) in places.iter().enumerate() {
+            // Another odd value in each place: all of them meet many places.
+            for step in 0..3 {
+                let mut object = case["object"].clone();
+                *object.pointer_mut(place).unwrap() = odd[(number + index * 3 + step) % odd.len()].clone();
+                let reply = client.post(&path, &object).await;
+                assert!(reply.code < 500, "{place} of {object}: {}", reply.text);
+            }
+        }
+    }
+}

@@ -61,6 +61,8 @@ pub(crate) struct CustomResource {
     pub(crate) reread: bool,
     /// The warning that goes along with every reply, where the version is deprecated.
     pub(crate) deprecation: Option<String>,
+    /// Whether other versions than the stored one come from a webhook.
+    pub(crate) converted_by_webhook: bool,
     /// Whether the definition is on its way out, so that nothing new may be made.
     pub(crate) terminating: bool,
 }

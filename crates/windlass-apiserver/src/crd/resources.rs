@@ -82,6 +82,7 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
             .map(str::to_owned)
             .collect(),
         scale: version["subresources"].get("scale").filter(|scale| scale.is_object()).map(scale_paths),
+        converted_by_webhook: text(definition, &["spec", "conversion", "strategy"]) == "Webhook",
         deprecation: deprecation(definition, version),
         // Written since this very schema, in this very version: nothing to do on a read. Anything else may be older.
         terminating: crate::meta::is_deleting(definition),

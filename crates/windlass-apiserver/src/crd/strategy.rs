@@ -37,6 +37,13 @@ impl Strategy for Definition {
         if cx.subresource.is_empty() { super::validate_update(object, old) } else { Vec::new() }
     }
 
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() || !has_rules(&object["spec"]["versions"]) {
+            return Vec::new();
+        }
+        vec!["x-kubernetes-validations are stored, but this server does not evaluate them yet".to_owned()]
+    }
+
     fn prepare_delete(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<bool, ApiError> {
         if !meta::is_deleting(object) {
             let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
@@ -55,5 +62,17 @@ impl Strategy for Definition {
             );
         }
         Ok(true)
+    }
+}
+
+/// Whether there are validation rules anywhere below.
+fn has_rules(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            let here = fields.get("x-kubernetes-validations").and_then(Value::as_array);
+            here.is_some_and(|rules| !rules.is_empty()) || fields.values().any(has_rules)
+        }
+        Value::Array(items) => items.iter().any(has_rules),
+        _ => false,
     }
 }

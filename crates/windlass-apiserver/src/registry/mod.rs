@@ -29,6 +29,15 @@ use crate::wire::ApiError;
 
 /// Sends a request to the verb it asks for.
 pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
+    let resource = &call.resource;
+    if resource.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook)
+        && resource.api_version() != resource.storage_version
+    {
+        return Err(ApiError::internal(format!(
+            "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
+            resource.storage_version, resource.kind
+        )));
+    }
     if !call.route.subresource.is_empty() {
         return subresource(call).await;
     }

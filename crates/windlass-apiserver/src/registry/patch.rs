@@ -62,14 +62,17 @@ pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
 
 pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     let media_type = MediaType::parse(call.header(header::CONTENT_TYPE).unwrap_or_default());
-    // Apply is named as the real server names it, and refused until it is there.
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
     let essence = media_type.essence.as_str();
     if ![JSON, MERGE, STRATEGIC, APPLY].contains(&essence) {
         return Err(ApiError::no_media_type());
     }
-    if essence == APPLY || !supported.contains(&essence) {
+    if essence == APPLY {
+        // Until it is there, apply is refused as by a server that never heard of it.
+        return Err(ApiError::unsupported_media_type(&supported[..supported.len() - 1]));
+    }
+    if !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
     let head = if essence == STRATEGIC { "" } else { "error decoding patch: " };

@@ -35,6 +35,10 @@ impl Strategy for Configurations {
         &CONFIGURATIONS
     }
 
+    fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
+        vec!["the configuration is stored, but this server does not call admission webhooks yet".to_owned()]
+    }
+
     fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
         let Some(fields) = object.as_object_mut() else { return };
         for webhook in items_mut(fields, "webhooks") {

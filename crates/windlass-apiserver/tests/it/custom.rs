@@ -160,3 +160,26 @@ async fn a_deleted_definition_takes_its_instances_along() {
     client.get(path).await.expect(404);
     client.get(WIDGETS).await.expect(404);
 }
+
+#[tokio::test]
+async fn what_is_not_done_is_said() {
+    let client = client();
+    let mut ruled = definition();
+    ruled["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
+        json!([{"rule": "self.replicas < 5"}]);
+    let warned = client.post(&format!("{DEFINITIONS}?dryRun=All"), &ruled).await.expect(201);
+    assert!(warned.headers["warning"].to_str().unwrap().contains("does not evaluate them yet"));
+    let mut converted = definition();
+    let mut second = converted["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    converted["spec"]["versions"].as_array_mut().unwrap().push(second);
+    converted["spec"]["conversion"] = json!({
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost:1/"}},
+    });
+    client.post(DEFINITIONS, &converted).await.expect(201);
+    client.get(WIDGETS).await.expect(200);
+    let refused = client.get(&WIDGETS.replace("/v1/", "/v2/")).await.expect(500);
+    assert!(refused.message().contains("does not call conversion webhooks yet"), "{}", refused.text);
+}

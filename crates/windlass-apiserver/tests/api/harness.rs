@@ -187,7 +187,7 @@ impl Request<'_> {
         let id = self.api.id.clone();
         let request = self.builder.body(self.body).expect("a well-formed request");
         let (head, body) = self.api.transport.send(request).await.into_parts();
-        Watch::new(head.status.as_u16(), head.headers, body, id)
+        Watch::new(head.status.as_u16(), body, id)
     }
 }
 

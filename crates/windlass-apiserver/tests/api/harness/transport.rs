@@ -39,13 +39,11 @@ pub(super) struct Tcp {
 
 impl Transport {
     pub(super) fn open() -> Self {
-        match std::env::var_os(KUBECONFIG) {
-            Some(path) => Transport::Tcp(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref())))),
-            None => {
-                let server = Server::builder().build().expect("a server");
-                Transport::Embedded(server.service(Identity::admin()))
-            }
+        if let Some(path) = std::env::var_os(KUBECONFIG) {
+            return Transport::Tcp(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
         }
+        let server = Server::builder().build().expect("a server");
+        Transport::Embedded(server.service(Identity::admin()))
     }
 
     pub(super) fn is_shared(&self) -> bool {

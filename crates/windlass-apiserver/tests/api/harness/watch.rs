@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use http::HeaderMap;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
@@ -13,7 +12,6 @@ use super::transport::Body;
 
 pub(crate) struct Watch {
     pub(crate) code: u16,
-    pub(crate) headers: HeaderMap,
     body: Body,
     buffer: BytesMut,
     ready: VecDeque<Value>,
@@ -46,8 +44,8 @@ impl std::fmt::Display for Event {
 }
 
 impl Watch {
-    pub(super) fn new(code: u16, headers: HeaderMap, body: Body, id: String) -> Self {
-        Watch { code, headers, body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
+    pub(super) fn new(code: u16, body: Body, id: String) -> Self {
+        Watch { code, body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
     }
 
     /// The next event.

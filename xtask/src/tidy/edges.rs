@@ -99,9 +99,9 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
     }
 }
 
-/// The rule for a package; none for the tasks and the benchmarks, which may use anything.
+/// The rule for a package; none for tasks, benchmarks and fuzz targets, which may use anything.
 fn rule_of(package: &Package) -> Option<&'static Rule> {
-    if matches!(package.name.as_str(), "xtask" | "benches" | "windlass-benches") {
+    if matches!(package.name.as_str(), "xtask" | "benches" | "windlass-benches" | "windlass-fuzz") {
         return None;
     }
     let by_name = RULES.iter().find(|rule| rule.name == package.name);

@@ -7,11 +7,13 @@ use kube_core::ResourceExt;
 use serde_json::json;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
+use crate::patient::Patient;
+
 const NO_SCHEDULE: &str = "NoSchedule";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Node>(reconcile).named("node-lifecycle")
+    Controller::of::<Node>(Patient(reconcile)).named("node-lifecycle")
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {

@@ -7,6 +7,7 @@ use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use crate::namespaced::{self, create_unless_there};
+use crate::patient::Patient;
 
 const NAME: &str = "kube-root-ca.crt";
 const ANNOTATION: &str = "kubernetes.io/description";
@@ -20,7 +21,7 @@ struct Publisher {
 
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller(certificate: String) -> Controller {
-    Controller::of::<Namespace>(Publisher { certificate })
+    Controller::of::<Namespace>(Patient(Publisher { certificate }))
         .named("root-ca-certificate-publisher")
         .watches::<ConfigMap>(|config, _| namespaced::of_object(config, NAME))
         .concurrency(4)

@@ -5,12 +5,13 @@ use kube_core::ObjectMeta;
 use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
 
 use crate::namespaced::{self, create_unless_there};
+use crate::patient::Patient;
 
 const DEFAULT: &str = "default";
 
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(reconcile)
+    Controller::of::<Namespace>(Patient(reconcile))
         .named("serviceaccount")
         .watches::<ServiceAccount>(|account, _| namespaced::of_object(account, DEFAULT))
         .concurrency(4)

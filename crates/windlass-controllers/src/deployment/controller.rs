@@ -13,6 +13,7 @@ use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
 use super::plan::{HASH_LABEL, REVISION, Task, plan};
 use crate::claim;
+use crate::patient::Patient;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
@@ -20,7 +21,7 @@ const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Deployment>(reconcile).named("deployment").owns::<ReplicaSet>().concurrency(4)
+    Controller::of::<Deployment>(Patient(reconcile)).named("deployment").owns::<ReplicaSet>().concurrency(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {

@@ -10,6 +10,7 @@ use kube_core::ResourceExt;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::sweep;
+use crate::patient::Patient;
 
 /// The finalizer in `spec` that this controller answers for.
 const KUBERNETES: &str = "kubernetes";
@@ -23,7 +24,7 @@ struct Namespaces {
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(Namespaces::default()).named("namespace").concurrency(4)
+    Controller::of::<Namespace>(Patient(Namespaces::default())).named("namespace").concurrency(4)
 }
 
 impl Reconciler<Namespace> for Namespaces {

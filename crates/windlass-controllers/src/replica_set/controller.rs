@@ -9,11 +9,12 @@ use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
 
 use super::plan::plan;
+use crate::patient::Patient;
 use crate::{claim, conditions, labels};
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<ReplicaSet>(reconcile)
+    Controller::of::<ReplicaSet>(Patient(reconcile))
         .named("replicaset")
         .owns::<Pod>()
         .watches::<Pod>(adopters)

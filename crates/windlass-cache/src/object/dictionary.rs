@@ -2,16 +2,21 @@
 
 use std::{fmt, io};
 
+use parking_lot::Mutex;
 use zstd::{
-    bulk::{Compressor, Decompressor},
     dict::{DecoderDictionary, EncoderDictionary, from_samples},
+    zstd_safe::{CCtx, DCtx, compress_bound, get_error_name},
 };
 
-/// What the objects of a kind have in common, and the contexts that compress and decompress with it.
+/// What the objects of a kind have in common, and what is needed to compress and decompress with it.
 pub struct Dictionary {
     encoder: EncoderDictionary<'static>,
     decoder: DecoderDictionary<'static>,
     size: usize,
+    /// Contexts that wait to be used again. They are taken out while they work, so that readers do not wait for
+    /// each other.
+    compressors: Mutex<Vec<CCtx<'static>>>,
+    decompressors: Mutex<Vec<DCtx<'static>>>,
 }
 
 impl Dictionary {
@@ -30,6 +35,8 @@ impl Dictionary {
             encoder: EncoderDictionary::try_copy(bytes, LEVEL)?,
             decoder: DecoderDictionary::try_copy(bytes)?,
             size: bytes.len(),
+            compressors: Mutex::default(),
+            decompressors: Mutex::default(),
         })
     }
 
@@ -40,17 +47,32 @@ impl Dictionary {
 
     /// Compresses.
     pub(super) fn compress(&self, json: &[u8]) -> io::Result<Vec<u8>> {
-        let mut compressor = Compressor::with_prepared_dictionary(&self.encoder)?;
-        compressor.compress(json)
+        let mut context =
+            pooled(&self.compressors).or_else(CCtx::try_create).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut stored = Vec::with_capacity(compress_bound(json.len()));
+        let outcome = context.compress_using_cdict(&mut stored, json, self.encoder.as_cdict());
+        self.compressors.lock().push(context);
+        outcome.map_err(|code| io::Error::other(get_error_name(code)))?;
+        Ok(stored)
     }
 
     /// Restores what [`Self::compress`] made of `length` bytes.
     pub(super) fn decompress(&self, stored: &[u8], length: usize) -> Vec<u8> {
-        let restored = Decompressor::with_prepared_dictionary(&self.decoder)
-            .and_then(|mut decompressor| decompressor.decompress(stored, length));
-        // The bytes were made by `compress` with this very dictionary and have not left memory since.
-        restored.unwrap_or_default()
+        let mut json = Vec::with_capacity(length);
+        let Some(mut context) = pooled(&self.decompressors).or_else(DCtx::try_create) else { return json };
+        let outcome = context.decompress_using_ddict(&mut json, stored, self.decoder.as_ddict());
+        self.decompressors.lock().push(context);
+        if outcome.is_err() {
+            // `compress` made the bytes with this very dictionary and they have not left memory since. Should it
+            // happen nevertheless, nothing decodes from nothing: the read is an error.
+            json.clear();
+        }
+        json
     }
+}
+
+fn pooled<T>(pool: &Mutex<Vec<T>>) -> Option<T> {
+    pool.lock().pop()
 }
 
 impl fmt::Debug for Dictionary {

@@ -3,6 +3,7 @@
 mod copies;
 mod index;
 mod memory;
+mod packer;
 mod postings;
 mod query;
 mod state;

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     IndexFn, Shared, Tier,
+    packer::Packer,
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},
 };
-use crate::{Delta, RawObject, object::Dictionary, scan::ScanError};
+use crate::{Delta, RawObject, scan::ScanError};
 
 /// What a store is to do.
 #[derive(Clone, Debug)]
@@ -153,6 +154,7 @@ impl Transaction<'_> {
             self.book.marks[slot as usize] = mark;
             self.enter(hash, slot, &object);
             self.deltas.push(Delta::Added { object, initial });
+            self.pack_rest();
             return Ok(());
         };
         self.book.marks[slot as usize] = mark;
@@ -171,6 +173,17 @@ impl Transaction<'_> {
             self.deltas.push(Delta::Added { object: new, initial });
         }
         Ok(())
+    }
+
+    /// Compresses the objects that came before there was a dictionary, once there is one.
+    fn pack_rest(&mut self) {
+        let Some(dictionary) = self.book.packer.as_mut().and_then(Packer::take_trained) else { return };
+        for slot in 0..self.state.slots() as Slot {
+            let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
+            let Some(packed) = object.compress(&dictionary) else { continue };
+            self.book.bytes = self.book.bytes + packed.memory() - object.memory();
+            self.apply(Operation::Put { slot, object: packed });
+        }
     }
 
     /// Marks an object as shown by the list although it could not be read, so that it is not taken for gone.
@@ -296,27 +309,5 @@ impl Book {
             Some(packer) => packer.pack(object),
             None => object,
         }
-    }
-}
-
-/// Compresses objects once it has seen enough of them.
-#[derive(Debug, Default)]
-struct Packer {
-    samples: Vec<RawObject>,
-    dictionary: Option<Arc<Dictionary>>,
-}
-
-impl Packer {
-    fn pack(&mut self, object: RawObject) -> RawObject {
-        const SAMPLES: usize = 512;
-        if let Some(dictionary) = &self.dictionary {
-            return object.compress(dictionary).unwrap_or(object);
-        }
-        self.samples.push(object.clone());
-        if self.samples.len() >= SAMPLES {
-            let samples: Vec<_> = self.samples.drain(..).map(|sample| sample.json().into_owned()).collect();
-            self.dictionary = Dictionary::train(&samples, 64 << 10).ok().map(Arc::new);
-        }
-        object
     }
 }

@@ -2,5 +2,6 @@
 
 mod frame;
 mod informer;
+mod model;
 mod reflector;
 mod store;

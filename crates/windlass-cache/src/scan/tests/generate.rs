@@ -110,21 +110,13 @@ impl Writer {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.random % one_in == 0
+        self.random.is_multiple_of(one_in)
     }
 
     fn space(&mut self) {
         while self.chance(6) {
-            let space = if self.chance(2) {
-                ' '
-            } else if self.chance(2) {
-                '\n'
-            } else if self.chance(2) {
-                '\t'
-            } else {
-                '\r'
-            };
-            self.out.push(space);
+            let space = self.random >> 32 & 3;
+            self.out.push([' ', '\n', '\t', '\r'][space as usize]);
         }
     }
 

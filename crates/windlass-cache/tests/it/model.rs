@@ -1,0 +1,248 @@
+//! The store against a plain map, under random changes and lists.
+
+use std::collections::BTreeMap;
+
+use proptest::{prelude::*, sample::select};
+use windlass_cache::{
+    Delta, IndexFn, Query, RawObject, Selector, Sighting, SourceId, Store, StoreOptions, Tier, Transaction,
+    Writer,
+};
+
+const SOURCE: SourceId = SourceId(0);
+
+/// What is known of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Thing {
+    namespace: &'static str,
+    name: &'static str,
+    uid: u8,
+    version: u8,
+    label: &'static str,
+    owner: &'static str,
+    color: &'static str,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(Thing),
+    Delete(&'static str, &'static str),
+    List(Vec<Thing>),
+    /// Lists begin and do not end.
+    Broken(Vec<Thing>),
+    AddIndex,
+}
+
+type Key = (&'static str, &'static str);
+
+impl Thing {
+    fn key(&self) -> Key {
+        (self.namespace, self.name)
+    }
+
+    fn json(&self) -> String {
+        let Self { namespace, name, uid, version, label, owner, color } = self;
+        format!(
+            r#"{{"metadata":{{"namespace":"{namespace}","name":"{name}","uid":"u{uid}","resourceVersion":"{version}",
+            "labels":{{"app":"{label}","same":"x"}},"ownerReferences":[{{"uid":"{owner}"}}]}},
+            "spec":{{"colors":["{color}","any"]}}}}"#
+        )
+    }
+
+    fn read(object: &RawObject) -> String {
+        String::from_utf8_lossy(&object.json()).into_owned()
+    }
+}
+
+fn thing() -> impl Strategy<Value = Thing> {
+    let namespace = select(vec!["", "n1", "n2"]);
+    let name = select(vec!["a", "b", "c", "d"]);
+    let rest =
+        (0..2_u8, 0..3_u8, select(vec!["l1", "l2"]), select(vec!["o1", "o2"]), select(vec!["red", "blue"]));
+    (namespace, name, rest).prop_map(|(namespace, name, (uid, version, label, owner, color))| {
+        // A version stands for one state.
+        let (label, owner) = if version == 0 { ("l1", "o1") } else { (label, owner) };
+        Thing { namespace, name, uid, version, label, owner, color }
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let list = || prop::collection::vec(thing(), 0..8);
+    let step = prop_oneof![
+        8 => thing().prop_map(Step::Put),
+        4 => (select(vec!["", "n1", "n2"]), select(vec!["a", "b", "c", "d"]))
+            .prop_map(|(namespace, name)| Step::Delete(namespace, name)),
+        2 => list().prop_map(Step::List),
+        1 => list().prop_map(Step::Broken),
+        1 => Just(Step::AddIndex),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+fn colors() -> IndexFn {
+    IndexFn::field("spec.colors[*]".parse().expect("a path"))
+}
+
+/// The store, the map, and what the deltas make of another map.
+struct Bench {
+    store: Store,
+    writer: Writer,
+    model: BTreeMap<Key, Thing>,
+    told: BTreeMap<(String, String), RawObject>,
+}
+
+impl Bench {
+    fn new(tier: Tier) -> Self {
+        let (store, writer) = Store::new(StoreOptions { tier, ..StoreOptions::default() });
+        Self { store, writer, model: BTreeMap::new(), told: BTreeMap::new() }
+    }
+
+    fn play(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        let model = &mut self.model;
+        let deltas = self.writer.write(|transaction| {
+            match step {
+                Step::Put(thing) => put(transaction, model, thing),
+                Step::Delete(namespace, name) => {
+                    transaction.remove(Some(namespace).filter(|text| !text.is_empty()).copied(), name, None);
+                    model.remove(&(*namespace, *name));
+                }
+                Step::List(things) => {
+                    transaction.begin_list(SOURCE);
+                    things.iter().for_each(|thing| put(transaction, model, thing));
+                    transaction.sweep(SOURCE);
+                    model.retain(|key, _| things.iter().any(|thing| thing.key() == *key));
+                }
+                Step::Broken(things) => {
+                    transaction.begin_list(SOURCE);
+                    things.iter().for_each(|thing| put(transaction, model, thing));
+                }
+                Step::AddIndex => {}
+            }
+            transaction.take_deltas()
+        });
+        if matches!(step, Step::AddIndex) {
+            self.writer.add_index("color", colors());
+        }
+        deltas.into_iter().try_for_each(|delta| self.tell(delta))
+    }
+
+    /// Each delta fits what was told before.
+    fn tell(&mut self, delta: Delta) -> Result<(), TestCaseError> {
+        let object = delta.object();
+        let key = (object.namespace().unwrap_or_default().to_owned(), object.name().to_owned());
+        match delta {
+            Delta::Added { object, .. } => prop_assert!(self.told.insert(key, object).is_none()),
+            Delta::Updated { old, new } => {
+                prop_assert_eq!(old.uid(), new.uid());
+                prop_assert_ne!(old.resource_version(), new.resource_version());
+                let before = self.told.insert(key, new).expect("it was there");
+                prop_assert_eq!(Thing::read(&before), Thing::read(&old));
+            }
+            Delta::Deleted { last, .. } => {
+                let before = self.told.remove(&key).expect("it was there");
+                prop_assert_eq!(Thing::read(&before), Thing::read(&last));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, index: bool) -> Result<(), TestCaseError> {
+        let sorted = |objects: Vec<RawObject>| {
+            let mut jsons: Vec<_> = objects.iter().map(Thing::read).collect();
+            jsons.sort();
+            jsons
+        };
+        let expected = |wanted: &dyn Fn(&Thing) -> bool| {
+            let mut jsons: Vec<_> =
+                self.model.values().filter(|thing| wanted(thing)).map(Thing::json).collect();
+            jsons.sort();
+            jsons
+        };
+        prop_assert_eq!(self.store.len(), self.model.len());
+        prop_assert_eq!(sorted(self.store.list()), expected(&|_| true));
+        prop_assert_eq!(sorted(self.told.values().cloned().collect()), expected(&|_| true));
+        prop_assert_eq!(sorted(self.store.namespace("n1")), expected(&|thing| thing.namespace == "n1"));
+        prop_assert_eq!(sorted(self.store.owned_by("o2")), expected(&|thing| thing.owner == "o2"));
+        let selector: Selector = "app in (l1),same".parse().expect("a selector");
+        prop_assert_eq!(sorted(self.store.list_selected(&selector)), expected(&|thing| thing.label == "l1"));
+        if index {
+            prop_assert_eq!(
+                sorted(self.store.by_index("color", "red").expect("an index")),
+                expected(&|thing| thing.color == "red")
+            );
+            let query = Query::new().namespace("n2").selector(&selector).owner("o1").index("color", "blue");
+            prop_assert_eq!(
+                sorted(self.store.query(&query).expect("an index")),
+                expected(&|thing| {
+                    (thing.namespace, thing.label, thing.owner, thing.color) == ("n2", "l1", "o1", "blue")
+                })
+            );
+        }
+        let memory: usize = self.store.list().iter().map(RawObject::memory).sum();
+        prop_assert_eq!(self.store.memory().objects, memory);
+        Ok(())
+    }
+}
+
+/// The same version of the same object changes nothing.
+fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
+    let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
+    let seen = Sighting {
+        source: SOURCE,
+        namespace: object.namespace(),
+        name: object.name(),
+        uid: object.uid(),
+        resource_version: object.resource_version(),
+    };
+    transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
+    let known = model.get(&thing.key());
+    if known.is_none_or(|known| (known.uid, known.version) != (thing.uid, thing.version)) {
+        model.insert(thing.key(), thing.clone());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_is_the_map(steps in steps()) {
+        let mut bench = Bench::new(Tier::Raw);
+        let mut index = false;
+        for step in &steps {
+            bench.play(step)?;
+            index |= matches!(step, Step::AddIndex);
+            bench.compare(index)?;
+        }
+    }
+}
+
+#[test]
+fn the_compressed_tier_says_the_same_in_less_memory() {
+    let (mut raw, mut compressed) = (Bench::new(Tier::Raw), Bench::new(Tier::Compressed));
+    for bench in [&mut raw, &mut compressed] {
+        for number in 0..3000 {
+            let (namespace, name) = (format!("namespace-{}", number % 7), format!("object-{number}"));
+            let spec = format!("the quick brown fox number {number} jumps over the lazy dog ").repeat(8);
+            let json = format!(
+                r#"{{"metadata":{{"namespace":"{namespace}","name":"{name}","uid":"{number}","resourceVersion":"{number}",
+                "labels":{{"app":"web"}}}},"spec":{{"text":"{spec}"}}}}"#
+            );
+            let object = RawObject::from_json(json.as_bytes()).expect("an object");
+            bench.writer.write(|transaction| {
+                let seen = Sighting {
+                    source: SOURCE,
+                    namespace: object.namespace(),
+                    name: object.name(),
+                    uid: object.uid(),
+                    resource_version: object.resource_version(),
+                };
+                transaction.upsert(seen, true, || Ok(object.clone())).expect("an object");
+            });
+        }
+    }
+    let read = |bench: &Bench| bench.store.list().iter().map(Thing::read).collect::<Vec<_>>();
+    assert_eq!(read(&raw), read(&compressed));
+    assert!(compressed.store.list().iter().all(RawObject::is_compressed));
+    let (full, less) = (raw.store.memory().objects, compressed.store.memory().objects);
+    assert!(less * 2 < full, "{less} of {full} bytes");
+    assert_eq!(less, compressed.store.list().iter().map(RawObject::memory).sum::<usize>());
+}

@@ -24,6 +24,9 @@ mod factory;
 mod log;
 mod shared;
 
+#[cfg(test)]
+mod tests;
+
 pub use windlass_cache::{Handler, InformerMetrics, Notice, Tier, Transform, WatchError};
 
 pub use self::{

@@ -1,0 +1,226 @@
+//! Informers against a server that does what each test says. Time is paused: it passes when everybody waits.
+
+mod server;
+
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube_core::ApiResource;
+use parking_lot::Mutex;
+use windlass_cache::{FieldPath, Handler, IndexFn, RawObject, Transform};
+
+use self::server::{Server, server};
+use super::{HandlerOptions, InformerError, SharedInformerFactory, WatchOptions};
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    fn note(&self, line: String) {
+        self.0.lock().push(line);
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+}
+
+impl Handler for Diary {
+    fn on_add(&self, object: &RawObject, initial: bool) {
+        assert_ne!(object.name(), "explosive", "as it says");
+        self.note(format!("+{}{}", object.name(), if initial { "!" } else { "" }));
+    }
+
+    fn on_update(&self, old: &RawObject, new: &RawObject) {
+        self.note(format!("{}:{}-{}", new.name(), old.resource_version(), new.resource_version()));
+    }
+
+    fn on_delete(&self, last: &RawObject, _: bool) {
+        self.note(format!("-{}", last.name()));
+    }
+}
+
+fn pods() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}
+
+fn factory() -> (SharedInformerFactory, Server) {
+    let (client, server) = server();
+    (SharedInformerFactory::with_seed(client, 1), server)
+}
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), wait).await.expect("it comes to hold");
+}
+
+#[tokio::test(start_paused = true)]
+async fn users_of_one_watch_share_it_and_the_last_ends_it() {
+    let (factory, mut server) = factory();
+    let first = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let second = factory.informer(&pods(), WatchOptions::default()).expect("the same informer");
+    let diary = Diary::default();
+    let registration = second.add_handler(diary.clone(), HandlerOptions::default());
+    assert!(!first.has_synced());
+    factory.start();
+    let watch = server.asked_for("/api/v1/pods?watch=true").await.answer_with(&["a", "b"]);
+    factory.wait_for_cache_sync(SOON).await.expect("synced");
+    registration.synced().await;
+    assert_eq!(diary.lines(), ["+a!", "+b!"]);
+    assert_eq!(first.high_water_mark(), 100);
+    watch.event("MODIFIED", "a", 101);
+    first.seen(101).await;
+    assert_eq!(second.store().namespace("n")[0].resource_version(), "101");
+    until(|| diary.lines().len() == 3).await;
+
+    let lister = first.lister::<Pod>();
+    drop((first, second));
+    registration.remove();
+    assert!(server.is_idle().await);
+    assert_eq!(lister.list().expect("pods").len(), 2, "a lister keeps the watch alive");
+    drop(lister);
+    watch.dropped().await;
+    assert!(factory.informers().is_empty());
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn users_who_do_not_agree_are_told_when_they_ask() {
+    let (factory, _server) = factory();
+    let path: FieldPath = "spec.containers[*].env".parse().expect("a path");
+    let slim =
+        WatchOptions { transform: Some(Transform::drop_fields([path]).expect("fine")), ..Default::default() };
+    let _slim = factory.informer(&pods(), slim.clone()).expect("an informer");
+    let error = factory.informer(&pods(), WatchOptions::default()).expect_err("another transform");
+    assert!(matches!(error, InformerError::Conflict { option: "transform", .. }), "{error}");
+    let index = ("node".to_owned(), IndexFn::field("spec.nodeName".parse().expect("a path")));
+    let same = factory.informer(&pods(), WatchOptions { indexes: vec![index], ..slim }).expect("agrees");
+    assert!(same.store().by_index("node", "x").expect("an index").is_empty());
+    let elsewhere = WatchOptions { namespaces: vec!["n".to_owned()], ..Default::default() };
+    factory.informer(&pods(), elsewhere).expect("another watch");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_namespace_has_its_watch_and_wishes_are_in_the_request() {
+    let (factory, mut server) = factory();
+    let options = WatchOptions {
+        namespaces: ["y", "x", "y"].map(str::to_owned).to_vec(),
+        label_selector: "app in (a,b)".parse().expect("a selector"),
+        field_selector: Some("status.phase=Running".to_owned()),
+        metadata_only: true,
+        ..Default::default()
+    };
+    let informer = factory.informer(&pods(), options).expect("an informer");
+    factory.start();
+    let mut watches = Vec::new();
+    for namespace in ["x", "y"] {
+        assert!(!informer.has_synced());
+        let asked = server.asked_for(&format!("/api/v1/namespaces/{namespace}/pods?watch=true")).await;
+        let uri = asked.request.uri().to_string();
+        assert!(
+            uri.ends_with("&labelSelector=app+in+%28a%2Cb%29&fieldSelector=status.phase%3DRunning"),
+            "{uri}"
+        );
+        let accept = asked.request.headers()["accept"].to_str().expect("text");
+        assert!(
+            accept.starts_with("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
+            "{accept}"
+        );
+        watches.push(asked.answer_with(&[namespace]));
+    }
+    informer.synced().await;
+    assert_eq!(informer.store().len(), 2);
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_forbidden_slows_no_other() {
+    let (factory, mut server) = factory();
+    let secrets = factory.informer(&ApiResource::erase::<Secret>(&()), WatchOptions::default()).expect("one");
+    let maps = factory.informer(&ApiResource::erase::<ConfigMap>(&()), WatchOptions::default()).expect("one");
+    let failures = Diary::default();
+    secrets.on_notice({
+        let failures = failures.clone();
+        move |notice| failures.note(format!("{notice:?}"))
+    });
+    factory.start();
+    let (mut refused, mut watch) = (0, None);
+    while refused < 4 {
+        let asked = server.asked().await;
+        if asked.request.uri().path().ends_with("secrets") {
+            asked.answer(403).send(r#"{"code":403,"message":"secrets is forbidden"}"#);
+            refused += 1;
+        } else {
+            assert!(watch.is_none(), "the other kind is asked for once");
+            watch = Some(asked.answer_with(&["a"]));
+        }
+    }
+    assert!(maps.has_synced());
+    assert!(failures.lines()[0].contains("403"), "{:?}", failures.lines());
+    let error = factory.wait_for_cache_sync(SOON).await.expect_err("secrets cannot be listed");
+    assert_eq!(error.to_string(), "not synced within 5s: secrets");
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_appears_later_is_watched_then() {
+    let (factory, mut server) = factory();
+    factory.start();
+    let informer =
+        factory.informer(&pods(), WatchOptions::default()).expect("an informer, which starts at once");
+    for _ in 0..3 {
+        drop(server.asked().await.answer(404));
+    }
+    let _watch = server.asked().await.answer_with(&["a"]);
+    informer.synced().await;
+    assert_eq!(informer.metrics().failures, 3);
+    factory.shutdown().await;
+    assert!(matches!(factory.informer(&pods(), WatchOptions::default()), Err(InformerError::ShutDown)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_goes_on_and_one_that_expired_begins_anew() {
+    let (factory, mut server) = factory();
+    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let diary = Diary::default();
+    let _registration = informer.add_handler(diary.clone(), HandlerOptions::default());
+    factory.start();
+    let watch = server.asked().await.answer_with(&["a", "b"]);
+    watch.event("MODIFIED", "a", 107);
+    informer.seen(107).await;
+    drop(watch);
+    let again = server.asked().await;
+    assert!(again.request.uri().query().expect("a query").contains("resourceVersion=107"));
+    again.answer(410).send(r#"{"code":410,"reason":"Expired"}"#);
+    let anew = server.asked().await;
+    assert!(anew.request.uri().query().expect("a query").contains("sendInitialEvents=true"));
+    let _watch = anew.answer_with(&["b", "c"]);
+    until(|| diary.lines().len() == 6).await;
+    let mut told = diary.lines();
+    told[2..].sort();
+    assert_eq!(told, ["+a!", "+b!", "+c", "-a", "a:1-107", "b:2-1"]);
+    factory.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_handler_has_its_own_resync_and_may_panic() {
+    let (factory, mut server) = factory();
+    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    factory.start();
+    let _watch = server.asked().await.answer_with(&["explosive", "a"]);
+    informer.synced().await;
+    let (still, often) = (Diary::default(), Diary::default());
+    let _still = informer.add_handler(still.clone(), HandlerOptions::default());
+    let resync = Some(Duration::from_secs(30));
+    let _often = informer.add_handler(often.clone(), HandlerOptions { resync });
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    assert_eq!(still.lines(), ["+a!"]);
+    assert_eq!(often.lines(), ["+a!", "explosive:1-1", "a:2-2", "explosive:1-1", "a:2-2"]);
+    factory.shutdown().await;
+}

@@ -6,7 +6,7 @@ use windlass_schema::FieldError;
 use super::checks::{enumerated, immutable, validate_not_negative};
 use super::fields::{default, default_text, entry_mut, map_at, spec_mut, text, text_at};
 use super::workload::{default_template, validate_template_of};
-use super::{Facts, Generic, Strategy, StrategyContext};
+use super::{Facts, Plain, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, LabelSelector, names};
 
@@ -14,7 +14,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "jobs" => &Jobs,
         "cronjobs" => &CronJobs,
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 

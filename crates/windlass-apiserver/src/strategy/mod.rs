@@ -11,6 +11,7 @@ mod facts;
 mod fields;
 
 mod config;
+mod device;
 mod event;
 mod job;
 mod limits;
@@ -217,12 +218,13 @@ pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         }
         "networking.k8s.io" | "discovery.k8s.io" => network::of(resource),
         "storage.k8s.io" => volume::of(resource),
+        "resource.k8s.io" => device::of(resource),
         "admissionregistration.k8s.io" => webhook::of(resource),
         "events.k8s.io" => event::of(group),
         "coordination.k8s.io" | "node.k8s.io" | "certificates.k8s.io" | "apiregistration.k8s.io" => {
             node::of(group, resource)
         }
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 
@@ -238,6 +240,6 @@ fn core(resource: &str) -> &'static dyn Strategy {
         "persistentvolumes" | "persistentvolumeclaims" => volume::of(resource),
         "nodes" => node::of("", resource),
         "events" => event::of(""),
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }

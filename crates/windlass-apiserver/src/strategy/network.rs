@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::checks::{enumerated, immutable, named};
 use super::fields::{default, default_text, entry_mut, int_at, items_mut, list_at, spec_mut, text};
-use super::{Facts, Generation, Generic, Plain, Strategy, StrategyContext};
+use super::{Facts, Generation, Plain, Strategy, StrategyContext};
 use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -17,8 +17,8 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "ingresses" => &Ingresses,
         "ingressclasses" => &IngressClasses,
         "networkpolicies" => &NetworkPolicies,
-        "ipaddresses" | "servicecidrs" => &Plain(&Facts::SPEC),
-        _ => &Generic,
+        "ipaddresses" | "servicecidrs" => &Plain(&Facts::DATA),
+        _ => &Plain(&Facts::SPEC),
     }
 }
 

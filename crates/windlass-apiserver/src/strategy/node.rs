@@ -1,11 +1,13 @@
 //! Nodes, leases, and what else the machinery of a cluster writes.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::checks::enumerated;
 use super::fields::{canonical_quantities, default, int_at, list_at, object_mut, spec_mut, text, text_at};
-use super::{Facts, Generic, Plain, Strategy, StrategyContext};
+use super::{Facts, Plain, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, names};
 
@@ -16,7 +18,7 @@ pub(super) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         ("node.k8s.io", "runtimeclasses") => &Plain(&RUNTIME_CLASSES),
         ("certificates.k8s.io", "certificatesigningrequests") => &SigningRequests,
         ("apiregistration.k8s.io", "apiservices") => &Plain(&API_SERVICES),
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 
@@ -182,6 +184,12 @@ impl Strategy for SigningRequests {
         let mut errors = Vec::new();
         if list_at(object, "/spec/usages").is_empty() {
             errors.push(FieldError::required("spec.usages", ""));
+        }
+        let request = text_at(object, "/spec/request");
+        let pem = STANDARD.decode(request).unwrap_or_default();
+        if !String::from_utf8_lossy(&pem).trim_start().starts_with("-----BEGIN CERTIFICATE REQUEST-----") {
+            let detail = "PEM block type must be CERTIFICATE REQUEST";
+            errors.push(FieldError::invalid("spec.request", request, detail));
         }
         let signer = text_at(object, "/spec/signerName");
         if signer.is_empty() {

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::checks::enumerated;
 use super::fields::{default, default_text, int_at, items_mut, list_at, spec_mut, text, text_at};
-use super::{Facts, Generation, Generic, Strategy, StrategyContext};
+use super::{Facts, Generation, Plain, Strategy, StrategyContext};
 use crate::wire::names;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -19,7 +19,7 @@ pub(super) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         ("policy", "poddisruptionbudgets") => &DisruptionBudgets,
         ("autoscaling", "horizontalpodautoscalers") => &Autoscalers,
         ("scheduling.k8s.io", "priorityclasses") => &PriorityClasses,
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 

@@ -8,7 +8,7 @@ use super::fields::{
     canonical_quantities, default, default_text, list_at, map_at, object_mut, spec_mut, text, text_at,
 };
 use super::pod::{default_claim_spec, default_volume_source};
-use super::{Facts, Generic, Plain, Strategy, StrategyContext};
+use super::{Facts, Plain, Strategy, StrategyContext};
 use crate::env;
 use crate::meta;
 use crate::wire::ApiError;
@@ -19,9 +19,9 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "persistentvolumeclaims" => &Claims,
         "storageclasses" => &StorageClasses,
         "volumeattachments" | "csidrivers" | "csinodes" => &Plain(&VERSIONED),
-        "volumeattributesclasses" => &Plain(&RETURNED),
+        "volumeattributesclasses" => &AttributesClasses,
         "csistoragecapacities" => &Plain(&CAPACITIES),
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 
@@ -186,6 +186,19 @@ impl Strategy for Claims {
         }
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         vec![FieldError::forbidden("spec", detail)]
+    }
+}
+
+struct AttributesClasses;
+
+impl Strategy for AttributesClasses {
+    fn facts(&self) -> &'static Facts {
+        &RETURNED
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        protect(object, "kubernetes.io/vac-protection");
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::checks::enumerated;
 use super::fields::{default, entry_mut, int_at, items_mut, list_at, text};
-use super::{Facts, Generation, Generic, Plain, Strategy, StrategyContext};
+use super::{Facts, Generation, Plain, Strategy, StrategyContext};
 use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -18,7 +18,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         | "mutatingadmissionpolicies"
         | "validatingadmissionpolicybindings"
         | "mutatingadmissionpolicybindings" => &Plain(&POLICIES),
-        _ => &Generic,
+        _ => &Plain(&Facts::SPEC),
     }
 }
 

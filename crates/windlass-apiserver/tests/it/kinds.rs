@@ -28,6 +28,10 @@ fn comparable(mut reply: Value) -> Value {
     }
     if let Some(status) = reply.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("lastPhaseTransitionTime");
+        let conditions = status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten();
+        for condition in conditions.filter_map(Value::as_object_mut) {
+            condition.remove("lastTransitionTime");
+        }
     }
     if reply["kind"] == "Service"
         && reply["spec"]["clusterIP"].as_str().is_some_and(|ip| ip.starts_with("10."))

@@ -10,7 +10,7 @@ use windlass_schema::FieldError;
 
 pub(super) use self::defaults::{default_claim_spec, default_spec, default_volume_source};
 pub(super) use self::validate::validate_spec;
-use super::fields::{default, int_at, spec_mut, text_at};
+use super::fields::{default, int_at, list_at, spec_mut, text_at};
 use super::{Facts, Grace, Strategy, StrategyContext};
 use crate::meta;
 use crate::store::ResourceId;
@@ -53,6 +53,16 @@ impl Strategy for Pods {
         set_priority(cx, object, &name)?;
         let qos = defaults::qos_class(&object["spec"]);
         object["status"] = json!({"phase": "Pending", "qosClass": qos});
+        if !list_at(object, "/spec/schedulingGates").is_empty() {
+            object["status"]["conditions"] = json!([{
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+                "lastProbeTime": null,
+                "lastTransitionTime": cx.env.now_rfc3339(),
+            }]);
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ mod template;
 
 pub(super) use self::rollout::validate_int_or_percent;
 pub(super) use self::template::{default_template, validate_template_of};
-use super::{Generic, Strategy};
+use super::{Facts, Plain, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -18,6 +18,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "replicationcontrollers" => &replica_set::ReplicationControllers,
         "statefulsets" => &stateful_set::StatefulSets,
         "daemonsets" => &daemon_set::DaemonSets,
-        _ => &Generic,
+        // Revisions are data of their owners.
+        _ => &Plain(&Facts::DATA),
     }
 }

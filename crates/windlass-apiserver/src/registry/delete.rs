@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode, header};
-use serde_json::{Value, json};
-use windlass_schema::FieldError;
+use http::{Response, StatusCode};
+use serde_json::Value;
 
-use super::options::{self, ListOptions};
+use super::delete_options::DeleteOptions;
+use super::options::ListOptions;
 use crate::api::Call;
 use crate::env::rfc3339;
 use crate::meta;
@@ -15,159 +15,6 @@ use crate::serve::Body;
 use crate::store::{Raced, Stored};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
-
-const ORPHAN: &str = "orphan";
-const FOREGROUND: &str = "foregroundDeletion";
-
-/// What happens to the objects that an object owns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Propagation {
-    Orphan,
-    Background,
-    Foreground,
-}
-
-/// `DeleteOptions`, of the body and the query.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DeleteOptions {
-    grace_period_seconds: Option<i64>,
-    propagation: Option<Propagation>,
-    orphan_dependents: Option<bool>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-    dry_run: bool,
-}
-
-impl DeleteOptions {
-    fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
-        let body = read_body(call)?;
-        Self::of(call, body)
-    }
-
-    /// The options in `body`, which is a `DeleteOptions`, and in the query.
-    pub(super) fn of(call: &Call<'_>, body: Value) -> Result<Self, ApiError> {
-        let field = |name: &str| body.get(name).filter(|value| !value.is_null());
-        let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
-        let grace_period_seconds = match (field("gracePeriodSeconds"), query("gracePeriodSeconds")) {
-            (Some(value), _) => value.as_i64(),
-            (None, Some(text)) => Some(text.parse().map_err(|_| {
-                ApiError::bad_request(format!(
-                    "strconv.ParseInt: parsing {}: invalid syntax",
-                    windlass_schema::go_quote(text)
-                ))
-            })?),
-            (None, None) => None,
-        };
-        let mut errors = Vec::new();
-        let policy =
-            field("propagationPolicy").and_then(Value::as_str).or_else(|| query("propagationPolicy"));
-        let orphan_dependents = field("orphanDependents")
-            .and_then(Value::as_bool)
-            .or_else(|| query("orphanDependents").map(|text| matches!(text, "true" | "1")));
-        let propagation = match policy {
-            None => None,
-            Some("Orphan") => Some(Propagation::Orphan),
-            Some("Background") => Some(Propagation::Background),
-            Some("Foreground") => Some(Propagation::Foreground),
-            Some(other) => {
-                errors.push(FieldError::not_supported(
-                    "propagationPolicy",
-                    other,
-                    &["Foreground", "Background", "Orphan", "nil"],
-                ));
-                None
-            }
-        };
-        if propagation.is_some() && orphan_dependents.is_some() {
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                policy.unwrap_or_default(),
-                "orphanDependents and deletionPropagation cannot be both set",
-            ));
-        }
-        let in_body: Vec<&str> = field("dryRun")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let dry_run = options::dry_run(in_body.into_iter().chain(call.query.all("dryRun")), &mut errors);
-        if !errors.is_empty() {
-            return Err(ApiError::invalid_options("DeleteOptions", &errors));
-        }
-        let precondition = |name: &str| {
-            body.get("preconditions")
-                .and_then(|found| found.get(name))
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
-        Ok(Self {
-            grace_period_seconds,
-            propagation,
-            orphan_dependents,
-            uid: precondition("uid"),
-            resource_version: precondition("resourceVersion"),
-            dry_run,
-        })
-    }
-
-    /// Whether owned objects are to be left behind.
-    fn orphans(&self, object: &Value) -> bool {
-        match (self.orphan_dependents, self.propagation) {
-            (Some(orphan), _) => orphan,
-            (None, Some(policy)) => policy == Propagation::Orphan,
-            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == ORPHAN),
-        }
-    }
-
-    /// Whether owned objects are to go before their owner does.
-    fn foreground(&self, object: &Value) -> bool {
-        match (self.orphan_dependents, self.propagation) {
-            (Some(_), _) => false,
-            (None, Some(policy)) => policy == Propagation::Foreground,
-            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND),
-        }
-    }
-}
-
-fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
-    if call.body.is_empty() {
-        return Ok(json!({}));
-    }
-    let content_type = call.header(header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| call.api.decode_protobuf(bytes))?;
-    let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-    if kind != "DeleteOptions" {
-        let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        return Err(ApiError::bad_request(format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            windlass_schema::go_quote(kind),
-            windlass_schema::go_quote(version)
-        )));
-    }
-    for (field, go_type, fits) in FIELDS {
-        let found = decoded.value.get(field).unwrap_or(&Value::Null);
-        if !found.is_null() && !fits(found) {
-            return Err(ApiError::bad_request(format!(
-                "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {go_type}",
-                super::decode::json_type(found)
-            )));
-        }
-    }
-    Ok(decoded.value)
-}
-
-/// A field of `DeleteOptions`: its name, its type in Go, and which values it takes.
-type Field = (&'static str, &'static str, fn(&Value) -> bool);
-
-const FIELDS: [Field; 5] = [
-    ("gracePeriodSeconds", "int64", Value::is_i64),
-    ("preconditions", "v1.Preconditions", Value::is_object),
-    ("orphanDependents", "bool", Value::is_boolean),
-    ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
-    ("dryRun", "[]string", Value::is_array),
-];
 
 /// What a deletion left.
 pub(crate) enum Deleted {
@@ -333,7 +180,7 @@ fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<
     }
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
-    update_propagation(object, options);
+    options.mark(object);
     let held = meta::finalizers(object).next().is_some();
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {
@@ -397,22 +244,4 @@ fn mark_deleting(call: &Call<'_>, object: &mut Value) {
         meta::set(object, "deletionTimestamp", Some(rfc3339(now).into()));
     }
     meta::set(object, "deletionGracePeriodSeconds", Some(0.into()));
-}
-
-/// The finalizers by which the garbage collector knows what to do with owned objects.
-fn update_propagation(object: &mut Value, options: &DeleteOptions) {
-    let (orphan, foreground) = (options.orphans(object), options.foreground(object));
-    let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
-    let mut wanted: Vec<String> =
-        present.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
-    if orphan {
-        wanted.push(ORPHAN.to_owned());
-    }
-    if foreground {
-        wanted.push(FOREGROUND.to_owned());
-    }
-    let same = wanted.len() == present.len() && wanted.iter().all(|name| present.contains(name));
-    if !same {
-        meta::set_finalizers(object, &wanted);
-    }
 }

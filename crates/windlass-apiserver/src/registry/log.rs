@@ -64,14 +64,15 @@ fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
         if let [only] = plain.as_slice() {
             return Ok(only.clone());
         }
-        let mut message = format!(
-            "a container name must be specified for pod {name}, choose one of: [{}]",
+        let others = if initial.is_empty() {
+            String::new()
+        } else {
+            format!(" or one of the init containers: [{}]", initial.join(" "))
+        };
+        return Err(ApiError::bad_request(format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]{others}",
             plain.join(" ")
-        );
-        if !initial.is_empty() {
-            message += &format!(" or one of the init containers: [{}]", initial.join(" "));
-        }
-        return Err(ApiError::bad_request(message));
+        )));
     }
     if [&plain, &initial, &debug].iter().any(|names| names.iter().any(|name| name == wanted)) {
         Ok(wanted.to_owned())

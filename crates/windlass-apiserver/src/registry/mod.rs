@@ -14,6 +14,7 @@ mod patch;
 mod update;
 
 mod delete;
+mod delete_options;
 
 mod log;
 mod pods;

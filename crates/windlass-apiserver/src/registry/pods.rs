@@ -3,7 +3,8 @@
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::delete::{self, DeleteOptions};
+use super::delete;
+use super::delete_options::DeleteOptions;
 use super::options::WriteOptions;
 use super::update::replace;
 use crate::api::Call;

@@ -1,0 +1,181 @@
+//! `DeleteOptions`: how an object is to be deleted, and what with it.
+
+use http::header;
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use super::options;
+use crate::api::Call;
+use crate::meta;
+use crate::wire::{self, ApiError};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What happens to the objects that an object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Propagation {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+/// `DeleteOptions`, of the body and the query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeleteOptions {
+    pub(super) grace_period_seconds: Option<i64>,
+    propagation: Option<Propagation>,
+    pub(super) orphan_dependents: Option<bool>,
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+    pub(super) dry_run: bool,
+}
+
+impl DeleteOptions {
+    pub(super) fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
+        let body = read_body(call)?;
+        Self::of(call, body)
+    }
+
+    /// The options in `body`, which is a `DeleteOptions`, and in the query.
+    pub(super) fn of(call: &Call<'_>, body: Value) -> Result<Self, ApiError> {
+        let field = |name: &str| body.get(name).filter(|value| !value.is_null());
+        let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
+        let grace_period_seconds = match (field("gracePeriodSeconds"), query("gracePeriodSeconds")) {
+            (Some(value), _) => value.as_i64(),
+            (None, Some(text)) => Some(text.parse().map_err(|_| {
+                ApiError::bad_request(format!(
+                    "strconv.ParseInt: parsing {}: invalid syntax",
+                    windlass_schema::go_quote(text)
+                ))
+            })?),
+            (None, None) => None,
+        };
+        let mut errors = Vec::new();
+        let policy =
+            field("propagationPolicy").and_then(Value::as_str).or_else(|| query("propagationPolicy"));
+        let orphan_dependents = field("orphanDependents")
+            .and_then(Value::as_bool)
+            .or_else(|| query("orphanDependents").map(|text| matches!(text, "true" | "1")));
+        let propagation = match policy {
+            None => None,
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some(other) => {
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    other,
+                    &["Foreground", "Background", "Orphan", "nil"],
+                ));
+                None
+            }
+        };
+        if propagation.is_some() && orphan_dependents.is_some() {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                policy.unwrap_or_default(),
+                "orphanDependents and deletionPropagation cannot be both set",
+            ));
+        }
+        let in_body: Vec<&str> = field("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let dry_run = options::dry_run(in_body.into_iter().chain(call.query.all("dryRun")), &mut errors);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_options("DeleteOptions", &errors));
+        }
+        let precondition = |name: &str| {
+            body.get("preconditions")
+                .and_then(|found| found.get(name))
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        Ok(Self {
+            grace_period_seconds,
+            propagation,
+            orphan_dependents,
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+            dry_run,
+        })
+    }
+
+    /// Whether owned objects are to be left behind.
+    fn orphans(&self, object: &Value) -> bool {
+        match (self.orphan_dependents, self.propagation) {
+            (Some(orphan), _) => orphan,
+            (None, Some(policy)) => policy == Propagation::Orphan,
+            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == ORPHAN),
+        }
+    }
+
+    /// Whether owned objects are to go before their owner does.
+    fn foreground(&self, object: &Value) -> bool {
+        match (self.orphan_dependents, self.propagation) {
+            (Some(_), _) => false,
+            (None, Some(policy)) => policy == Propagation::Foreground,
+            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == FOREGROUND),
+        }
+    }
+
+    /// Sets the finalizers by which the garbage collector knows what to do with owned objects.
+    pub(super) fn mark(&self, object: &mut Value) {
+        let (orphan, foreground) = (self.orphans(object), self.foreground(object));
+        let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
+        let mut wanted: Vec<String> =
+            present.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
+        if orphan {
+            wanted.push(ORPHAN.to_owned());
+        }
+        if foreground {
+            wanted.push(FOREGROUND.to_owned());
+        }
+        let same = wanted.len() == present.len() && wanted.iter().all(|name| present.contains(name));
+        if !same {
+            meta::set_finalizers(object, &wanted);
+        }
+    }
+}
+
+fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
+    if call.body.is_empty() {
+        return Ok(json!({}));
+    }
+    let content_type = call.header(header::CONTENT_TYPE);
+    let decoded =
+        wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| call.api.decode_protobuf(bytes))?;
+    let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+    if kind != "DeleteOptions" {
+        let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        return Err(ApiError::bad_request(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            windlass_schema::go_quote(kind),
+            windlass_schema::go_quote(version)
+        )));
+    }
+    for (field, go_type, fits) in FIELDS {
+        let found = decoded.value.get(field).unwrap_or(&Value::Null);
+        if !found.is_null() && !fits(found) {
+            return Err(ApiError::bad_request(format!(
+                "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {go_type}",
+                super::decode::json_type(found)
+            )));
+        }
+    }
+    Ok(decoded.value)
+}
+
+/// A field of `DeleteOptions`: its name, its type in Go, and which values it takes.
+type Field = (&'static str, &'static str, fn(&Value) -> bool);
+
+const FIELDS: [Field; 5] = [
+    ("gracePeriodSeconds", "int64", Value::is_i64),
+    ("preconditions", "v1.Preconditions", Value::is_object),
+    ("orphanDependents", "bool", Value::is_boolean),
+    ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
+    ("dryRun", "[]string", Value::is_array),
+];

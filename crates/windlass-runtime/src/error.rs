@@ -87,6 +87,16 @@ impl Error {
         Self::new(Kind::Decode { what: what.into(), cause: cause.into() })
     }
 
+    /// Where, and not what: serde's own words repeat values, which may be secrets.
+    pub(crate) fn undecodable_answer(cause: &serde_json::Error) -> Self {
+        let what = match cause.classify() {
+            serde_json::error::Category::Data => "a field is missing or of another type",
+            _ => "it is not JSON, or not all of it",
+        };
+        let place = format!("{what}, at line {} column {}", cause.line(), cause.column());
+        Self::decode("the API server's answer", place)
+    }
+
     pub(crate) fn not_declared(controller: &str, kind: &str) -> Self {
         Self::new(Kind::NotDeclared { controller: controller.to_owned(), kind: kind.to_owned() })
     }
@@ -145,6 +155,18 @@ impl Error {
     /// The object breaks its schema or a rule.
     pub fn is_invalid(&self) -> bool {
         self.reason_is("Invalid", 422)
+    }
+
+    /// A `test` of a JSON patch failed: the object is not as it was read, or not the one that was read.
+    pub(crate) fn is_failed_test(&self) -> bool {
+        // A field that breaks a rule is named; this names nothing.
+        self.is_invalid()
+            && self.status().is_some_and(|status| {
+                status
+                    .details
+                    .as_ref()
+                    .is_none_or(|details| details.name.is_empty() && details.causes.is_empty())
+            })
     }
 
     /// The credentials are good but do not allow this: RBAC, or an admission plugin.
@@ -304,7 +326,7 @@ impl From<kube_client::Error> for Error {
                 Err(cause) => Self::transport(cause),
             },
             kube_client::Error::HyperError(cause) => Self::transport(cause),
-            kube_client::Error::SerdeError(cause) => Self::decode("the API server's answer", cause),
+            kube_client::Error::SerdeError(cause) => Self::undecodable_answer(&cause),
             other => Self::new(Kind::Other(other.into())),
         }
     }

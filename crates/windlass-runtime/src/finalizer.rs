@@ -87,7 +87,7 @@ where
         json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
     let target = Target::of(object);
     let added = patch::<K, C>(cx, &target, &[test, add]).await;
-    added.map_err(|e| e.while_doing(format_args!("adding finalizer {name} to {target}")))
+    added.map_err(|error| told(error, format_args!("adding finalizer {name} to {target}")))
 }
 
 async fn remove<K, C>(cx: &Context<C>, object: &K, name: &str, position: usize) -> Result<()>
@@ -104,8 +104,15 @@ where
     match patch::<Value, C>(cx, &target, &steps).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
-        Err(error) => Err(error.while_doing(format_args!("removing finalizer {name} from {target}"))),
+        Err(error) => Err(told(error, format_args!("removing finalizer {name} from {target}"))),
     }
+}
+
+fn told(error: Error, doing: std::fmt::Arguments<'_>) -> Error {
+    if error.is_failed_test() {
+        return error.while_doing(format_args!("{doing}, which is not any more as it was read"));
+    }
+    error.while_doing(doing)
 }
 
 async fn patch<T: DeserializeOwned, C>(cx: &Context<C>, target: &Target, steps: &[Value]) -> Result<T> {

@@ -36,7 +36,7 @@ pub(crate) async fn exchange<T: DeserializeOwned>(
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|cause| Error::decode("the API server's answer", cause))
+    serde_json::from_slice(bytes).map_err(|cause| Error::undecodable_answer(&cause))
 }
 
 /// The server's `Status`; for an answer that is none (a proxy's page), one made from the HTTP code.

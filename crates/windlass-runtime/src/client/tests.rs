@@ -193,3 +193,12 @@ async fn a_missing_cluster_is_told_with_the_places_that_were_tried() {
     let error = load(&ConfigSource { kubeconfig: Some(broken), ..ConfigSource::default() }, &[]).await;
     assert!(error.is_err(), "{error:?}");
 }
+
+#[test]
+fn an_answer_that_does_not_decode_is_not_repeated() {
+    let error = super::request::decode::<Vec<u32>>(br#"["hunter2"]"#).expect_err("not numbers").to_string();
+    assert_eq!(
+        error,
+        "the API server's answer does not decode: a field is missing or of another type, at line 1 column 10"
+    );
+}

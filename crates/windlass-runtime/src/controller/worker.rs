@@ -51,7 +51,7 @@ impl<Q: QueueKey> Running<Q> {
             let begun = Instant::now();
             let outcome = writes.run(self.attempt(key.clone())).await;
             self.metrics.time.observe(begun.elapsed().as_secs_f64());
-            self.gate.close(key.clone(), writes.take());
+            self.gate.close(key.clone(), writes.take(), &self.context.caches);
             outcome.settle(&item, &self.metrics);
         }
         .instrument(span)

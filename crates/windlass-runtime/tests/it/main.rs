@@ -9,3 +9,4 @@ mod fixture;
 mod leader_election;
 mod manager;
 mod read_your_writes;
+mod write;

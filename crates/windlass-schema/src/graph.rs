@@ -160,7 +160,7 @@ impl<'g> NodeRef<'g> {
 
     /// Whether an object is one value as a whole (`x-kubernetes-map-type: atomic`).
     pub fn is_atomic_map(self) -> bool {
-        self.node.map_atomic
+        self.node.map_atomic && !self.edge.is_some_and(|edge| edge.granular)
     }
 
     /// The format, as `int32` or `date-time`.

@@ -110,6 +110,7 @@ fn member(
     let inner = schema.and_then(|schema| schema.member(&key));
     let merged = match (original.remove(&key), value) {
         (_, Value::Null) => None,
+        (Some(Value::Object(_)), Value::Object(patch)) if is_replaced(inner) => Some(patch.into()),
         (Some(Value::Object(original)), Value::Object(patch)) => Some(map(original, patch, inner)?.into()),
         (Some(Value::Array(original)), Value::Array(patch)) => {
             Some(list::merge(original, patch, inner)?.into())
@@ -124,6 +125,11 @@ fn member(
         original.insert(key, merged);
     }
     Ok(())
+}
+
+/// Whether the schema says to replace an object, not to merge it.
+fn is_replaced(schema: Option<NodeRef<'_>>) -> bool {
+    schema.and_then(NodeRef::patch_meta).is_some_and(|meta| meta.replace)
 }
 
 /// `$retainKeys`: what it does not name goes.

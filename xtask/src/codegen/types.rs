@@ -45,6 +45,8 @@ mod edge_bit {
     pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
     pub(super) const GO_TYPE: u32 = 1 << 9;
     pub(super) const GO_INLINED: u32 = 1 << 10;
+    pub(super) const REPLACE: u32 = 1 << 11;
+    pub(super) const GRANULAR: u32 = 1 << 12;
 }
 
 struct Writer<'f> {
@@ -174,6 +176,8 @@ impl Writer<'_> {
         set(edge_bit::MERGE, strategy.split(',').any(|part| part == "merge"));
         set(edge_bit::RETAIN_KEYS, strategy.split(',').any(|part| part == "retainKeys"));
         set(edge_bit::MERGE_KEY, merge_key.is_some());
+        set(edge_bit::REPLACE, strategy.split(',').any(|part| part == "replace"));
+        set(edge_bit::GRANULAR, schema["x-kubernetes-map-type"] == "granular");
         set(edge_bit::PROTO, place.is_some());
         set(edge_bit::GIVEN_DEFAULT, given.is_some());
         let names = lookup(&self.facts.go_names).unwrap_or_default();

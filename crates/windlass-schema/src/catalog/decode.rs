@@ -80,6 +80,8 @@ mod edge_bit {
     pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
     pub(super) const GO_TYPE: u32 = 1 << 9;
     pub(super) const GO_INLINED: u32 = 1 << 10;
+    pub(super) const REPLACE: u32 = 1 << 11;
+    pub(super) const GRANULAR: u32 = 1 << 12;
 }
 
 fn node(reader: &mut Reader) -> Option<Node> {
@@ -151,8 +153,12 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     };
     let published = if has(edge_bit::DEFAULT) { Some(json(reader)?) } else { None };
     let default = if has(edge_bit::GIVEN_DEFAULT) { Some(json(reader)?) } else { published.clone() };
-    let mut patch =
-        PatchMeta { merge: has(edge_bit::MERGE), retain_keys: has(edge_bit::RETAIN_KEYS), merge_key: None };
+    let mut patch = PatchMeta {
+        merge: has(edge_bit::MERGE),
+        retain_keys: has(edge_bit::RETAIN_KEYS),
+        replace: has(edge_bit::REPLACE),
+        merge_key: None,
+    };
     if has(edge_bit::MERGE_KEY) {
         patch.merge_key = Some(reader.text()?.into());
     }
@@ -169,7 +175,8 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     };
     let patch = (patch != PatchMeta::default()).then(|| Box::new(patch));
     let observed = has(edge_bit::GIVEN_DEFAULT);
-    Some(Edge { target, default, published, observed, empty, patch, proto, go })
+    let granular = has(edge_bit::GRANULAR);
+    Some(Edge { target, default, published, observed, empty, granular, patch, proto, go })
 }
 
 fn proto(reader: &mut Reader) -> Option<ProtoField> {

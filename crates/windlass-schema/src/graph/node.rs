@@ -43,6 +43,8 @@ pub struct PatchMeta {
     pub merge: bool,
     /// Fields that the patch's `$retainKeys` does not name are dropped.
     pub retain_keys: bool,
+    /// Objects are replaced, not merged.
+    pub replace: bool,
     /// The field that tells list elements apart; none: elements are scalars.
     pub merge_key: Option<Box<str>>,
 }
@@ -116,6 +118,8 @@ pub(crate) struct Edge {
     /// Whether a server was seen to fill in the default.
     pub(crate) observed: bool,
     pub(crate) empty: Empty,
+    /// Whether an object is merged here field by field, also where its type is one value as a whole.
+    pub(crate) granular: bool,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
     pub(crate) go: Option<Box<GoNames>>,
@@ -139,6 +143,7 @@ impl Edge {
             published: None,
             observed: false,
             empty: Empty::Keep,
+            granular: false,
             patch: None,
             proto: None,
             go: None,

@@ -93,16 +93,19 @@ impl Writer<'_> {
             beside.insert("default".to_owned(), default.clone());
         }
         if let Some(patch) = edge.patch.as_deref() {
-            let strategies: Vec<&str> = [(patch.merge, "merge"), (patch.retain_keys, "retainKeys")]
-                .into_iter()
-                .filter_map(|(used, name)| used.then_some(name))
-                .collect();
+            let known =
+                [(patch.merge, "merge"), (patch.retain_keys, "retainKeys"), (patch.replace, "replace")];
+            let strategies: Vec<&str> =
+                known.into_iter().filter_map(|(used, name)| used.then_some(name)).collect();
             if !strategies.is_empty() {
                 beside.insert("x-kubernetes-patch-strategy".to_owned(), strategies.join(",").into());
             }
             if let Some(key) = &patch.merge_key {
                 beside.insert("x-kubernetes-patch-merge-key".to_owned(), (**key).into());
             }
+        }
+        if edge.granular {
+            beside.insert("x-kubernetes-map-type".to_owned(), "granular".into());
         }
         let Some(definition) = node.definition() else {
             let mut out = self.node(node);

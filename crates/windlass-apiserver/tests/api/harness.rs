@@ -45,6 +45,11 @@ impl Api {
         self.transport.is_shared()
     }
 
+    /// Makes an embedded server forget what was; a real one does so by itself, after some minutes.
+    pub(crate) fn compact(&self) {
+        self.transport.compact();
+    }
+
     /// The test's namespace, freshly created.
     pub(crate) async fn namespace(&self) -> String {
         self.namespace_named(&format!("ns-{}", self.id)).await

@@ -189,3 +189,44 @@ async fn version_zero_means_any_and_ignores_the_limit() {
     let path = five(&api).await;
     api.eventually(&format!("{path}?resourceVersion=0&limit=2"), |reply| reply.names().len() == 5).await;
 }
+
+#[tokio::test]
+async fn what_is_forgotten_is_not_listed() {
+    let api = Api::start();
+    let path = five(&api).await;
+    api.compact();
+    let past = api.get(&format!("{path}?resourceVersion=1&resourceVersionMatch=Exact")).await;
+    if api.is_shared() && past.code == 200 {
+        // A server that has just been started forgets nothing for some minutes.
+        return;
+    }
+    past.shows(expect!["410 Expired: The resourceVersion for the provided list is too old."]);
+    let token =
+        URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": 1, "start": "b\u{0}"}).to_string());
+    let late = api.get(&format!("{path}?limit=1&continue={token}")).await.is(410);
+    assert_eq!(late.text_at("/reason"), "Expired");
+    assert!(late.text_at("/message").starts_with("The provided continue parameter is too old"));
+    // The error says how to go on with what is there now.
+    let token = late.text_at("/metadata/continue");
+    assert_eq!(api.get(&format!("{path}?continue={token}")).await.is(200).names(), ["c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn pages_go_through_all_namespaces() {
+    let api = Api::start();
+    let label = json!({"pages": api.id});
+    for namespace in ["a", "b"] {
+        let namespace = api.namespace_named(&format!("{namespace}-{}", api.id)).await;
+        for name in ["x", "y"] {
+            let secret = labelled(secret(name), label.clone());
+            api.post(&format!("/api/v1/namespaces/{namespace}/secrets"), secret).await.is(201);
+        }
+    }
+    let selector = format!("labelSelector=pages%3D{}", api.id);
+    let first = api.get(&format!("/api/v1/secrets?limit=3&{selector}")).await.is(200);
+    assert_eq!(first.names(), ["x", "y", "x"]);
+    let token = first.text_at("/metadata/continue");
+    let rest = api.get(&format!("/api/v1/secrets?limit=3&{selector}&continue={token}")).await.is(200);
+    assert_eq!(rest.names(), ["y"]);
+    assert_eq!(rest.version(), first.version());
+}

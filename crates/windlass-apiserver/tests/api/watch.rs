@@ -269,3 +269,20 @@ async fn a_watch_of_custom_resources_tells_of_status_changes() {
     let event = watch.next().await;
     assert_eq!(event.object["status"], json!({"phase": "Ready"}));
 }
+
+#[tokio::test]
+async fn a_watch_from_a_forgotten_version_says_so_and_ends() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    api.post(&path, secret("a")).await.is(201);
+    api.compact();
+    let mut watch = api.watch(&format!("{path}?resourceVersion=1")).await;
+    assert_eq!(watch.code, 200, "the error comes as an event");
+    let error = watch.next().await;
+    assert_eq!(error.kind, "ERROR");
+    assert_eq!((&error.object["code"], &error.object["reason"]), (&json!(410), &json!("Expired")));
+    let message = error.object["message"].as_str().unwrap();
+    assert!(message.starts_with("too old resource version: 1 ("), "{message}");
+    assert!(watch.rest().await.is_empty());
+}

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use windlass_apiserver::{Identity, InProcess, Server};
+use windlass_apiserver::{Identity, Server};
 
 use super::kubeconfig::Kubeconfig;
 
@@ -25,7 +25,7 @@ const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
 
 pub(super) enum Transport {
     /// A server that this test has for itself.
-    Embedded(InProcess),
+    Embedded(Server),
     /// A server that others use, too.
     Tcp(Box<Tcp>),
 }
@@ -42,8 +42,14 @@ impl Transport {
         if let Some(path) = std::env::var_os(KUBECONFIG) {
             return Transport::Tcp(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
         }
-        let server = Server::builder().build().expect("a server");
-        Transport::Embedded(server.service(Identity::admin()))
+        Transport::Embedded(Server::builder().build().expect("a server"))
+    }
+
+    /// Makes the server forget what was, as the real one does by itself after some minutes.
+    pub(super) fn compact(&self) {
+        if let Transport::Embedded(server) = self {
+            server.compact();
+        }
     }
 
     pub(super) fn is_shared(&self) -> bool {
@@ -52,8 +58,8 @@ impl Transport {
 
     pub(super) async fn send(&self, request: http::Request<Bytes>) -> http::Response<Body> {
         match self {
-            Transport::Embedded(service) => {
-                let Ok(response) = service.clone().call(request.map(Full::new)).await;
+            Transport::Embedded(server) => {
+                let Ok(response) = server.service(Identity::admin()).call(request.map(Full::new)).await;
                 response.map(|body| body.map_err(BoxError::from).boxed_unsync())
             }
             Transport::Tcp(tcp) => tcp.send(request.map(Full::new)).await.expect("a reply"),

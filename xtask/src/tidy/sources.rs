@@ -10,25 +10,42 @@ use crate::project::{self, Package};
 /// Lines after which a file is worth a look.
 const LONG: usize = 600;
 
-/// The one crate with `unsafe`, in its scanner; it denies it everywhere else.
-const MAY_ALLOW_UNSAFE: &str = "windlass-cache";
+/// The one place with `unsafe`: the crate, and its folder. The workspace's lint table denies it in the rest of the crate.
+const MAY_USE_UNSAFE: (&str, &str) = ("windlass-cache", "src/scan");
 
 pub(super) fn check(package: &Package, report: &mut Report) -> Result {
-    for target in package.targets.iter().filter(|target| target.ships()) {
-        check_root(package, &target.src_path, report)?;
+    let scanner = (package.name == MAY_USE_UNSAFE.0).then(|| package.folder().join(MAY_USE_UNSAFE.1));
+    if scanner.is_none() {
+        for target in package.targets.iter().filter(|target| target.ships()) {
+            check_root(&target.src_path, report)?;
+        }
     }
     for path in rust_files(&package.folder().join("src"))? {
         check_file(&path, report)?;
+        let excused = scanner.as_ref().is_some_and(|scanner| path.starts_with(scanner));
+        if !excused && lifts_the_lint(&read(&path)?) {
+            report.errors.push(format!("{}: `unsafe` belongs in {} only", shown(&path), MAY_USE_UNSAFE.1));
+        }
     }
     Ok(())
 }
 
-/// The root of a crate says what it thinks of `unsafe`.
-fn check_root(package: &Package, path: &Path, report: &mut Report) -> Result {
-    let wanted =
-        if package.name == MAY_ALLOW_UNSAFE { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" };
-    if !read(path)?.lines().any(|line| line.trim() == wanted) {
-        report.errors.push(format!("{}: {wanted} is missing", shown(path)));
+/// Whether a file allows `unsafe` for itself.
+fn lifts_the_lint(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        line.starts_with('#')
+            && line.contains("unsafe_code")
+            && !line.contains("forbid(")
+            && !line.contains("deny(")
+    })
+}
+
+/// The root of a crate forbids `unsafe`.
+fn check_root(path: &Path, report: &mut Report) -> Result {
+    const WANTED: &str = "#![forbid(unsafe_code)]";
+    if !read(path)?.lines().any(|line| line.trim() == WANTED) {
+        report.errors.push(format!("{}: {WANTED} is missing", shown(path)));
     }
     Ok(())
 }

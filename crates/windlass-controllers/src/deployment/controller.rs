@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube_client::api::{Api, Patch, PatchParams};
+use kube_client::api::{Api, Patch, PatchParams, PostParams};
 use kube_core::{ObjectMeta, ResourceExt};
 use serde_json::{Value, json};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
@@ -41,8 +41,7 @@ async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
             *status.collision_count.get_or_insert_default() += 1;
         }
     }
-    number(&deployment, plan.revision, &cx).await?;
-    cx.update_status(&*deployment, status).await?;
+    report(&deployment, plan.revision, status, &cx).await?;
     let wait = plan.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
     Ok(wait.map_or_else(Action::done, Action::requeue_after))
 }
@@ -147,18 +146,24 @@ fn tell_scale(deployment: &Deployment, name: &str, from: i32, to: i32, cx: &Cont
     cx.recorder().normal(deployment, "ScalingReplicaSet", message);
 }
 
-/// Writes the number of the present rollout on the Deployment.
-async fn number(deployment: &Deployment, revision: u64, cx: &Context<Deployment>) -> Result<()> {
-    let revision = revision.to_string();
-    if deployment.annotations().get(REVISION) == Some(&revision) {
+/// Writes the status, and with it the number of the present rollout: written on its own it would be a new generation.
+async fn report(
+    deployment: &Deployment,
+    revision: u64,
+    status: DeploymentStatus,
+    cx: &Context<Deployment>,
+) -> Result<()> {
+    let mut next = Deployment { status: Some(status), ..deployment.clone() };
+    next.annotations_mut().insert(REVISION.to_owned(), revision.to_string());
+    if serde_json::to_value(&next).map_err(Error::other)?
+        == serde_json::to_value(deployment).map_err(Error::other)?
+    {
         return Ok(());
     }
     let deployments: Api<Deployment> =
         Api::namespaced(cx.client().clone(), &deployment.namespace().unwrap_or_default());
-    let patch = json!({ "metadata": { "uid": deployment.uid(), "annotations": { REVISION: revision } } });
-    let patch = Patch::Merge(patch);
-    let numbered = deployments.patch(&deployment.name_any(), &PatchParams::default(), &patch).await;
-    ignore_gone(numbered.map(drop).map_err(Error::from))
+    let written = deployments.replace_status(&deployment.name_any(), &PostParams::default(), &next).await;
+    ignore_gone(written.map(drop).map_err(Error::from))
 }
 
 async fn patch_set(

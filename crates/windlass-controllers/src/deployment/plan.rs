@@ -199,11 +199,11 @@ impl<'a> Rollout<'a> {
         let totals = self.totals();
         let mut status = DeploymentStatus {
             observed_generation: self.deployment.metadata.generation,
-            replicas: Some(totals.replicas),
-            updated_replicas: Some(totals.updated),
-            ready_replicas: Some(totals.ready),
-            available_replicas: Some(totals.available),
-            unavailable_replicas: Some((totals.wanted - totals.available).max(0)),
+            replicas: counted(totals.replicas),
+            updated_replicas: counted(totals.updated),
+            ready_replicas: counted(totals.ready),
+            available_replicas: counted(totals.available),
+            unavailable_replicas: counted(totals.wanted - totals.available),
             ..self.deployment.status.clone().unwrap_or_default()
         };
         let before = self.deployment.status.clone().unwrap_or_default();
@@ -302,6 +302,11 @@ fn told(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCon
         message: Some(message),
         ..DeploymentCondition::default()
     }
+}
+
+/// A number as a status holds it, which is not at all where it is 0.
+fn counted(number: i32) -> Option<i32> {
+    (number > 0).then_some(number)
 }
 
 fn name_of(set: &ReplicaSet) -> String {

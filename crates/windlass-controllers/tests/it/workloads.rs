@@ -93,6 +93,7 @@ async fn a_deployment_rolls_to_a_new_template_and_keeps_the_old_set() {
     let rolled = becomes::<Deployment>(&client, "web", |deployment| available(deployment, 3)).await;
     run(&client, &["two", "two", "two"]).await;
     assert_eq!(rolled.annotations()["deployment.kubernetes.io/revision"], "2");
+    assert_eq!(rolled.metadata.generation, Some(2), "what the controller writes is no new generation");
     let sets = api::<ReplicaSet>(&client).list(&ListParams::default()).await.unwrap().items;
     let mut sizes: Vec<i32> = sets.iter().map(|set| set.spec.as_ref().unwrap().replicas.unwrap()).collect();
     sizes.sort_unstable();

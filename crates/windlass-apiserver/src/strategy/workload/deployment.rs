@@ -8,6 +8,7 @@ use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::{default, default_text, entry_mut, int_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 pub(super) struct Deployments;
 
@@ -33,6 +34,24 @@ impl Strategy for Deployments {
             }
         }
         default_template(spec);
+    }
+
+    /// With the status its controller writes the number of the rollout, an annotation. Labels stay as they are.
+    fn status_writes_metadata(&self) -> bool {
+        true
+    }
+
+    fn prepare_update(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        if cx.subresource == "status" {
+            crate::meta::copy(object, old, "labels");
+        }
+        self.complete(cx, object);
+        Ok(())
     }
 
     fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {

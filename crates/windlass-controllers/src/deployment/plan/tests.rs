@@ -56,7 +56,7 @@ fn a_finished_rollout_rests_and_says_so() {
     assert_eq!(plan.tasks, []);
     assert_eq!(condition(&plan, "Progressing"), ("True", "NewReplicaSetAvailable"));
     assert_eq!(condition(&plan, "Available"), ("True", "MinimumReplicasAvailable"));
-    assert_eq!(plan.status.unavailable_replicas, Some(0));
+    assert_eq!(plan.status.unavailable_replicas, None);
     assert_eq!(plan.wake, None);
 }
 

@@ -13,7 +13,7 @@ const NO_SCHEDULE: &str = "NoSchedule";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Node>(Patient(reconcile)).named("node-lifecycle")
+    Controller::of::<Node>(Patient(reconcile)).named("node-lifecycle-controller")
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {

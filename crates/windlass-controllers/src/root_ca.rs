@@ -22,7 +22,7 @@ struct Publisher {
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller(certificate: String) -> Controller {
     Controller::of::<Namespace>(Patient(Publisher { certificate }))
-        .named("root-ca-certificate-publisher")
+        .named("root-ca-certificate-publisher-controller")
         .watches::<ConfigMap>(|config, _| namespaced::of_object(config, NAME))
         .concurrency(4)
 }

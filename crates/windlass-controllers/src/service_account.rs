@@ -12,7 +12,7 @@ const DEFAULT: &str = "default";
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(Patient(reconcile))
-        .named("serviceaccount")
+        .named("serviceaccount-controller")
         .watches::<ServiceAccount>(|account, _| namespaced::of_object(account, DEFAULT))
         .concurrency(4)
 }

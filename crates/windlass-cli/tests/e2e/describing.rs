@@ -17,6 +17,10 @@ fn describe_shows_an_object_and_its_events() {
         ] {
             assert!(words(&text).contains(part), "{part:?} is missing:\n{text}");
         }
+        kubectl.ok(&["create", "deployment", "web", "--image=nginx"]);
+        let text =
+            kubectl.until(&["describe", "deployment", "web"], |text| text.contains("ScalingReplicaSet"));
+        assert!(words(&text).contains("deployment-controller Scaled up replica set web-"), "{text}");
         install(kubectl);
         kubectl.apply(&sample(1));
         let text = kubectl.ok(&["describe", "custompod", "sample"]);

@@ -1,6 +1,6 @@
 //! What is refused, in the real server's words.
 
-use crate::custom_resources::{install, sample};
+use crate::custom_resources::install;
 use crate::kubectl::with_kubectl;
 
 #[test]
@@ -77,26 +77,21 @@ fn a_crd_that_is_not_structural_is_refused() {
 }
 
 #[test]
-fn a_kubeconfig_that_is_missing_or_wrong_gets_nobody_in() {
+fn without_the_kubeconfigs_certificate_nobody_gets_in() {
     with_kubectl(|kubectl| {
-        let read = std::fs::read_to_string(
-            kubectl.ok(&["config", "view", "--raw", "-o", "jsonpath={.current-context}"]).trim(),
-        );
-        assert!(read.is_err(), "a context is no file");
-        let raw = kubectl.ok(&["config", "view", "--raw"]);
-        let without: String = raw
-            .lines()
-            .filter(|line| !line.contains("client-"))
-            .fold(String::new(), |all, line| all + line + "\n");
-        let path = kubectl.file("stranger", &without.replace("user:\n", "user: {}\n"));
-        let output = kubectl
-            .command(&["get", "pods", "--kubeconfig", &path, "--username=x", "--password=y"])
-            .output()
-            .unwrap();
-        assert!(!output.status.success());
-        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        let config = kubectl.ok(&["config", "view", "--raw"]);
+        let anonymous: Vec<&str> = config.lines().filter(|line| !line.contains("client-")).collect();
+        let path = kubectl.file("anonymous", &anonymous.join("\n"));
+        let arguments = ["get", "pods", "--kubeconfig", &path];
+        let complaint = kubectl.fails(&[&arguments[..], &["--token=guessed"]].concat(), "");
         assert!(complaint.contains("Unauthorized") || complaint.contains("must be logged in"), "{complaint}");
-        install(kubectl);
-        kubectl.apply(&sample(1));
+        let complaint =
+            kubectl.fails(&[&arguments[..], &["--token=", "--username=", "--password="]].concat(), "");
+        assert!(
+            complaint.contains("cannot list resource") || complaint.contains("must be logged in"),
+            "{complaint}"
+        );
+        let complaint = kubectl.fails(&["get", "pods", "--kubeconfig", "/nowhere/kubeconfig"], "");
+        assert!(complaint.contains("/nowhere/kubeconfig"), "{complaint}");
     });
 }

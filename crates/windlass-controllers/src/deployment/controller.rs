@@ -21,7 +21,10 @@ const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Deployment>(Patient(reconcile)).named("deployment").owns::<ReplicaSet>().concurrency(4)
+    Controller::of::<Deployment>(Patient(reconcile))
+        .named("deployment-controller")
+        .owns::<ReplicaSet>()
+        .concurrency(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {

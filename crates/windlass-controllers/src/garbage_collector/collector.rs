@@ -52,7 +52,7 @@ impl Reconciler<(), Uid> for Collector {
 
 impl Collector {
     pub(super) fn controller(observer: Arc<Observer>) -> Controller<Uid> {
-        Controller::keyed::<()>("garbage-collector", Patient(Self { observer }))
+        Controller::keyed::<()>("garbage-collector-controller", Patient(Self { observer }))
     }
 
     /// Judges an object that is not being deleted.

@@ -24,7 +24,7 @@ struct Namespaces {
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(Patient(Namespaces::default())).named("namespace").concurrency(4)
+    Controller::of::<Namespace>(Patient(Namespaces::default())).named("namespace-controller").concurrency(4)
 }
 
 impl Reconciler<Namespace> for Namespaces {

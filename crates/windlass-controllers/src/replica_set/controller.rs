@@ -15,7 +15,7 @@ use crate::{claim, conditions, labels};
 /// The controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<ReplicaSet>(Patient(reconcile))
-        .named("replicaset")
+        .named("replicaset-controller")
         .owns::<Pod>()
         .watches::<Pod>(adopters)
         .concurrency(4)

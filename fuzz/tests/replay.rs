@@ -1,8 +1,8 @@
 //! Every target on its seeds, and on mutations of them that are the same in every run.
 
-use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
+use std::{fs, io};
 
 use windlass_fuzz::TARGETS;
 
@@ -29,13 +29,15 @@ fn targets_hold_for_their_seeds_and_mutations_of_them() {
 
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-    let mut seeds: Vec<_> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| {
-            let entry = entry.unwrap();
-            (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap())
-        })
-        .collect();
+    let read = || -> io::Result<Vec<_>> {
+        fs::read_dir(&folder)?
+            .map(|entry| {
+                let path = entry?.path();
+                Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), fs::read(path)?))
+            })
+            .collect()
+    };
+    let mut seeds = read().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     seeds.sort();
     seeds
 }

@@ -16,12 +16,18 @@ pub(super) fn open(voice: &mut Voice, url: &str, took: Duration, kubeconfig: &Pa
     voice.line("Try in another terminal:");
     voice.line("");
     voice.line(format_args!("  export KUBECONFIG={}", absolute(kubeconfig)));
-    voice.line("  kubectl get custompods,pods");
-    voice.line("  kubectl get pods -w");
-    voice.line(format_args!("  kubectl scale custompod {SAMPLE} --replicas=3"));
-    voice.line("  kubectl delete pod NAME                      # another takes its place");
-    voice.line(format_args!("  kubectl get custompod {SAMPLE} -o yaml   # status.podNames follows"));
-    voice.line(format_args!("  kubectl delete custompod {SAMPLE}        # its pods go along"));
+    for (command, comment) in [
+        ("get custompods,pods".to_owned(), ""),
+        ("get pods -w".to_owned(), ""),
+        (format!("scale custompod {SAMPLE} --replicas=3"), "two pods more"),
+        ("delete pod NAME".to_owned(), "another takes its place"),
+        (format!("get custompod {SAMPLE} -o yaml"), "status.podNames follows"),
+        (format!("delete custompod {SAMPLE}"), "its pods go along"),
+    ] {
+        let comment = if comment.is_empty() { String::new() } else { format!("  # {comment}") };
+        let line = format!("  kubectl {command:<46}{comment}");
+        voice.line(line.trim_end());
+    }
     voice.line("");
     voice.line("What happens (Ctrl-C ends it; nothing is kept):");
     voice.line("");

@@ -1,7 +1,20 @@
 //! What a simulated pod does, told by its annotations.
 //!
-//! Without any of them its containers start at once, become ready, run until they are deleted, and stop when asked.
-//! Each annotation holds for all containers, or for one with its name appended: `kubelet.windlass.dev/run-for.web`.
+//! Without any of them its containers start at once, become ready, run until they are deleted, and stop when asked; init
+//! containers end at once, and well.
+//!
+//! | annotation | says |
+//! |---|---|
+//! | `kubelet.windlass.dev/start-after: 2s` | how long the image takes to arrive |
+//! | `kubelet.windlass.dev/ready-after: 1s` | how long after its start it is ready |
+//! | `kubelet.windlass.dev/run-for: 5s` | how long it runs before it ends by itself |
+//! | `kubelet.windlass.dev/exit-code: "1"` | with what it ends |
+//! | `kubelet.windlass.dev/message: no luck` | its termination message |
+//! | `kubelet.windlass.dev/stop-after: 3s` | how long it takes to stop when asked; at most the grace period |
+//! | `kubelet.windlass.dev/image-pull: fail` | the image never arrives |
+//!
+//! Each holds for all containers of the pod, or for one with its name appended: `kubelet.windlass.dev/run-for.web`. What
+//! cannot be read counts as absent. Durations are written as Kubernetes writes them: `1m30s`, `200ms`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -62,9 +62,9 @@ fn report(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetS
     let wake = ready.iter().map(due).filter(|due| !patience.is_zero() && *due > now).min();
     let status = ReplicaSetStatus {
         replicas: count(active.len()),
-        fully_labeled_replicas: Some(count(active.iter().filter(|pod| fully_labelled(pod)).count())),
-        ready_replicas: Some(count(ready.len())),
-        available_replicas: Some(count(available)),
+        fully_labeled_replicas: counted(active.iter().filter(|pod| fully_labelled(pod)).count()),
+        ready_replicas: counted(ready.len()),
+        available_replicas: counted(available),
         observed_generation: set.metadata.generation,
         ..set.status.clone().unwrap_or_default()
     };
@@ -73,6 +73,11 @@ fn report(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetS
 
 fn count(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// A number as a status holds it, which is not at all where it is 0.
+fn counted(n: usize) -> Option<i32> {
+    (n > 0).then_some(count(n))
 }
 
 /// Since when the pod is ready, if it is.
@@ -188,7 +193,7 @@ mod tests {
         let mut set = set(1);
         set.spec.as_mut().unwrap().min_ready_seconds = Some(60);
         let plan = plan(&set, &[pod("a", json!({}))], now());
-        assert_eq!((plan.status.ready_replicas, plan.status.available_replicas), (Some(1), Some(0)));
+        assert_eq!((plan.status.ready_replicas, plan.status.available_replicas), (Some(1), None));
         assert_eq!(plan.wake, Some("2026-01-01T00:01:00Z".parse().unwrap()));
     }
 

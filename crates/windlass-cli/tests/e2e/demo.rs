@@ -22,8 +22,7 @@ fn the_demo_tells_what_kubectl_makes_happen() {
     demo.until("custompod-sample reports 1 pod:");
     let left = kubectl(&["get", "custompod", "custompod-sample", "-o", "jsonpath={.status.podNames[0]}"]);
     kubectl(&["delete", "pod", &left]);
-    demo.until(&format!("pod {left} is gone"));
-    demo.until("custompod-sample reports 1 pod:");
+    demo.until_all(&[&format!("pod {left} is gone"), "custompod-sample reports 1 pod:"]);
     kubectl(&["delete", "custompod", "custompod-sample", "--timeout=30s"]);
     demo.until("custompod custompod-sample is gone");
     demo.signal("INT");

@@ -64,17 +64,26 @@ impl Windlass {
         self.child.id()
     }
 
-    /// Waits for a line that contains `part`, and gives it.
-    pub(crate) fn until(&mut self, part: &str) -> String {
+    /// Waits for a line that contains `part`.
+    #[track_caller]
+    pub(crate) fn until(&mut self, part: &str) {
+        self.until_all(&[part]);
+    }
+
+    /// Waits until each part was in a line, in any order.
+    #[track_caller]
+    pub(crate) fn until_all(&mut self, parts: &[&str]) {
         let end = Instant::now() + PATIENCE;
+        let mut missing = parts.to_vec();
         while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            self.said.push(line.clone());
-            if line.contains(part) {
-                return line;
+            missing.retain(|part| !line.contains(part));
+            self.said.push(line);
+            if missing.is_empty() {
+                return;
             }
         }
         let _ = self.child.kill();
-        panic!("no line with {part:?}; it said:\n{}\n{}", self.said.join("\n"), self.complaints());
+        panic!("no line with {missing:?}; it said:\n{}\n{}", self.said.join("\n"), self.complaints());
     }
 
     /// Sends a signal: `INT`, `TERM`.

@@ -2,35 +2,83 @@
 //!
 //! A reader takes a shared lock on the copy that is published and never waits for it: a writer locks only the
 //! copy that is not published. Between reading which one that is and locking it, a reader may be overtaken by a
-//! publication; its `try_read` then fails and it looks again. The writer waits for readers that linger in the copy
+//! publication; it notices and looks again. The writer waits for readers that linger in the copy
 //! it wants, who only ever clone counts there.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use self::sync::{AtomicUsize, Ordering, RwLock, pause};
 
-use parking_lot::RwLock;
+#[cfg(not(loom))]
+mod sync {
+    pub(super) use std::{
+        hint::spin_loop as pause,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
-use super::state::{Hasher, Operation, State};
+    pub(super) use parking_lot::RwLock;
+}
+
+/// The primitives that loom replaces when it explores the interleavings (`--cfg loom`).
+#[cfg(loom)]
+mod sync {
+    use loom::sync::{RwLockReadGuard, RwLockWriteGuard};
+    pub(super) use loom::{
+        sync::atomic::{AtomicUsize, Ordering},
+        thread::yield_now as pause,
+    };
+
+    /// `parking_lot`'s shape over loom's lock.
+    #[derive(Debug)]
+    pub(super) struct RwLock<T>(loom::sync::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(super) fn new(value: T) -> Self {
+            Self(loom::sync::RwLock::new(value))
+        }
+
+        pub(super) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+            self.0.try_read().ok()
+        }
+
+        pub(super) fn write(&self) -> RwLockWriteGuard<'_, T> {
+            self.0.write().expect("not poisoned")
+        }
+
+        pub(super) fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+            self.0.try_write().ok()
+        }
+    }
+}
+
+/// A state that changes by operations which can be repeated on another copy of it.
+pub(super) trait Replica {
+    type Operation;
+
+    fn apply(&mut self, operation: Self::Operation);
+}
 
 #[derive(Debug)]
-pub(super) struct Copies {
-    states: [RwLock<State>; 2],
+pub(super) struct Copies<S> {
+    states: [RwLock<S>; 2],
     published: AtomicUsize,
 }
 
-impl Copies {
-    pub(super) fn new(hasher: &Hasher) -> Self {
-        let states = [(), ()].map(|()| RwLock::new(State::new(hasher.clone())));
-        Self { states, published: AtomicUsize::new(0) }
+impl<S: Replica> Copies<S> {
+    /// Two copies of a state, which must be equal.
+    pub(super) fn new(states: [S; 2]) -> Self {
+        Self { states: states.map(RwLock::new), published: AtomicUsize::new(0) }
     }
 
     /// Reads the published copy.
-    pub(super) fn read<R>(&self, read: impl FnOnce(&State) -> R) -> R {
+    pub(super) fn read<R>(&self, read: impl FnOnce(&S) -> R) -> R {
         loop {
             let published = self.published.load(Ordering::Acquire);
-            if let Some(state) = self.states[published].try_read() {
+            // The copy may have been hidden, changed and left since: what it holds now is not published yet.
+            if let Some(state) = self.states[published].try_read()
+                && self.published.load(Ordering::Acquire) == published
+            {
                 return read(&state);
             }
-            std::hint::spin_loop();
+            pause();
         }
     }
 
@@ -38,8 +86,8 @@ impl Copies {
     /// afterwards those that the other one lacks. There must be only one writer.
     pub(super) fn write<R>(
         &self,
-        log: &mut Vec<Operation>,
-        write: impl FnOnce(&mut State, &mut Vec<Operation>) -> R,
+        log: &mut Vec<S::Operation>,
+        write: impl FnOnce(&mut S, &mut Vec<S::Operation>) -> R,
     ) -> R {
         let published = self.published.load(Ordering::Acquire);
         let hidden = 1 - published;

@@ -1,6 +1,10 @@
 //! Named indexes.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use serde::de::DeserializeOwned;
 
@@ -37,9 +41,10 @@ impl IndexFn {
         })
     }
 
-    /// The values of an object, in order and without repetition.
+    /// The values of an object, in order and without repetition. A function that panics gives none.
     pub(super) fn values(&self, object: &RawObject) -> Vec<String> {
-        let mut values = (self.0)(object);
+        // The writer is in the middle of a change, which has to be carried through.
+        let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).unwrap_or_default();
         values.sort_unstable();
         values.dedup();
         values

@@ -9,6 +9,9 @@ mod query;
 mod state;
 mod writer;
 
+#[cfg(all(test, loom))]
+mod interleavings;
+
 pub use self::{
     index::{IndexFn, UnknownIndex},
     memory::{MemoryUse, Tier},
@@ -20,7 +23,11 @@ use std::{any::Any, fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 
-use self::{copies::Copies, memory::Accounting, state::Hasher};
+use self::{
+    copies::Copies,
+    memory::Accounting,
+    state::{Hasher, State},
+};
 use crate::{Lister, ObjectKey, RawObject, Selector, memo::Memos};
 
 /// Reads the objects of one kind. Cheap to clone.
@@ -39,7 +46,7 @@ type Guard = Arc<dyn Any + Send + Sync>;
 
 #[derive(Debug)]
 struct Shared {
-    copies: Copies,
+    copies: Copies<State>,
     accounting: Accounting,
     memos: Memos,
 }
@@ -49,7 +56,7 @@ impl Store {
     pub fn new(options: StoreOptions) -> (Self, Writer) {
         let hasher = Hasher::default();
         let shared = Arc::new(Shared {
-            copies: Copies::new(&hasher),
+            copies: Copies::new([(), ()].map(|()| State::new(hasher.clone()))),
             accounting: Accounting::default(),
             memos: Memos::new(options.memo_bytes),
         });
@@ -129,7 +136,7 @@ impl Store {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.shared.copies.read(state::State::len)
+        self.shared.copies.read(State::len)
     }
 
     /// Whether there is none.
@@ -139,7 +146,7 @@ impl Store {
 
     /// How much memory the objects and indexes take.
     pub fn memory(&self) -> MemoryUse {
-        let index = self.shared.copies.read(state::State::index_memory);
+        let index = self.shared.copies.read(State::index_memory);
         self.shared.accounting.read(2 * index)
     }
 

@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashTable};
 
 use super::{
     UnknownIndex,
+    copies::Replica,
     postings::{Postings, Slot},
 };
 use crate::RawObject;
@@ -82,46 +83,6 @@ impl State {
         }
     }
 
-    pub(super) fn apply(&mut self, operation: Operation) {
-        match operation {
-            Operation::Put { slot, object } => {
-                let slot = slot as usize;
-                if slot >= self.slots.len() {
-                    self.slots.resize(slot + 1, None);
-                }
-                self.slots[slot] = Some(object);
-            }
-            Operation::Enter { hash, slot } => {
-                let name = Name { hash: hash as u32, slot };
-                self.names.insert_unique(spread(name.hash), name, |name| spread(name.hash));
-            }
-            Operation::Remove { hash, slot } => {
-                if let Ok(entry) = self.names.find_entry(spread(hash as u32), |name| name.slot == slot) {
-                    entry.remove();
-                }
-                self.slots[slot as usize] = None;
-            }
-            Operation::Post { term, slot } => post(self.terms.entry(term), slot),
-            Operation::Unpost { term, slot } => {
-                if self.terms.get_mut(&term).is_some_and(|postings| postings.remove(slot)) {
-                    self.terms.remove(&term);
-                }
-            }
-            Operation::AddIndex { name } => {
-                self.indexes.push(NamedIndex { name, values: HashMap::with_hasher(self.hasher.clone()) });
-            }
-            Operation::PostValue { index, value, slot } => {
-                post(self.indexes[index].values.entry(value), slot);
-            }
-            Operation::UnpostValue { index, value, slot } => {
-                let values = &mut self.indexes[index].values;
-                if values.get_mut(&value).is_some_and(|postings| postings.remove(slot)) {
-                    values.remove(&value);
-                }
-            }
-        }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
@@ -177,6 +138,50 @@ impl State {
             + self.names.capacity() * (size_of::<Name>() + 1)
             + self.terms.capacity() * (size_of::<(u64, Postings)>() + 1)
             + self.indexes.iter().map(|index| index.values.capacity() * 48).sum::<usize>()
+    }
+}
+
+impl Replica for State {
+    type Operation = Operation;
+
+    fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Put { slot, object } => {
+                let slot = slot as usize;
+                if slot >= self.slots.len() {
+                    self.slots.resize(slot + 1, None);
+                }
+                self.slots[slot] = Some(object);
+            }
+            Operation::Enter { hash, slot } => {
+                let name = Name { hash: hash as u32, slot };
+                self.names.insert_unique(spread(name.hash), name, |name| spread(name.hash));
+            }
+            Operation::Remove { hash, slot } => {
+                if let Ok(entry) = self.names.find_entry(spread(hash as u32), |name| name.slot == slot) {
+                    entry.remove();
+                }
+                self.slots[slot as usize] = None;
+            }
+            Operation::Post { term, slot } => post(self.terms.entry(term), slot),
+            Operation::Unpost { term, slot } => {
+                if self.terms.get_mut(&term).is_some_and(|postings| postings.remove(slot)) {
+                    self.terms.remove(&term);
+                }
+            }
+            Operation::AddIndex { name } => {
+                self.indexes.push(NamedIndex { name, values: HashMap::with_hasher(self.hasher.clone()) });
+            }
+            Operation::PostValue { index, value, slot } => {
+                post(self.indexes[index].values.entry(value), slot);
+            }
+            Operation::UnpostValue { index, value, slot } => {
+                let values = &mut self.indexes[index].values;
+                if values.get_mut(&value).is_some_and(|postings| postings.remove(slot)) {
+                    values.remove(&value);
+                }
+            }
+        }
     }
 }
 

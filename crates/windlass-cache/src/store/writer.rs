@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     IndexFn, Shared, Tier,
+    copies::Replica,
     packer::Packer,
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},

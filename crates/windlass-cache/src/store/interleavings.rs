@@ -1,0 +1,81 @@
+//! Every interleaving that loom finds of readers and the writer.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p windlass-cache --release --lib interleavings
+//! ```
+
+use loom::{sync::Arc, thread};
+
+use super::copies::{Copies, Replica};
+
+/// Two counters that every operation raises together.
+#[derive(Debug, Default)]
+struct Pair(u8, u8);
+
+impl Replica for Pair {
+    type Operation = u8;
+
+    fn apply(&mut self, operation: u8) {
+        self.0 += operation;
+        self.1 += operation;
+    }
+}
+
+/// All interleavings in which a thread is put aside three times at most, where it need not be.
+fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+fn raise(copies: &Copies<Pair>, log: &mut Vec<u8>) {
+    copies.write(log, |pair, log| {
+        pair.apply(1);
+        log.push(1);
+    });
+}
+
+fn read(copies: &Copies<Pair>) -> u8 {
+    copies.read(|pair| {
+        assert_eq!(pair.0, pair.1, "a reader sees whole changes");
+        pair.0
+    })
+}
+
+#[test]
+fn readers_see_whole_changes_in_order() {
+    explore(|| {
+        let copies = Arc::new(Copies::new([Pair::default(), Pair::default()]));
+        let reader = {
+            let copies = copies.clone();
+            thread::spawn(move || {
+                let first = read(&copies);
+                assert!(read(&copies) >= first, "what was read is not undone");
+            })
+        };
+        let mut log = Vec::new();
+        raise(&copies, &mut log);
+        assert_eq!(read(&copies), 1, "the writer sees what it wrote");
+        raise(&copies, &mut log);
+        assert_eq!(read(&copies), 2);
+        reader.join().expect("no panic");
+    });
+}
+
+#[test]
+fn two_readers_never_hold_up_the_writer_for_good() {
+    explore(|| {
+        let copies = Arc::new(Copies::new([Pair::default(), Pair::default()]));
+        let readers = [(), ()].map(|()| {
+            let copies = copies.clone();
+            thread::spawn(move || read(&copies))
+        });
+        let mut log = Vec::new();
+        raise(&copies, &mut log);
+        raise(&copies, &mut log);
+        for reader in readers {
+            assert!(reader.join().expect("no panic") <= 2);
+        }
+        assert_eq!(read(&copies), 2);
+    });
+}

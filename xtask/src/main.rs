@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
 
+mod bench;
 mod catalog;
 mod codegen;
 mod control_plane;
@@ -25,6 +26,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Measure our work and the same work of others, and print one table
+    Bench(bench::Args),
     /// Collect the facts about built-in kinds from a real API server into catalog/
     Catalog(catalog::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
@@ -37,6 +40,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Bench(args) => bench::run(args),
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),

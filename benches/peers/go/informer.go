@@ -1,0 +1,155 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// runInformer fills a shared informer from the byte server, with the indexes and the handler that ours has.
+func runInformer(args []string) (cell, error) {
+	set := flag.NewFlagSet("informer", flag.ContinueOnError)
+	url := set.String("url", "", "the byte server")
+	ca := set.String("ca", "", "its certificate")
+	kind := set.String("kind", "databases", "databases or pods")
+	objects := set.Int("objects", 0, "how many it has")
+	events := set.Int("events", 0, "how many changes it sends")
+	list := set.Bool("list", false, "list and watch instead of WatchList")
+	relistWithin := set.Int("relist-within", 0, "seconds to wait for a relist")
+	if err := parse(set, args); err != nil {
+		return nil, err
+	}
+	// The switch that client-go itself reads.
+	if err := os.Setenv("KUBE_FEATURE_WatchListClient", fmt.Sprint(!*list)); err != nil {
+		return nil, err
+	}
+	client, example, err := restClient(*url, *ca, *kind)
+	if err != nil {
+		return nil, err
+	}
+
+	before, began := anonymousMemory(), time.Now()
+	source := cache.NewListWatchFromClient(client, *kind, metav1.NamespaceAll, fields.Everything())
+	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		"app":                byLabel,
+		"owner":              byOwner,
+	})
+	// As controller-runtime's users do who care about memory, and as ours does by itself.
+	if err := informer.SetTransform(dropManagedFields); err != nil {
+		return nil, err
+	}
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench"})
+	var added atomic.Int64
+	var firstChange atomic.Pointer[time.Time]
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { added.Add(1) },
+		UpdateFunc: func(old, new any) {
+			if firstChange.Load() == nil {
+				now := time.Now()
+				firstChange.CompareAndSwap(nil, &now)
+			}
+			before, after := old.(metav1.Object), new.(metav1.Object)
+			if before.GetResourceVersion() != after.GetResourceVersion() && after.GetLabels()["app.kubernetes.io/name"] != "" {
+				queue.Add(after.GetNamespace() + "/" + after.GetName())
+			}
+		},
+	}
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		return nil, err
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	go informer.Run(stop)
+	for !registration.HasSynced() || added.Load() < int64(*objects) {
+		time.Sleep(time.Millisecond)
+	}
+	result := cell{"seconds": time.Since(began).Seconds(), "peak": peakMemory()}
+
+	if *events > 0 {
+		for range *events {
+			key, _ := queue.Get()
+			queue.Done(key)
+		}
+		result["rate"] = float64(*events) / time.Since(*firstChange.Load()).Seconds()
+	} else {
+		time.Sleep(time.Second)
+		result["bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
+	}
+	if *relistWithin > 0 {
+		result["steady"] = residentMemory()
+		resetPeak()
+		time.Sleep(time.Duration(*relistWithin) * time.Second)
+		result["relist_peak"] = peakMemory()
+	}
+	return result, nil
+}
+
+func restClient(url, ca, kind string) (rest.Interface, runtime.Object, error) {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config := &rest.Config{
+		Host: url,
+		// No limit of the client's own: it is not what is measured.
+		QPS:             -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: ca},
+		ContentConfig:   rest.ContentConfig{NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion()},
+	}
+	var example runtime.Object
+	switch kind {
+	case "databases":
+		scheme.AddKnownTypes(databases, &Database{}, &DatabaseList{})
+		metav1.AddToGroupVersion(scheme, databases)
+		config.APIPath, config.GroupVersion, example = "/apis", &databases, &Database{}
+	case "pods":
+		if err := corev1.AddToScheme(scheme); err != nil {
+			return nil, nil, err
+		}
+		config.APIPath, config.GroupVersion, example = "/api", &corev1.SchemeGroupVersion, &corev1.Pod{}
+	default:
+		return nil, nil, fmt.Errorf("no such kind: %s", kind)
+	}
+	client, err := rest.RESTClientFor(config)
+	return client, example, err
+}
+
+func dropManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+func byLabel(object any) ([]string, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{accessor.GetLabels()["app.kubernetes.io/name"]}, nil
+}
+
+func byOwner(object any) ([]string, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	var owners []string
+	for _, owner := range accessor.GetOwnerReferences() {
+		owners = append(owners, string(owner.UID))
+	}
+	return owners, nil
+}

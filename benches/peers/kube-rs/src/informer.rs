@@ -1,0 +1,145 @@
+//! A reflector on the byte server. kube-runtime has no indexes and no queue outside of its controller: what it is
+//! measured by is less work than ours.
+
+use crate::{Cell, number, process};
+use futures::{Stream, StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::reflector::{self, Lookup, ObjectRef};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, CustomResource, Resource, ResourceExt};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
+
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
+#[kube(group = "db.example.com", version = "v1", kind = "Database", namespaced, status = "DatabaseStatus")]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseSpec {
+    replicas: i32,
+    version: String,
+    image: String,
+    storage: Storage,
+    backup: Backup,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)]
+pub struct Storage {
+    size: String,
+    class: String,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Backup {
+    schedule: String,
+    retention_days: i32,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabaseStatus {
+    phase: String,
+    observed_generation: i64,
+    ready_replicas: i32,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    r#type: String,
+    status: String,
+    reason: String,
+    last_transition_time: String,
+    observed_generation: i64,
+}
+
+pub async fn run(options: &BTreeMap<&str, &str>) -> Cell {
+    let mut config = kube::Config::new(options["url"].parse().expect("an address"));
+    config.root_cert_file = options.get("ca").map(Into::into);
+    let client = Client::try_from(config).expect("a client");
+    match options["kind"] {
+        "databases" => measure::<Database>(client, options).await,
+        "pods" => measure::<Pod>(client, options).await,
+        other => panic!("no such kind: {other}"),
+    }
+}
+
+async fn measure<K>(client: Client, options: &BTreeMap<&str, &str>) -> Cell
+where
+    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
+{
+    let (objects, events) = (number(options, "objects"), number(options, "events"));
+    let (before, began) = (process::anonymous(), Instant::now());
+    let config = if options.contains_key("watch-list") {
+        watcher::Config::default().streaming_lists()
+    } else {
+        watcher::Config::default()
+    };
+    let (reader, writer) = reflector::store::<K>();
+    let watch = watcher(Api::<K>::all(client), config);
+    let watch = if options.contains_key("pruned") {
+        watch.modify(|object| object.managed_fields_mut().clear()).left_stream()
+    } else {
+        watch.right_stream()
+    };
+    let mut stream = std::pin::pin!(watch.default_backoff().reflect(writer));
+    until_synced(&mut stream).await;
+    while reader.len() < objects {
+        stream.try_next().await.expect("the watch goes on");
+    }
+    let mut cell = Cell::from([("seconds", began.elapsed().as_secs_f64()), ("peak", process::peak())]);
+    if events > 0 {
+        cell.insert("rate", changes(&mut stream, events).await);
+    } else {
+        let _ = tokio::time::timeout(Duration::from_secs(1), stream.next()).await;
+        cell.insert("bytes_per_object", (process::anonymous() - before) / objects as f64);
+    }
+    let within = number(options, "relist-within");
+    if within > 0 {
+        cell.insert("steady", process::resident());
+        process::reset_peak();
+        let _ = tokio::time::timeout(Duration::from_secs(within as u64), async {
+            while stream.next().await.is_some() {}
+        })
+        .await;
+        cell.insert("relist_peak", process::peak());
+    }
+    cell
+}
+
+async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin)) {
+    while let Some(event) = stream.next().await {
+        if let Ok(watcher::Event::InitDone) = event {
+            return;
+        }
+    }
+}
+
+/// Changes a second that pass a predicate, each key sent to a consumer that de-duplicates nothing.
+async fn changes<K>(
+    stream: &mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin),
+    events: usize,
+) -> f64
+where
+    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + Clone + 'static,
+{
+    let (sender, mut keys) = tokio::sync::mpsc::unbounded_channel::<ObjectRef<K>>();
+    let mut began = None;
+    let mut passed = 0;
+    while passed < events {
+        let event = stream.next().await.expect("the watch goes on");
+        let Ok(watcher::Event::Apply(object)) = event else { continue };
+        began.get_or_insert_with(Instant::now);
+        if object.labels().contains_key("app.kubernetes.io/name") {
+            passed += 1;
+            sender.send(ObjectRef::from_obj(&object)).expect("the consumer is there");
+            std::hint::black_box(keys.recv().await);
+        }
+    }
+    events as f64 / began.expect("there were changes").elapsed().as_secs_f64()
+}
+

@@ -1,0 +1,29 @@
+//! What the kernel says about this process.
+
+use std::fs;
+
+/// The most that was ever resident since the start or the last [`reset_peak`], in bytes.
+pub fn peak() -> f64 {
+    field("/proc/self/status", "VmHWM:")
+}
+
+/// What is resident of private anonymous memory now, in bytes.
+pub fn anonymous() -> f64 {
+    field("/proc/self/smaps_rollup", "Anonymous:")
+}
+
+/// Everything that is resident now, in bytes.
+pub fn resident() -> f64 {
+    field("/proc/self/status", "VmRSS:")
+}
+
+/// Forgets the peak so far.
+pub fn reset_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn field(file: &str, name: &str) -> f64 {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let kilobytes = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB"));
+    kilobytes.and_then(|number| number.trim().parse::<f64>().ok()).unwrap_or(0.0) * 1024.0
+}

@@ -1,0 +1,96 @@
+//! How soon the embedded API server is there, and what it takes.
+
+use crate::cell::Cell;
+use crate::process;
+use kube_client::Client;
+use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use windlass_apiserver::{Identity, Listen, Server};
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Of {
+    /// From the start of a process to `/readyz` over TLS
+    Ready,
+    /// A server for one test, to its first answer
+    InProcess,
+    /// The memory of a server that nobody uses
+    AtRest,
+}
+
+pub(crate) fn run(of: Of) -> Cell {
+    match of {
+        Of::Ready => crate::runtime().block_on(ready(false)),
+        Of::AtRest => crate::runtime().block_on(ready(true)),
+        Of::InProcess => crate::runtime().block_on(in_process()),
+    }
+}
+
+/// Serves until standard input ends: the process that is waited for. Prints its kubeconfig and an empty line.
+pub(crate) fn serve() {
+    crate::runtime().block_on(async {
+        let server = Server::builder().build().expect("the server starts");
+        let listening = server.listen(Listen::default()).await.expect("a port is free");
+        let kubeconfig: String = listening.kubeconfig().lines().flat_map(|line| [line, "\n"]).collect();
+        print!("{kubeconfig}\n\n");
+        let _ = std::io::stdout().flush();
+        let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+        let _ = ended.await;
+    });
+}
+
+async fn ready(rest: bool) -> Cell {
+    let program = std::env::current_exe().expect("this program has a path");
+    let began = Instant::now();
+    let mut child = Command::new(program)
+        .arg("serve-api")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program starts");
+    let output = BufReader::new(child.stdout.take().expect("it is piped"));
+    let lines = output.lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+    let kubeconfig: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
+    let client = remote(&kubeconfig).await;
+    ask(&client).await;
+    let seconds = began.elapsed().as_secs_f64();
+    let mut cell = Cell::default().with("seconds", seconds);
+    if rest {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        cell = cell.with("resident", process::resident_of(child.id()) as f64);
+    }
+    drop(child.stdin.take());
+    let _ = child.wait();
+    cell
+}
+
+async fn remote(kubeconfig: &str) -> Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    Client::try_from(config.expect("a configuration")).expect("a client")
+}
+
+async fn ask(client: &Client) {
+    let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
+    let answer = client.request_text(request).await.expect("the server is ready");
+    assert_eq!(answer, "ok");
+}
+
+/// A server of a test's own: the second one in a process, as all but the first are.
+async fn in_process() -> Cell {
+    ask(&Client::new(server().service(Identity::admin()), "default")).await;
+    let (before, began) = (process::anonymous(), Instant::now());
+    let server = server();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    ask(&client).await;
+    let seconds = began.elapsed().as_secs_f64();
+    Cell::default()
+        .with("seconds", seconds)
+        .with("anonymous", process::anonymous().saturating_sub(before) as f64)
+        .with("process", process::resident() as f64)
+}
+
+fn server() -> Server {
+    Server::builder().build().expect("the server starts")
+}

@@ -1,0 +1,178 @@
+//! Our informer on the byte server: how fast it fills, what it takes, how fast changes reach a queue.
+
+use crate::cell::Cell;
+use crate::corpus::Kind;
+use crate::process;
+use crate::reads::HUNDREDS;
+use kube_core::ApiResource;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use windlass_cache::{IndexFn, ObjectKey, RawObject, ReflectorConfig};
+use windlass_runtime::informer::{
+    Handler, HandlerOptions, SharedInformer, SharedInformerFactory, Tier, WatchOptions,
+};
+use windlass_workqueue::WorkQueue;
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kept {
+    Raw,
+    Compressed,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(long)]
+    url: String,
+    /// The server's certificate.
+    #[arg(long)]
+    ca: Option<PathBuf>,
+    #[arg(long, value_enum)]
+    kind: Kind,
+    #[arg(long)]
+    objects: usize,
+    #[arg(long, default_value_t = 0)]
+    events: usize,
+    #[arg(long, value_enum, default_value = "raw")]
+    tier: Kept,
+    /// Lists and watches instead of asking for initial events.
+    #[arg(long)]
+    list: bool,
+    /// Waits this many seconds for the server to end the watch with 410, and measures the memory meanwhile.
+    #[arg(long, default_value_t = 0)]
+    relist_within: u64,
+    /// Measures reads from the cache.
+    #[arg(long)]
+    reads: bool,
+}
+
+/// Counts what it is told, and queues the keys of changes that a predicate lets through.
+struct Counter {
+    added: AtomicUsize,
+    passed: AtomicUsize,
+    first_change: std::sync::OnceLock<Instant>,
+    queue: WorkQueue<ObjectKey>,
+    objects: usize,
+    all_added: Notify,
+}
+
+impl Handler for Counter {
+    fn on_add(&self, _object: &RawObject, _initial: bool) {
+        if self.added.fetch_add(1, Ordering::Relaxed) + 1 == self.objects {
+            self.all_added.notify_one();
+        }
+    }
+
+    fn on_update(&self, old: &RawObject, new: &RawObject) {
+        self.first_change.get_or_init(Instant::now);
+        if old.resource_version() != new.resource_version() && new.label("app.kubernetes.io/name").is_some() {
+            self.passed.fetch_add(1, Ordering::Relaxed);
+            self.queue.add(new.key());
+        }
+    }
+
+    fn on_delete(&self, _last: &RawObject, _final_state_unknown: bool) {}
+}
+
+pub(crate) fn run(args: &Args) -> Cell {
+    crate::runtime().block_on(measure(args))
+}
+
+async fn measure(args: &Args) -> Cell {
+    let client = client(args);
+    let before = process::anonymous();
+    let began = Instant::now();
+    let factory = SharedInformerFactory::with_seed(client, 1);
+    let informer = factory.informer(&resource(args.kind), options(args)).expect("nobody else watches");
+    let queue: WorkQueue<ObjectKey> = WorkQueue::builder("bench").build();
+    let counter = Arc::new(Counter {
+        added: AtomicUsize::new(0),
+        passed: AtomicUsize::new(0),
+        first_change: std::sync::OnceLock::new(),
+        queue: queue.clone(),
+        objects: args.objects,
+        all_added: Notify::new(),
+    });
+    let _registration = informer.add_handler(Arc::clone(&counter), HandlerOptions::default());
+    factory.start();
+    informer.synced().await;
+    counter.all_added.notified().await;
+    let seconds = began.elapsed().as_secs_f64();
+    assert_eq!(informer.store().len(), args.objects);
+    let mut cell = Cell::default().with("seconds", seconds).with("peak", process::peak() as f64);
+    if args.events > 0 {
+        let mut worked = 0;
+        while worked < args.events {
+            let item = queue.get().await.expect("the queue is open");
+            item.done();
+            worked += 1;
+        }
+        let since = counter.first_change.get().expect("there were changes").elapsed();
+        cell = cell.with("rate", args.events as f64 / since.as_secs_f64());
+    } else {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let kept = process::anonymous().saturating_sub(before);
+        cell = cell.with("bytes_per_object", kept as f64 / args.objects as f64);
+    }
+    if args.relist_within > 0 {
+        cell = relist(args, &informer, cell).await;
+    }
+    if args.reads {
+        cell = crate::reads::measure(args.kind, &informer, cell);
+    }
+    cell
+}
+
+/// The peak while everything is listed again, and what was resident before.
+async fn relist(args: &Args, informer: &SharedInformer, cell: Cell) -> Cell {
+    let steady = process::resident();
+    process::reset_peak();
+    tokio::time::sleep(Duration::from_secs(args.relist_within)).await;
+    assert_eq!(informer.store().len(), args.objects);
+    cell.with("steady", steady as f64).with("relist_peak", process::peak() as f64)
+}
+
+fn client(args: &Args) -> kube_client::Client {
+    let mut config = kube_client::Config::new(args.url.parse().expect("an address"));
+    if let Some(file) = &args.ca {
+        config.root_cert_file = Some(file.clone());
+    }
+    windlass_runtime::client::ClientBuilder::new(config).build().expect("a client")
+}
+
+fn resource(kind: Kind) -> ApiResource {
+    let (group, version, plural) = match kind {
+        Kind::Databases => ("db.example.com", "v1", "databases"),
+        Kind::Pods => ("", "v1", "pods"),
+    };
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: kind.api_version().to_owned(),
+        kind: kind.kind().to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+fn options(args: &Args) -> WatchOptions {
+    let by_label = IndexFn::new(|object| {
+        object.label("app.kubernetes.io/name").map(str::to_owned).into_iter().collect()
+    });
+    let mut indexes = vec![("app".to_owned(), by_label)];
+    if args.reads {
+        indexes.push((HUNDREDS.name.to_owned(), IndexFn::new(|object| vec![HUNDREDS.value(object)])));
+    }
+    let mut reflector = ReflectorConfig::new("");
+    reflector.watch_list = !args.list;
+    WatchOptions {
+        tier: Some(match args.tier {
+            Kept::Raw => Tier::Raw,
+            Kept::Compressed => Tier::Compressed,
+        }),
+        indexes,
+        reflector: Some(reflector),
+        ..WatchOptions::default()
+    }
+}

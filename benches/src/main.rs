@@ -1,0 +1,87 @@
+//! One run of one benchmark, in a process of its own. `cargo xtask bench` starts it, and the peers beside it.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "standard output is the result")]
+
+mod cell;
+mod process;
+
+mod corpus;
+mod random;
+mod server;
+mod tls;
+
+mod api_server;
+mod count;
+mod informer;
+mod queue;
+mod reads;
+mod soak;
+
+use clap::{Parser, Subcommand};
+use std::time::Duration;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    run: Run,
+}
+
+#[derive(Subcommand)]
+enum Run {
+    /// Serves bytes made beforehand, until it is killed
+    Serve(server::Args),
+    /// Starts the embedded API server
+    ApiServer {
+        #[arg(long, value_enum)]
+        of: api_server::Of,
+    },
+    /// Is the embedded API server, until standard input ends
+    ServeApi,
+    /// Does one path so many times, for callgrind
+    Count {
+        #[arg(long, value_enum)]
+        path: count::Path,
+        #[arg(long)]
+        times: usize,
+    },
+    /// Sends changes through scan, store and queue, and fails if the memory grows
+    Soak {
+        #[arg(long, default_value_t = 10_000_000)]
+        events: usize,
+        /// Ends after so many seconds, however far it has come
+        #[arg(long, default_value_t = 120)]
+        seconds: u64,
+    },
+    /// Fills a cache from the byte server
+    Informer(informer::Args),
+    /// Adds keys to the work queue and works them off
+    Queue {
+        #[arg(long, value_enum)]
+        load: queue::Load,
+        #[arg(long, value_enum, default_value = "slot")]
+        by: queue::By,
+        #[arg(long)]
+        adds: usize,
+    },
+}
+
+/// As many threads as there are cores, like the peers' runtimes.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("tokio starts")
+}
+
+fn main() {
+    // An error means that one has been installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cell = match Cli::parse().run {
+        Run::Serve(args) => return server::run(&args),
+        Run::ApiServer { of } => api_server::run(of),
+        Run::ServeApi => return api_server::serve(),
+        Run::Count { path, times } => return count::run(path, times),
+        Run::Soak { events, seconds } => soak::run(events, Duration::from_secs(seconds)),
+        Run::Informer(args) => informer::run(&args),
+        Run::Queue { load, by, adds } => queue::run(load, by, adds),
+    };
+    cell.print();
+}

@@ -1,0 +1,108 @@
+//! What reads from a filled cache cost, in nanoseconds each.
+
+use crate::cell::Cell;
+use crate::corpus::Kind;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::de::DeserializeOwned;
+use std::hint::black_box;
+use std::time::Instant;
+use windlass_cache::{ObjectKey, RawObject};
+use windlass_runtime::informer::SharedInformer;
+
+/// The custom resource as an operator would declare it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "decoded, as an operator's would be")]
+struct Database {
+    metadata: ObjectMeta,
+    spec: DatabaseSpec,
+    status: Option<DatabaseStatus>,
+}
+
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "decoded, as an operator's would be")]
+struct DatabaseSpec {
+    replicas: i32,
+    version: String,
+    image: String,
+    storage: Storage,
+    backup: Backup,
+}
+
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "decoded, as an operator's would be")]
+struct Storage {
+    size: String,
+    class: String,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "decoded, as an operator's would be")]
+struct Backup {
+    schedule: String,
+    retention_days: i32,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "decoded, as an operator's would be")]
+struct DatabaseStatus {
+    phase: String,
+    observed_generation: i64,
+    ready_replicas: i32,
+    conditions: Vec<Condition>,
+}
+
+/// An index with a hundred objects under each value.
+pub(crate) struct Hundreds {
+    pub(crate) name: &'static str,
+}
+
+pub(crate) const HUNDREDS: Hundreds = Hundreds { name: "hundreds" };
+
+impl Hundreds {
+    pub(crate) fn value(&self, object: &RawObject) -> String {
+        (object.revision() / 100).to_string()
+    }
+}
+
+/// Does it a number of times: nanoseconds for all of them.
+fn timed(times: usize, mut work: impl FnMut()) -> f64 {
+    let began = Instant::now();
+    (0..times).for_each(|_| work());
+    began.elapsed().as_nanos() as f64
+}
+
+pub(crate) fn measure(kind: Kind, informer: &SharedInformer, cell: Cell) -> Cell {
+    match kind {
+        Kind::Databases => of::<Database>(informer, cell),
+        Kind::Pods => of::<Pod>(informer, cell),
+    }
+}
+
+fn of<K: DeserializeOwned + Send + Sync + 'static>(informer: &SharedInformer, cell: Cell) -> Cell {
+    let (store, lister) = (informer.store(), informer.lister::<K>());
+    let objects = store.list();
+    // Spread over the cache; few enough to be remembered together.
+    let keys: Vec<ObjectKey> =
+        objects.iter().step_by(objects.len() / 100).map(|object| object.key()).collect();
+    let typed = || keys.iter().for_each(|key| drop(black_box(lister.get(key))));
+    let cold = timed(1, typed) / keys.len() as f64;
+    let memoised = timed(1000, typed) / (1000 * keys.len()) as f64;
+    let get = timed(1000, || keys.iter().for_each(|key| drop(black_box(store.get(key)))))
+        / (1000 * keys.len()) as f64;
+
+    let hundred = HUNDREDS.value(&objects[objects.len() / 2]);
+    assert_eq!(store.by_index(HUNDREDS.name, &hundred).map(|found| found.len()), Ok(100));
+    let by_index = timed(1000, || drop(black_box(store.by_index(HUNDREDS.name, &hundred)))) / 1000.0;
+    let list_raw = timed(10, || drop(black_box(store.list()))) / 10.0;
+    let list_typed = timed(1, || drop(black_box(lister.list())));
+    cell.with("typed_cold_ns", cold)
+        .with("typed_memoised_ns", memoised)
+        .with("get_ns", get)
+        .with("index_100_ns", by_index)
+        .with("list_raw_ns", list_raw)
+        .with("list_typed_ns", list_typed)
+}

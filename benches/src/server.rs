@@ -1,0 +1,198 @@
+//! A server of bytes made beforehand: lists, pages, initial events and changes of one kind. It does no work of its own,
+//! so that what is measured is the client.
+
+use crate::corpus::{Corpus, Kind};
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt, stream};
+use http::{Request, Response};
+use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
+use hyper::body::{Frame, Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// As much of a body as is handed to hyper at once.
+const CHUNK: usize = 256 * 1024;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[arg(long, value_enum)]
+    kind: Kind,
+    #[arg(long)]
+    objects: usize,
+    /// Changes sent on the first watch, one for each object in turn.
+    #[arg(long, default_value_t = 0)]
+    events: usize,
+    /// Ends the first watch with 410 Gone after this many seconds.
+    #[arg(long)]
+    expire_after: Option<u64>,
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Serves TLS and writes its certificate here.
+    #[arg(long)]
+    tls: Option<PathBuf>,
+}
+
+struct Server {
+    corpus: Corpus,
+    initial: Bytes,
+    changes: Bytes,
+    expire_after: Option<Duration>,
+    expired: AtomicBool,
+}
+
+/// Serves until it is killed. Prints its address when it is ready.
+pub(crate) fn run(args: &Args) {
+    let server = Arc::new(Server::new(args));
+    eprintln!("{} objects, {} bytes", server.corpus.len(), server.corpus.bytes());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("tokio starts");
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let tls = args.tls.as_ref().map(crate::tls::acceptor);
+        println!("{}://{address}", if tls.is_some() { "https" } else { "http" });
+        loop {
+            let Ok((connection, _)) = listener.accept().await else { continue };
+            let _ = connection.set_nodelay(true);
+            let (server, tls) = (Arc::clone(&server), tls.clone());
+            tokio::spawn(async move {
+                match tls {
+                    None => serve(server, connection).await,
+                    Some(tls) => {
+                        if let Ok(connection) = tls.accept(connection).await {
+                            serve(server, connection).await;
+                        }
+                    }
+                }
+            });
+        }
+    });
+}
+
+async fn serve(server: Arc<Server>, connection: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let service = hyper::service::service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(server.answer(&request)) }
+    });
+    // A client that hangs up is no failure.
+    let _ =
+        auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(connection), service).await;
+}
+
+impl Server {
+    fn new(args: &Args) -> Self {
+        let corpus = Corpus::new(args.kind, args.objects, args.seed);
+        let initial = lines("ADDED", &corpus, corpus.len());
+        let changed = Corpus::changed(args.kind, args.events.min(args.objects), args.seed);
+        Self {
+            initial,
+            changes: lines("MODIFIED", &changed, args.events),
+            expire_after: args.expire_after.map(Duration::from_secs),
+            expired: AtomicBool::new(false),
+            corpus,
+        }
+    }
+
+    fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
+        let uri = request.uri();
+        if uri.path() != self.corpus.kind.path() {
+            let status =
+                r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
+            return respond(404, vec![Bytes::from_static(status.as_bytes())]);
+        }
+        let query: HashMap<&str, &str> =
+            uri.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).collect();
+        let is = |name: &str| matches!(query.get(name), Some(&("true" | "1")));
+        if is("watch") { self.watch(is("sendInitialEvents")) } else { self.list(&query) }
+    }
+
+    fn list(&self, query: &HashMap<&str, &str>) -> Response<Body> {
+        let number = |name: &str| query.get(name).and_then(|value| value.parse::<usize>().ok());
+        let start = number("continue").unwrap_or(0).min(self.corpus.len());
+        let limit = number("limit").filter(|&limit| limit > 0).unwrap_or(usize::MAX);
+        let end = start.saturating_add(limit).min(self.corpus.len());
+        let next = if end < self.corpus.len() { format!(r#","continue":"{end}""#) } else { String::new() };
+        let kind = self.corpus.kind;
+        let head = format!(
+            r#"{{"kind":"{}List","apiVersion":"{}","metadata":{{"resourceVersion":"{}"{next}}},"items":["#,
+            kind.kind(),
+            kind.api_version(),
+            Corpus::revision(),
+        );
+        respond(200, vec![head.into(), self.corpus.items(start..end), Bytes::from_static(b"]}\n")])
+    }
+
+    fn watch(self: &Arc<Self>, initial: bool) -> Response<Body> {
+        let mut parts = Vec::new();
+        if initial {
+            let kind = self.corpus.kind;
+            let end = format!(
+                concat!(
+                    r#"{{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}","#,
+                    r#""creationTimestamp":null,"annotations":{{"k8s.io/initial-events-end":"true"}}}},"spec":{{}}}}}}"#,
+                    "\n"
+                ),
+                kind.kind(),
+                kind.api_version(),
+                Corpus::revision()
+            );
+            parts.extend([self.initial.clone(), end.into()]);
+        }
+        let first = !self.expired.swap(true, Ordering::Relaxed);
+        if first {
+            parts.push(self.changes.clone());
+        }
+        let end = self.expire_after.filter(|_| first);
+        let tail = stream::once(async move {
+            match end {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+            Bytes::from_static(GONE.as_bytes())
+        });
+        body(200, stream::iter(chunks(parts)).chain(tail))
+    }
+}
+
+const GONE: &str = concat!(
+    r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
+    r#""message":"too old resource version","reason":"Expired","code":410}}"#,
+    "\n"
+);
+
+fn lines(event: &str, corpus: &Corpus, count: usize) -> Bytes {
+    let mut out = BytesMut::with_capacity(corpus.bytes() + 40 * corpus.len());
+    for number in 0..count {
+        out.extend_from_slice(format!(r#"{{"type":"{event}","object":"#).as_bytes());
+        out.extend_from_slice(corpus.object(number % corpus.len()));
+        out.extend_from_slice(b"}\n");
+    }
+    out.freeze()
+}
+
+fn chunks(parts: Vec<Bytes>) -> impl Iterator<Item = Bytes> {
+    parts.into_iter().flat_map(|part| {
+        (0..part.len()).step_by(CHUNK).map(move |at| part.slice(at..(at + CHUNK).min(part.len())))
+    })
+}
+
+fn respond(status: u16, parts: Vec<Bytes>) -> Response<Body> {
+    body(status, stream::iter(chunks(parts)))
+}
+
+fn body(status: u16, chunks: impl futures::Stream<Item = Bytes> + Send + Sync + 'static) -> Response<Body> {
+    let body = StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk))));
+    let mut response = Response::new(BodyExt::boxed(body));
+    *response.status_mut() = http::StatusCode::from_u16(status).expect("a status");
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,90 @@
+//! Who takes part, and how they are built.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Result, project};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    Ours,
+    Go,
+    KubeRs,
+}
+
+/// The programs that could be built.
+pub(crate) struct Contenders {
+    ours: PathBuf,
+    go: Option<PathBuf>,
+    kube_rs: Option<PathBuf>,
+}
+
+impl Contenders {
+    /// Builds ours, which must succeed, and the peers, which are left out with a word where they cannot be built.
+    pub(crate) fn build() -> Result<Self> {
+        let benches = project::root().join("benches");
+        let ours = cargo(&benches, "bench")?;
+        let kube_rs = optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs"));
+        let go = optional("client-go and controller-runtime", go(&benches.join("peers/go")));
+        Ok(Self { ours, go, kube_rs })
+    }
+
+    /// Those that have been built before.
+    pub(crate) fn built() -> Self {
+        let benches = project::root().join("benches");
+        let there = |folder: &str, program: &str| {
+            Some(target(&benches.join(folder)).join(program)).filter(|file| file.exists())
+        };
+        Self {
+            ours: target(&benches).join("release/bench"),
+            go: there("peers/go", "peer-go"),
+            kube_rs: there("peers/kube-rs", "release/peer-kube-rs"),
+        }
+    }
+
+    /// Builds only ours.
+    pub(crate) fn ours() -> Result<Self> {
+        Ok(Self { ours: cargo(&project::root().join("benches"), "bench")?, go: None, kube_rs: None })
+    }
+
+    pub(crate) fn program(&self, who: Who) -> Option<&Path> {
+        match who {
+            Who::Ours => Some(&self.ours),
+            Who::Go => self.go.as_deref(),
+            Who::KubeRs => self.kube_rs.as_deref(),
+        }
+    }
+}
+
+fn optional(name: &str, built: Result<PathBuf>) -> Option<PathBuf> {
+    built.inspect_err(|why| eprintln!("{name} left out: {why}")).ok()
+}
+
+fn target(folder: &Path) -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(target) if folder.ends_with("benches") => PathBuf::from(target),
+        Some(target) => PathBuf::from(target).join("peers"),
+        None if folder.ends_with("benches") => project::root().join("target"),
+        None => project::root().join("target/peers"),
+    }
+}
+
+fn cargo(folder: &Path, binary: &str) -> Result<PathBuf> {
+    let target = target(folder);
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--release", "--bin", binary]).current_dir(folder);
+    succeed(build.env("CARGO_TARGET_DIR", &target))?;
+    Ok(target.join("release").join(binary))
+}
+
+fn go(folder: &Path) -> Result<PathBuf> {
+    let program = target(folder).join("peer-go");
+    succeed(Command::new("go").args(["build", "-o"]).arg(&program).arg(".").current_dir(folder))?;
+    Ok(program)
+}
+
+fn succeed(command: &mut Command) -> Result {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|error| format!("{name} cannot be run: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{name} failed").into()) }
+}

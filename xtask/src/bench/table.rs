@@ -1,0 +1,122 @@
+//! The table that is printed and the rows that are written.
+
+use std::fmt::Write;
+
+use super::measure::Measured;
+use super::rows::{Better, Goal, Row};
+
+/// A row with its numbers. Medians; the spread is the lowest and the highest of all repeats.
+#[derive(serde::Serialize)]
+pub(crate) struct Line {
+    name: &'static str,
+    peer: &'static str,
+    unit: &'static str,
+    ours: f64,
+    ours_spread: (f64, f64),
+    theirs: Option<f64>,
+    theirs_spread: Option<(f64, f64)>,
+    /// How many times better ours is.
+    ratio: Option<f64>,
+    goal: String,
+    holds: Option<bool>,
+}
+
+/// The row's numbers; `None` if there are none to compare.
+pub(crate) fn line(row: &Row, measured: &Measured) -> Option<Line> {
+    let ours = values(row.ours, row, measured)?;
+    let theirs = values(row.theirs, row, measured);
+    if !row.theirs.is_empty() && theirs.is_none() {
+        return None;
+    }
+    let ratio = theirs.as_ref().map(|theirs| match row.better {
+        Better::Higher => median(&ours) / median(theirs),
+        Better::Lower => median(theirs) / median(&ours),
+    });
+    let (goal, holds) = match row.goal {
+        Goal::Times(times) => (format!("≥{times}×"), ratio.map(|ratio| ratio >= times)),
+        Goal::AtMost(most) => (format!("≤{most}"), Some(median(&ours) <= most)),
+        Goal::Report => ("–".to_owned(), None),
+    };
+    Some(Line {
+        name: row.name,
+        peer: row.peer,
+        unit: row.unit,
+        ours: median(&ours),
+        ours_spread: spread(&ours),
+        theirs: theirs.as_deref().map(median),
+        theirs_spread: theirs.as_deref().map(spread),
+        ratio,
+        goal,
+        holds,
+    })
+}
+
+fn values(run: &str, row: &Row, measured: &Measured) -> Option<Vec<f64>> {
+    let values = measured.get(run)?;
+    let mut of = values.get(row.value)?.clone();
+    if let Some(per) = row.per {
+        of.iter_mut().zip(values.get(per)?).for_each(|(value, per)| *value /= per);
+    }
+    of.iter_mut().for_each(|value| *value *= row.factor);
+    Some(of)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+}
+
+fn spread(values: &[f64]) -> (f64, f64) {
+    values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)))
+}
+
+pub(crate) fn render(lines: &[Line]) -> String {
+    let head = ["name", "peer", "unit", "ours", "theirs", "ratio", "goal", "holds"].map(str::to_owned);
+    let rows: Vec<[String; 8]> = std::iter::once(head).chain(lines.iter().map(Line::cells)).collect();
+    let widths: Vec<usize> =
+        (0..8).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            let pad = width - cell.chars().count() + 2;
+            let _ = write!(out, "{cell}{:pad$}", "");
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out
+}
+
+impl Line {
+    fn cells(&self) -> [String; 8] {
+        let with_spread = |value: f64, (low, high): (f64, f64)| {
+            format!("{} ({}..{})", number(value), number(low), number(high))
+        };
+        [
+            self.name.to_owned(),
+            self.peer.to_owned(),
+            self.unit.to_owned(),
+            with_spread(self.ours, self.ours_spread),
+            self.theirs
+                .zip(self.theirs_spread)
+                .map_or("–".to_owned(), |(value, spread)| with_spread(value, spread)),
+            self.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.1}×")),
+            self.goal.clone(),
+            self.holds.map_or("–", |holds| if holds { "yes" } else { "NO" }).to_owned(),
+        ]
+    }
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

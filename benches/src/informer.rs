@@ -3,7 +3,7 @@
 use crate::cell::Cell;
 use crate::corpus::Kind;
 use crate::process;
-use crate::reads::HUNDREDS;
+use crate::reads::Hundreds;
 use kube_core::ApiResource;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ fn options(args: &Args) -> WatchOptions {
     });
     let mut indexes = vec![("app".to_owned(), by_label)];
     if args.reads {
-        indexes.push((HUNDREDS.name.to_owned(), IndexFn::new(|object| vec![HUNDREDS.value(object)])));
+        indexes.push((Hundreds::NAME.to_owned(), IndexFn::new(|object| vec![Hundreds::value(object)])));
     }
     let mut reflector = ReflectorConfig::new("");
     reflector.watch_list = !args.list;

@@ -183,6 +183,8 @@ async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
     let mut crd = serde_json::to_value(CustomPod::crd()).expect("serializes");
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
         json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    // The server itself would refuse a scale that is no number.
+    crd["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
     cluster.install(&serde_json::from_value(crd).expect("a CRD")).await;
     let resource = kube::api::ApiResource::erase::<CustomPod>(&());
     let raw: Api<DynamicObject> = Api::default_namespaced_with(cluster.client(), &resource);

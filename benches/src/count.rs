@@ -12,8 +12,8 @@ pub(crate) enum Path {
     ScanPod,
     /// One custom resource, from an object into the store
     StoreInsert,
-    QueueAdd,
-    QueueGetDone,
+    /// One key, added by slot, handed out and finished
+    QueueAddGetDone,
 }
 
 const SEED: u64 = 42;
@@ -22,7 +22,7 @@ pub(crate) fn run(path: Path, times: usize) {
     match path {
         Path::ScanPod => scan(times),
         Path::StoreInsert => insert(times),
-        Path::QueueAdd | Path::QueueGetDone => queue(path, times),
+        Path::QueueAddGetDone => queue(times),
     }
 }
 
@@ -61,22 +61,13 @@ pub(crate) fn upsert(writer: &mut Writer, object: &RawObject) {
     black_box(deltas);
 }
 
-fn queue(path: Path, times: usize) {
-    // As many slots in every run, so that what comes before and after is the same.
-    const KEYS: usize = 10_000;
+fn queue(times: usize) {
     let queue: Queue<u64> = Queue::new(&Config::default());
-    let slots: Vec<Slot<u64>> = (0..KEYS as u64).map(|key| queue.intern(key)).collect();
+    let slots: Vec<Slot<u64>> = (0..100).map(|key| queue.intern(key)).collect();
     let now = Tick::from_nanos(1);
-    let added = if let Path::QueueAdd = path { times } else { KEYS };
-    for slot in &slots[..added] {
+    for slot in slots.iter().cycle().take(times) {
         let _ = black_box(queue.add_slot(slot, AddOptions::default(), now));
+        let lease = queue.get(now).expect("it was added");
+        let _ = black_box(queue.done(lease, now));
     }
-    if let Path::QueueGetDone = path {
-        for _ in 0..times {
-            let lease = queue.get(now).expect("it was added");
-            let _ = black_box(queue.done(lease, now));
-        }
-    }
-    // Not dropped: taking down what is left is not the path.
-    std::mem::forget((queue, slots));
 }

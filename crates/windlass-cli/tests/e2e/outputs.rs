@@ -68,7 +68,10 @@ fn get_selects_and_sorts() {
 #[test]
 fn get_w_follows_changes() {
     with_kubectl(|kubectl| {
+        kubectl.ok(&["run", "first", "--image=nginx"]);
         let mut pods = kubectl.follow(&["get", "pods", "-w"]);
+        // Its first line says that the list is through: what comes from now on is watched.
+        pods.until(&["first"]);
         kubectl.ok(&["run", "web", "--image=nginx"]);
         pods.until(&["web", "0/1", "Pending"]);
         pods.until(&["web", "0/1", "ContainerCreating"]);

@@ -224,6 +224,11 @@ impl Error {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }
 
+    /// What was asked for did not happen, because the manager is stopping.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.0.kind, Kind::Stopped)
+    }
+
     /// This replica lost its Lease.
     pub fn is_lost_leadership(&self) -> bool {
         matches!(self.0.kind, Kind::LostLeadership)

@@ -75,6 +75,8 @@ impl Watches {
                         let _ = ended.await;
                         handle.unwatch(id);
                     }
+                    // Nothing is missing that anybody still looks at.
+                    Err(error) if error.is_stopped() => {}
                     Err(error) => tracing::warn!(%error, "the garbage collector cannot watch a resource"),
                 }
             });

@@ -22,7 +22,7 @@ use crate::{
     context::{self, Caches, KindCache},
     error::{Error, Result},
     handler::{Event, EventHandler, Keys, MapContext, QueueKey},
-    informer::{Handler, HandlerOptions, HandlerRegistration, SharedInformer},
+    informer::{Handler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     manager::Shared,
     metrics::OneController,
     predicate::Predicate,
@@ -120,8 +120,9 @@ impl<Q: QueueKey> Running<Q> {
             options.namespaces.clone_from(&self.manager.namespaces);
         }
         let metadata_only = options.metadata_only;
-        let informer = self.manager.informers.informer(&resource, options).map_err(|e| {
-            Error::setup(format!("controller {}: watching {}: {e}", self.name, resource.kind))
+        let informer = self.manager.informers.informer(&resource, options).map_err(|e| match e {
+            InformerError::ShutDown => Error::stopped(),
+            e => Error::setup(format!("controller {}: watching {}: {e}", self.name, resource.kind)),
         })?;
         let cache = KindCache {
             kind: resource.kind.clone(),

@@ -1,11 +1,11 @@
 //! Which objects have a value: a set of slots.
 
-use std::collections::BTreeSet;
+use roaring::RoaringBitmap;
 
 /// The number of an object's place in the store.
 pub(crate) type Slot = u32;
 
-/// Up to this many slots a sorted vector is smaller and faster than a tree.
+/// Up to this many slots a sorted vector is smaller than a bitmap.
 const FEW: usize = 64;
 
 /// A set of slots, small while it has few.
@@ -14,8 +14,8 @@ pub(super) enum Postings {
     One(Slot),
     #[expect(clippy::box_collection, reason = "most sets are one slot; the entry is to be small")]
     Few(Box<Vec<Slot>>),
-    #[expect(clippy::box_collection, reason = "as above")]
-    Many(Box<BTreeSet<Slot>>),
+    /// A common label has as many slots as there are objects: a bit for each, where a tree takes some bytes and a search.
+    Many(Box<RoaringBitmap>),
 }
 
 impl Postings {
@@ -50,7 +50,7 @@ impl Postings {
                 slots.is_empty()
             }
             Self::Many(slots) => {
-                slots.remove(&slot);
+                slots.remove(slot);
                 slots.is_empty()
             }
         }
@@ -60,7 +60,7 @@ impl Postings {
         match self {
             Self::One(_) => 1,
             Self::Few(slots) => slots.len(),
-            Self::Many(slots) => slots.len(),
+            Self::Many(slots) => slots.len() as usize,
         }
     }
 
@@ -68,7 +68,7 @@ impl Postings {
         match self {
             Self::One(only) => *only == slot,
             Self::Few(slots) => slots.binary_search(&slot).is_ok(),
-            Self::Many(slots) => slots.contains(&slot),
+            Self::Many(slots) => slots.contains(slot),
         }
     }
 
@@ -79,6 +79,6 @@ impl Postings {
             Self::Few(slots) => (&slots[..], None),
             Self::Many(slots) => (&[][..], Some(slots.iter())),
         };
-        few.iter().chain(many.into_iter().flatten()).copied()
+        few.iter().copied().chain(many.into_iter().flatten())
     }
 }

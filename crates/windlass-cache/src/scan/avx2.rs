@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 
 use super::{
     scalar::Scalar,
-    skip::{Kernel, Masks, Skip},
+    skip::{Kernel, Masks, Skip, Specials},
 };
 
 /// Goes on with a skip, by the portable twin when this processor lacks the instructions.
@@ -32,7 +32,22 @@ fn skip_avx2(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
     state.run::<Avx2>(bytes)
 }
 
-/// Only [`skip_avx2`] names it, so its methods run only where the features are.
+/// What a string's text is read by, in a block.
+#[inline]
+pub(super) fn specials(block: &[u8; 64]) -> Specials {
+    if !is_x86_feature_detected!("avx2") {
+        return Scalar::specials(block);
+    }
+    // SAFETY: the processor has the feature that `specials_avx2` is compiled for.
+    unsafe { specials_avx2(block) }
+}
+
+#[target_feature(enable = "avx2")]
+fn specials_avx2(block: &[u8; 64]) -> Specials {
+    Avx2::specials(block)
+}
+
+/// Only the functions above name it, so its methods run only where the features are.
 struct Avx2;
 
 impl Kernel for Avx2 {

@@ -1,6 +1,9 @@
 //! Reads JSON token by token.
 
-use super::{ScanError, scalar::equal, skip::Skip};
+use super::{
+    ScanError, kernel,
+    skip::{Skip, Specials},
+};
 
 /// A string token: where its content lies, and whether it holds escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +19,39 @@ pub(super) struct Token {
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// Some byte so far was not ASCII.
+    /// Some byte so far, or soon behind it, was not ASCII.
     pub(super) non_ascii: bool,
     /// There were line breaks or tabs so far.
     pub(super) has_controls: bool,
+    /// The block of bytes that was classified last.
+    block: Block,
+}
+
+/// 64 bytes, or the last ones, and which of them can end a string's plain text.
+#[derive(Clone, Copy)]
+struct Block {
+    start: usize,
+    length: usize,
+    special: u64,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, non_ascii: false, has_controls: false }
+        let block = Block { start: 0, length: 0, special: 0 };
+        Self { bytes, at: 0, non_ascii: false, has_controls: false, block }
     }
 
     /// The next byte that is not white space; the cursor is moved to it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn peek(&mut self) -> Result<u8, ScanError> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte > b' ' => Ok(byte),
+            _ => self.pass_space(),
+        }
+    }
+
+    #[cold]
+    fn pass_space(&mut self) -> Result<u8, ScanError> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ') => self.at += 1,
@@ -43,7 +65,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), ScanError> {
         if self.peek()? == byte {
             self.at += 1;
@@ -54,7 +76,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves past `byte` when it comes next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, ScanError> {
         let found = self.peek()? == byte;
         self.at += usize::from(found);
@@ -62,7 +84,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a member's name and the colon behind it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn key(&mut self) -> Result<Token, ScanError> {
         let key = self.string("a member name")?;
         self.expect(b':', "`:`")?;
@@ -70,10 +92,32 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string.
+    #[inline(always)]
     pub(super) fn string(&mut self, expected: &'static str) -> Result<Token, ScanError> {
         self.expect(b'"', expected)?;
         let start = self.at;
+        // Nearly all strings are short, have no escapes, and end in a block that is at hand.
+        let within = start.wrapping_sub(self.block.start);
+        if within < self.block.length {
+            let special = self.block.special >> within;
+            let end = start + special.trailing_zeros() as usize;
+            if special != 0 && self.bytes.get(end) == Some(&b'"') {
+                self.at = end + 1;
+                return Ok(Token { start, end, escaped: false });
+            }
+        }
+        self.rest_of_string()
+    }
+
+    /// Reads a string whose opening quote has been read.
+    #[inline(never)]
+    fn rest_of_string(&mut self) -> Result<Token, ScanError> {
+        let start = self.at;
         let mut escaped = false;
+        if start < self.bytes.len() {
+            // Strings come one after the other: the next ones lie in this block, too.
+            self.classify();
+        }
         loop {
             self.find_special();
             match self.bytes.get(self.at) {
@@ -86,32 +130,46 @@ impl<'a> Cursor<'a> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(0..0x20) => return Err(ScanError::syntax(self.at, "no control character in a string")),
-                Some(byte) => {
-                    self.non_ascii |= !byte.is_ascii();
-                    self.at += 1;
-                }
+                Some(_) => return Err(ScanError::syntax(self.at, "no control character in a string")),
                 None => return Err(ScanError::Incomplete),
             }
         }
     }
 
-    /// Moves on to a word that holds a quote, a backslash or a control character, by whole words.
+    /// Moves on to the next quote, backslash or control character, or to the end.
     #[inline]
     fn find_special(&mut self) {
-        while let Some(word) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
-            let word = u64::from_le_bytes(*word);
-            let control = word.wrapping_sub(0x2020_2020_2020_2020) & !word & 0x8080_8080_8080_8080;
-            let special = equal(word, b'"') | equal(word, b'\\') | control;
-            let clean = special.trailing_zeros() as usize / 8;
-            // Bytes behind the first special one are looked at again, or belong to something else.
-            let seen = if clean >= 8 { word } else { word & ((1 << (clean * 8)) - 1) };
-            self.non_ascii |= seen & 0x8080_8080_8080_8080 != 0;
-            self.at += clean;
-            if clean < 8 {
+        loop {
+            let within = self.at.wrapping_sub(self.block.start);
+            if within >= self.block.length {
+                if self.at >= self.bytes.len() {
+                    return;
+                }
+                self.classify();
+                continue;
+            }
+            let special = self.block.special >> within;
+            if special != 0 {
+                self.at += special.trailing_zeros() as usize;
                 return;
             }
+            self.at = self.block.start + self.block.length;
         }
+    }
+
+    /// Classifies the block of bytes that begins here.
+    #[inline]
+    fn classify(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let (Specials { special, high }, length) = if let Some(block) = rest.first_chunk::<64>() {
+            (kernel::specials(block), 64)
+        } else {
+            let mut block = [b' '; 64];
+            block[..rest.len()].copy_from_slice(rest);
+            (kernel::specials(&block), rest.len())
+        };
+        self.non_ascii |= high;
+        self.block = Block { start: self.at, length, special };
     }
 
     /// Moves past one escape.
@@ -136,7 +194,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves past any value.
-    #[inline]
     pub(super) fn skip_value(&mut self) -> Result<(), ScanError> {
         match self.peek()? {
             b'{' | b'[' => self.skip_container(),

@@ -64,10 +64,13 @@ impl Index {
     }
 
     /// Keeps a string's place, and its text without escapes when it has some.
+    #[inline(always)]
     pub(super) fn keep(&mut self, bytes: &[u8], token: Token) -> Result<Text, ScanError> {
-        if !token.escaped {
-            return Ok(Text::at(token.start, token.end));
-        }
+        if token.escaped { self.keep_unescaped(bytes, token) } else { Ok(Text::at(token.start, token.end)) }
+    }
+
+    #[cold]
+    fn keep_unescaped(&mut self, bytes: &[u8], token: Token) -> Result<Text, ScanError> {
         let text = unescape(&bytes[token.start..token.end], token.start)?;
         let start = self.unescaped.len();
         self.unescaped.extend_from_slice(&text);

@@ -1,18 +1,24 @@
 //! Chooses the fastest way this processor has.
 
 #[cfg(any(miri, not(target_arch = "x86_64")))]
-use super::skip::Skip;
+use super::skip::{Kernel, Skip, Specials};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) use super::avx2::skip;
+pub(super) use super::avx2::{skip, specials};
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
+use super::neon::Neon as Best;
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+use super::scalar::Scalar as Best;
+
+#[cfg(any(miri, not(target_arch = "x86_64")))]
 #[inline]
 pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
-    state.run::<super::neon::Neon>(bytes)
+    state.run::<Best>(bytes)
 }
 
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
-    state.run::<super::scalar::Scalar>(bytes)
+#[cfg(any(miri, not(target_arch = "x86_64")))]
+#[inline]
+pub(super) fn specials(block: &[u8; 64]) -> Specials {
+    Best::specials(block)
 }

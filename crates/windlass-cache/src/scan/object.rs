@@ -149,18 +149,25 @@ impl<'a> ObjectScan<'a, '_> {
                 scan.cursor.skip_value()?;
                 return Ok(false);
             }
-            match &*name {
-                b"name" => scan.index.name = scan.text("metadata.name")?,
-                b"namespace" => scan.index.namespace = scan.text("metadata.namespace")?,
-                b"uid" => scan.index.uid = scan.text("metadata.uid")?,
-                b"resourceVersion" => scan.index.resource_version = scan.text("metadata.resourceVersion")?,
-                b"creationTimestamp" => scan.index.creation = scan.text("metadata.creationTimestamp")?,
-                b"deletionTimestamp" => scan.index.deletion = scan.text("metadata.deletionTimestamp")?,
-                b"generation" => scan.index.generation = scan.integer("metadata.generation")?,
-                b"labels" => scan.labels()?,
-                b"ownerReferences" => scan.owners()?,
-                b"finalizers" => scan.finalizers()?,
-                b"annotations" => return scan.annotations(inner),
+            // By length first: a name is compared with two others at most.
+            match (name.len(), &*name) {
+                (3, b"uid") => scan.index.uid = scan.text("metadata.uid")?,
+                (4, b"name") => scan.index.name = scan.text("metadata.name")?,
+                (6, b"labels") => scan.labels()?,
+                (9, b"namespace") => scan.index.namespace = scan.text("metadata.namespace")?,
+                (10, b"generation") => scan.index.generation = scan.integer("metadata.generation")?,
+                (10, b"finalizers") => scan.finalizers()?,
+                (11, b"annotations") => return scan.annotations(inner),
+                (15, b"resourceVersion") => {
+                    scan.index.resource_version = scan.text("metadata.resourceVersion")?;
+                }
+                (15, b"ownerReferences") => scan.owners()?,
+                (17, b"creationTimestamp") => {
+                    scan.index.creation = scan.text("metadata.creationTimestamp")?;
+                }
+                (17, b"deletionTimestamp") => {
+                    scan.index.deletion = scan.text("metadata.deletionTimestamp")?;
+                }
                 _ => return scan.along(inner),
             }
             Ok(true)
@@ -266,6 +273,7 @@ impl<'a> ObjectScan<'a, '_> {
     }
 
     /// Reads a string or null.
+    #[inline]
     pub(super) fn text(&mut self, field: &'static str) -> Result<Option<Text>, ScanError> {
         match self.cursor.peek()? {
             b'"' => {
@@ -311,6 +319,7 @@ impl<'a> ObjectScan<'a, '_> {
     }
 
     /// A member's name, without escapes.
+    #[inline(always)]
     pub(super) fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
         let content = &self.cursor.bytes[key.start..key.end];
         if key.escaped { unescape(content, key.start) } else { Ok(Cow::Borrowed(content)) }

@@ -23,11 +23,26 @@ pub(super) struct Masks {
     pub(super) control: u64,
 }
 
+/// What a string's text is read by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Specials {
+    /// Quotes, backslashes and control characters; bit `i` speaks of byte `i`.
+    pub(super) special: u64,
+    /// Some byte is not ASCII.
+    pub(super) high: bool,
+}
+
 /// One way to compute [`Masks`].
 pub(super) trait Kernel {
     fn classify(block: &[u8; 64]) -> Masks;
     /// Bit `i` of the result is the xor of bits `0..=i`.
     fn prefix_xor(bits: u64) -> u64;
+
+    #[inline(always)]
+    fn specials(block: &[u8; 64]) -> Specials {
+        let masks = Self::classify(block);
+        Specials { special: masks.quote | masks.backslash | masks.control, high: masks.high != 0 }
+    }
 }
 
 /// Where a skip stands. It can stop after any byte and go on with the next.

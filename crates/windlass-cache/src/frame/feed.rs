@@ -38,6 +38,14 @@ impl Feed {
         self.at = 0;
     }
 
+    /// Lets go of a piece that is used up, so that its memory can take the next one.
+    pub(super) fn release(&mut self) {
+        if self.at == self.piece.len() {
+            self.piece = Bytes::new();
+            self.at = 0;
+        }
+    }
+
     /// What is left of the piece.
     pub(super) fn rest(&self) -> &[u8] {
         &self.piece[self.at..]

@@ -84,7 +84,10 @@ impl ListFramer {
     ) -> Result<Option<Result<Scanned<'a>, BadObject>>, ScanError> {
         loop {
             match self.step(scanner)? {
-                None => return Ok(None),
+                None => {
+                    self.feed.release();
+                    return Ok(None);
+                }
                 Some(Step::Again) => {}
                 Some(Step::Bad(bad)) => return Ok(Some(Err(bad))),
                 Some(Step::Item(place)) => return Ok(Some(Ok(scanner.view(self.feed.bytes(&place))))),

@@ -50,9 +50,13 @@ impl WatchFramer {
 
     /// The next event, or `None` when the piece holds no further whole one.
     pub fn next<'a>(&'a mut self, scanner: &'a mut Scanner) -> Option<Result<WatchEvent<'a>, BadObject>> {
-        let (event, place) = match self.find(scanner)? {
-            Ok(found) => found,
-            Err(bad) => return Some(Err(bad)),
+        let (event, place) = match self.find(scanner) {
+            Some(Ok(found)) => found,
+            Some(Err(bad)) => return Some(Err(bad)),
+            None => {
+                self.feed.release();
+                return None;
+            }
         };
         let object = scanner.view(self.feed.bytes(&place));
         Some(Ok(WatchEvent { event, object }))

@@ -47,13 +47,7 @@ fn insert(times: usize) {
 }
 
 pub(crate) fn upsert(writer: &mut Writer, object: &RawObject) {
-    let sighting = Sighting {
-        source: SourceId(0),
-        namespace: object.namespace(),
-        name: object.name(),
-        uid: object.uid(),
-        resource_version: object.resource_version(),
-    };
+    let sighting = Sighting::of(SourceId(0), object);
     let deltas = writer.write(|transaction| {
         transaction.upsert(sighting, false, || Ok(object.clone())).expect("it has been scanned");
         transaction.take_deltas()

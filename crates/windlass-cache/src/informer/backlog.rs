@@ -45,6 +45,12 @@ impl Backlog {
         Self { initial: initial.into_iter(), ..Self::default() }
     }
 
+    /// The objects that were there when the handler began, when they are known only later. Nothing else has come yet.
+    pub(super) fn push_initial(&mut self, objects: Vec<RawObject>) {
+        debug_assert!(self.len() == 0, "the first list comes first");
+        self.initial = objects.into_iter();
+    }
+
     pub(super) fn push(&mut self, delta: Delta) {
         if self.mergeable.is_empty() && self.entries.len() < FAITHFUL {
             self.entries.push_back(Entry::Delta(delta));

@@ -214,16 +214,18 @@ impl SharedInformer {
         let place = usize::from(source.0);
         let before = core.sources.get(place).copied().unwrap_or_default();
         let mut after = before;
-        let (answer, deltas) = core.writer.write(|transaction| {
+        let (answer, deltas, loaded) = core.writer.write(|transaction| {
             let mut sink = InformerSink { transaction, source, state: &mut after, notices };
             let answer = feed(&mut sink);
-            (answer, transaction.take_deltas())
+            (answer, transaction.take_deltas(), transaction.take_loaded())
         });
         core.metrics.count(&deltas, notices);
         core.metrics.lists += u64::from(after.lists.wrapping_sub(before.lists));
-        for mailbox in core.handlers.values() {
-            mailbox.extend(&deltas);
+        if let Some(loaded) = loaded {
+            core.metrics.added += loaded.len() as u64;
+            core.handlers.values().for_each(|mailbox| mailbox.push_initial(loaded.clone()));
         }
+        core.handlers.values().for_each(|mailbox| mailbox.extend(&deltas));
         if let Some(state) = core.sources.get_mut(place) {
             *state = after;
         }
@@ -290,13 +292,8 @@ impl Sink for InformerSink<'_, '_> {
     }
 
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {
-        let Some(name) = object.name() else { return object.to_object().map(drop) };
-        let sighting = Sighting {
-            source: self.source,
-            namespace: object.namespace(),
-            name,
-            uid: object.uid(),
-            resource_version: object.resource_version(),
+        let Some(sighting) = Sighting::of_scanned(self.source, &object) else {
+            return object.to_object().map(drop);
         };
         self.transaction.upsert(sighting, !self.state.synced, || object.to_object())
     }

@@ -34,6 +34,12 @@ impl Mailbox {
         }
     }
 
+    /// The first list has come, and nothing before it.
+    pub(super) fn push_initial(&self, objects: Vec<RawObject>) {
+        self.backlog.lock().push_initial(objects);
+        self.filled.notify_one();
+    }
+
     pub(super) fn extend(&self, deltas: &[Delta]) {
         self.extend_owned(deltas.iter().cloned());
     }

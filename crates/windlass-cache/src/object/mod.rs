@@ -173,11 +173,35 @@ impl RawObject {
         self.header().dictionary.is_some()
     }
 
-    /// Whether this is the object's name.
-    pub(crate) fn is_named(&self, namespace: Option<&str>, name: &str) -> bool {
-        let (header, bytes) = (self.header(), self.slice());
-        header.name.of(bytes) == name.as_bytes()
-            && header.namespace.of(bytes) == namespace.unwrap_or_default().as_bytes()
+    /// Whether this is the object's name; the namespace is empty for what is in none.
+    pub(crate) fn is_named(&self, namespace: &[u8], name: &[u8]) -> bool {
+        self.name_bytes() == name && self.namespace_bytes() == namespace
+    }
+
+    pub(crate) fn name_bytes(&self) -> &[u8] {
+        self.header().name.of(self.slice())
+    }
+
+    pub(crate) fn namespace_bytes(&self) -> &[u8] {
+        self.header().namespace.of(self.slice())
+    }
+
+    pub(crate) fn uid_bytes(&self) -> &[u8] {
+        self.header().uid.of(self.slice())
+    }
+
+    pub(crate) fn resource_version_bytes(&self) -> &[u8] {
+        self.header().resource_version.of(self.slice())
+    }
+
+    pub(crate) fn label_bytes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let bytes = self.slice();
+        self.header().labels(bytes).map(|(key, value)| (key.of(bytes), value.of(bytes)))
+    }
+
+    pub(crate) fn owner_uids(&self) -> impl Iterator<Item = &[u8]> {
+        let bytes = self.slice();
+        self.header().owners(bytes).map(|owner| owner.uid.of(bytes))
     }
 
     /// A number that no other object in memory has.

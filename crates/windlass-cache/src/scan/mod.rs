@@ -200,6 +200,27 @@ impl<'a> Scanned<'a> {
         self.text(self.index.resource_version).unwrap_or_default()
     }
 
+    /// `metadata.name`, when there is one.
+    pub(crate) fn name_bytes(&self) -> Option<&'a [u8]> {
+        self.index.name.map(|name| self.index.text(self.source, name)).filter(|name| !name.is_empty())
+    }
+
+    pub(crate) fn namespace_bytes(&self) -> &'a [u8] {
+        self.bytes(self.index.namespace)
+    }
+
+    pub(crate) fn uid_bytes(&self) -> &'a [u8] {
+        self.bytes(self.index.uid)
+    }
+
+    pub(crate) fn resource_version_bytes(&self) -> &'a [u8] {
+        self.bytes(self.index.resource_version)
+    }
+
+    fn bytes(&self, text: Option<Text>) -> &'a [u8] {
+        text.map_or(&[], |text| self.index.text(self.source, text))
+    }
+
     /// The object's key.
     pub fn key(&self) -> Option<ObjectKey> {
         Some(ObjectKey::new(self.namespace(), self.name()?))
@@ -221,7 +242,7 @@ impl<'a> Scanned<'a> {
     /// # Errors
     /// The object has no name.
     pub fn to_object(self) -> Result<RawObject, ScanError> {
-        if self.name().is_none_or(str::is_empty) {
+        if self.name_bytes().is_none() {
             return Err(ScanError::field("metadata.name", "set"));
         }
         Ok(self.assembler.assemble(self.source, self.index))

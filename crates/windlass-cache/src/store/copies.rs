@@ -35,6 +35,10 @@ mod sync {
             Self(loom::sync::RwLock::new(value))
         }
 
+        pub(super) fn read(&self) -> RwLockReadGuard<'_, T> {
+            self.0.read().expect("not poisoned")
+        }
+
         pub(super) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
             self.0.try_read().ok()
         }
@@ -50,10 +54,45 @@ mod sync {
 }
 
 /// A state that changes by operations which can be repeated on another copy of it.
-pub(super) trait Replica {
+pub(super) trait Replica: Clone {
     type Operation;
 
     fn apply(&mut self, operation: Self::Operation);
+}
+
+/// What the copy that is not published lacks.
+#[derive(Debug)]
+pub(super) struct Log<O> {
+    operations: Vec<O>,
+    /// So much that it is made anew.
+    everything: bool,
+}
+
+impl<O> Log<O> {
+    pub(super) fn new() -> Self {
+        Self { operations: Vec::new(), everything: false }
+    }
+
+    pub(super) fn push(&mut self, operation: O) {
+        self.operations.push(operation);
+    }
+
+    /// What has been written without a word here is to be published.
+    pub(super) fn push_everything(&mut self) {
+        self.everything = true;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.operations.is_empty() && !self.everything
+    }
+
+    fn bring_up_to_date<S: Replica<Operation = O>>(&mut self, behind: &mut S, newest: &RwLock<S>) {
+        if std::mem::take(&mut self.everything) {
+            self.operations.clear();
+            behind.clone_from(&newest.read());
+        }
+        self.operations.drain(..).for_each(|operation| behind.apply(operation));
+    }
 }
 
 #[derive(Debug)]
@@ -82,17 +121,17 @@ impl<S: Replica> Copies<S> {
         }
     }
 
-    /// Writes the copy that is not published and publishes it. `log` holds the operations that it lacks, and
-    /// afterwards those that the other one lacks. There must be only one writer.
+    /// Writes the copy that is not published and publishes it, unless the log stays empty. `log` holds what that copy
+    /// lacks, and afterwards what the other one lacks. There must be only one writer.
     pub(super) fn write<R>(
         &self,
-        log: &mut Vec<S::Operation>,
-        write: impl FnOnce(&mut S, &mut Vec<S::Operation>) -> R,
+        log: &mut Log<S::Operation>,
+        write: impl FnOnce(&mut S, &mut Log<S::Operation>) -> R,
     ) -> R {
         let published = self.published.load(Ordering::Acquire);
         let hidden = 1 - published;
         let mut state = self.states[hidden].write();
-        log.drain(..).for_each(|operation| state.apply(operation));
+        log.bring_up_to_date(&mut *state, &self.states[published]);
         let answer = write(&mut state, log);
         drop(state);
         if log.is_empty() {
@@ -101,7 +140,7 @@ impl<S: Replica> Copies<S> {
         self.published.store(hidden, Ordering::Release);
         // Usually nobody is left in the other copy: bring it up to date now, so that it lets old objects go.
         if let Some(mut state) = self.states[published].try_write() {
-            log.drain(..).for_each(|operation| state.apply(operation));
+            log.bring_up_to_date(&mut *state, &self.states[hidden]);
         }
         answer
     }

@@ -6,10 +6,10 @@
 
 use loom::{sync::Arc, thread};
 
-use super::copies::{Copies, Replica};
+use super::copies::{Copies, Log, Replica};
 
 /// Two counters that every operation raises together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Pair(u8, u8);
 
 impl Replica for Pair {
@@ -28,10 +28,19 @@ fn explore(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-fn raise(copies: &Copies<Pair>, log: &mut Vec<u8>) {
+fn raise(copies: &Copies<Pair>, log: &mut Log<u8>) {
     copies.write(log, |pair, log| {
         pair.apply(1);
         log.push(1);
+    });
+}
+
+/// Raises without a word in the log, twice, and publishes that.
+fn load(copies: &Copies<Pair>, log: &mut Log<u8>) {
+    copies.write(log, |pair, _| pair.apply(1));
+    copies.write(log, |pair, log| {
+        pair.apply(1);
+        log.push_everything();
     });
 }
 
@@ -53,7 +62,7 @@ fn readers_see_whole_changes_in_order() {
                 assert!(read(&copies) >= first, "what was read is not undone");
             })
         };
-        let mut log = Vec::new();
+        let mut log = Log::new();
         raise(&copies, &mut log);
         assert_eq!(read(&copies), 1, "the writer sees what it wrote");
         raise(&copies, &mut log);
@@ -70,12 +79,33 @@ fn two_readers_never_hold_up_the_writer_for_good() {
             let copies = copies.clone();
             thread::spawn(move || read(&copies))
         });
-        let mut log = Vec::new();
+        let mut log = Log::new();
         raise(&copies, &mut log);
         raise(&copies, &mut log);
         for reader in readers {
             assert!(reader.join().expect("no panic") <= 2);
         }
         assert_eq!(read(&copies), 2);
+    });
+}
+
+#[test]
+fn what_was_not_logged_is_read_whole() {
+    explore(|| {
+        let copies = Arc::new(Copies::new([Pair::default(), Pair::default()]));
+        let reader = {
+            let copies = copies.clone();
+            thread::spawn(move || {
+                let first = read(&copies);
+                assert_ne!(first, 1, "half a load is not published");
+                assert!(read(&copies) >= first, "what was read is not undone");
+            })
+        };
+        let mut log = Log::new();
+        load(&copies, &mut log);
+        assert_eq!(read(&copies), 2);
+        raise(&copies, &mut log);
+        assert_eq!(read(&copies), 3);
+        reader.join().expect("no panic");
     });
 }

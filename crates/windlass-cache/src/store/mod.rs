@@ -75,7 +75,8 @@ impl Store {
 
     /// An object by namespace and name.
     pub fn get_by_name(&self, namespace: Option<&str>, name: &str) -> Option<RawObject> {
-        self.shared.copies.read(|state| state.get(namespace, name).cloned())
+        let namespace = namespace.unwrap_or_default().as_bytes();
+        self.shared.copies.read(|state| state.get(namespace, name.as_bytes()).cloned())
     }
 
     /// All objects.

@@ -39,6 +39,23 @@ impl Postings {
         }
     }
 
+    /// Inserts a slot that is likely behind all others. The set stays a vector until [`Self::settle`].
+    pub(super) fn append(&mut self, slot: Slot) {
+        match self {
+            Self::Few(slots) if slots.last().is_some_and(|&last| last < slot) => slots.push(slot),
+            other => other.insert(slot),
+        }
+    }
+
+    /// Takes the form that its size asks for.
+    pub(super) fn settle(&mut self) {
+        let Self::Few(slots) = self else { return };
+        if slots.len() <= FEW {
+            return slots.shrink_to_fit();
+        }
+        *self = Self::Many(Box::new(slots.iter().copied().collect()));
+    }
+
     /// Takes a slot out; answers whether none is left.
     pub(super) fn remove(&mut self, slot: Slot) -> bool {
         match self {

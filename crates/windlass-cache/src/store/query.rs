@@ -70,7 +70,9 @@ impl<'a> Query<'a> {
                 None => return Ok(None),
             }
         }
-        let terms = self.namespace.map(Term::Namespace).into_iter().chain(self.owner.map(Term::Owner));
+        let namespace = self.namespace.map(|namespace| Term::Namespace(namespace.as_bytes()));
+        let owner = self.owner.map(|uid| Term::Owner(uid.as_bytes()));
+        let terms = namespace.into_iter().chain(owner);
         for term in terms {
             match state.term(term) {
                 Some(postings) => plan.push(Choice { named: false, union: vec![postings] }),
@@ -83,8 +85,9 @@ impl<'a> Query<'a> {
                 Operator::In(values) => values,
                 _ => continue,
             };
-            let term = |value| state.term(Term::Label(&requirement.key, value));
-            let union: Vec<_> = values.iter().filter_map(|value| term(value)).collect();
+            let key = requirement.key.as_bytes();
+            let term = |value: &String| state.term(Term::Label(key, value.as_bytes()));
+            let union: Vec<_> = values.iter().filter_map(term).collect();
             if union.is_empty() {
                 return Ok(None);
             }

@@ -17,9 +17,11 @@ use crate::RawObject;
 pub(super) type Hasher = foldhash::fast::RandomState;
 
 /// Objects by slot, a table from names to slots, and indexes from values to slots.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct State {
     hasher: Hasher,
+    /// Slots are taken in ascending order, and in great numbers.
+    loading: bool,
     slots: Vec<Option<RawObject>>,
     names: HashTable<Name>,
     /// By hash of a term: a collision yields slots too many, which a query's check on the object sorts out.
@@ -33,7 +35,7 @@ struct Name {
     slot: Slot,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NamedIndex {
     pub(super) name: Arc<str>,
     pub(super) values: HashMap<Arc<str>, Postings, Hasher>,
@@ -55,9 +57,19 @@ pub(super) enum Operation {
 /// What every object is indexed by.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Term<'a> {
-    Namespace(&'a str),
-    Label(&'a str, &'a str),
-    Owner(&'a str),
+    Namespace(&'a [u8]),
+    Label(&'a [u8], &'a [u8]),
+    Owner(&'a [u8]),
+}
+
+impl<'a> Term<'a> {
+    /// The terms of an object.
+    pub(super) fn of(object: &'a RawObject) -> impl Iterator<Item = Self> {
+        let namespace = object.namespace_bytes();
+        let namespace = (!namespace.is_empty()).then_some(Self::Namespace(namespace)).into_iter();
+        let labels = object.label_bytes().map(|(key, value)| Self::Label(key, value));
+        namespace.chain(labels).chain(object.owner_uids().map(Self::Owner))
+    }
 }
 
 pub(super) fn term_hash(hasher: &Hasher, term: Term<'_>) -> u64 {
@@ -68,14 +80,16 @@ pub(super) fn term_hash(hasher: &Hasher, term: Term<'_>) -> u64 {
     }
 }
 
-pub(super) fn name_hash(hasher: &Hasher, namespace: Option<&str>, name: &str) -> u64 {
-    hasher.hash_one((namespace.unwrap_or_default(), name))
+/// The namespace is empty for what is in none.
+pub(super) fn name_hash(hasher: &Hasher, namespace: &[u8], name: &[u8]) -> u64 {
+    hasher.hash_one((namespace, name))
 }
 
 impl State {
     pub(super) fn new(hasher: Hasher) -> Self {
         Self {
             hasher,
+            loading: false,
             slots: Vec::new(),
             names: HashTable::new(),
             terms: HashMap::default(),
@@ -96,7 +110,20 @@ impl State {
         &self.hasher
     }
 
-    pub(super) fn find(&self, hash: u64, namespace: Option<&str>, name: &str) -> Option<Slot> {
+    /// Objects are about to come in great numbers, and are not read before [`Self::settle`].
+    pub(super) fn load(&mut self) {
+        self.loading = true;
+    }
+
+    /// The objects have come.
+    pub(super) fn settle(&mut self) {
+        self.loading = false;
+        let values = self.indexes.iter_mut().flat_map(|index| index.values.values_mut());
+        self.terms.values_mut().chain(values).for_each(Postings::settle);
+        self.slots.shrink_to_fit();
+    }
+
+    pub(super) fn find(&self, hash: u64, namespace: &[u8], name: &[u8]) -> Option<Slot> {
         let is_wanted = |entry: &Name| {
             entry.hash == hash as u32
                 && self.at(entry.slot).is_some_and(|object| object.is_named(namespace, name))
@@ -108,7 +135,7 @@ impl State {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    pub(super) fn get(&self, namespace: Option<&str>, name: &str) -> Option<&RawObject> {
+    pub(super) fn get(&self, namespace: &[u8], name: &[u8]) -> Option<&RawObject> {
         self.at(self.find(name_hash(&self.hasher, namespace, name), namespace, name)?)
     }
 
@@ -163,7 +190,7 @@ impl Replica for State {
                 }
                 self.slots[slot as usize] = None;
             }
-            Operation::Post { term, slot } => post(self.terms.entry(term), slot),
+            Operation::Post { term, slot } => post(self.terms.entry(term), slot, self.loading),
             Operation::Unpost { term, slot } => {
                 if self.terms.get_mut(&term).is_some_and(|postings| postings.remove(slot)) {
                     self.terms.remove(&term);
@@ -173,7 +200,7 @@ impl Replica for State {
                 self.indexes.push(NamedIndex { name, values: HashMap::with_hasher(self.hasher.clone()) });
             }
             Operation::PostValue { index, value, slot } => {
-                post(self.indexes[index].values.entry(value), slot);
+                post(self.indexes[index].values.entry(value), slot, self.loading);
             }
             Operation::UnpostValue { index, value, slot } => {
                 let values = &mut self.indexes[index].values;
@@ -185,11 +212,12 @@ impl Replica for State {
     }
 }
 
-fn post<K>(entry: hashbrown::hash_map::Entry<'_, K, Postings, impl BuildHasher>, slot: Slot)
+fn post<K>(entry: hashbrown::hash_map::Entry<'_, K, Postings, impl BuildHasher>, slot: Slot, loading: bool)
 where
     K: std::hash::Hash + Eq,
 {
     match entry {
+        hashbrown::hash_map::Entry::Occupied(mut postings) if loading => postings.get_mut().append(slot),
         hashbrown::hash_map::Entry::Occupied(mut postings) => postings.get_mut().insert(slot),
         hashbrown::hash_map::Entry::Vacant(vacant) => {
             vacant.insert(Postings::One(slot));

@@ -4,12 +4,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     IndexFn, Shared, Tier,
-    copies::Replica,
+    copies::{Log, Replica},
     packer::Packer,
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},
 };
-use crate::{Delta, RawObject, scan::ScanError};
+use crate::{
+    Delta, RawObject,
+    scan::{ScanError, Scanned},
+};
 
 /// What a store is to do.
 #[derive(Clone, Debug)]
@@ -35,23 +38,43 @@ pub struct SourceId(pub u16);
 /// The names of an object that a watch or a list has shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {
-    /// The watch.
-    pub source: SourceId,
-    /// `metadata.namespace`.
-    pub namespace: Option<&'a str>,
-    /// `metadata.name`.
-    pub name: &'a str,
-    /// `metadata.uid`.
-    pub uid: &'a str,
-    /// `metadata.resourceVersion`.
-    pub resource_version: &'a str,
+    source: SourceId,
+    /// Empty for what is in none.
+    namespace: &'a [u8],
+    name: &'a [u8],
+    uid: &'a [u8],
+    resource_version: &'a [u8],
+}
+
+impl<'a> Sighting<'a> {
+    /// A watch has shown this object.
+    pub fn of(source: SourceId, object: &'a RawObject) -> Self {
+        Self {
+            source,
+            namespace: object.namespace_bytes(),
+            name: object.name_bytes(),
+            uid: object.uid_bytes(),
+            resource_version: object.resource_version_bytes(),
+        }
+    }
+
+    /// The same of an object that has not been copied; `None` when it has no name.
+    pub(crate) fn of_scanned(source: SourceId, object: &Scanned<'a>) -> Option<Self> {
+        Some(Self {
+            source,
+            namespace: object.namespace_bytes(),
+            name: object.name_bytes()?,
+            uid: object.uid_bytes(),
+            resource_version: object.resource_version_bytes(),
+        })
+    }
 }
 
 /// Changes a store. There is one for each.
 #[derive(Debug)]
 pub struct Writer {
     shared: Arc<Shared>,
-    log: Vec<Operation>,
+    log: Log<Operation>,
     book: Book,
 }
 
@@ -66,6 +89,9 @@ struct Book {
     epochs: BTreeMap<SourceId, u16>,
     packer: Option<Packer>,
     bytes: usize,
+    /// The first list is coming. It becomes visible as a whole: nobody takes a part of a cluster for all of it, and
+    /// the other copy and the handlers' lists are made once.
+    loading: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,8 +110,9 @@ impl Writer {
             epochs: BTreeMap::new(),
             packer,
             bytes: 0,
+            loading: false,
         };
-        let mut writer = Self { shared, log: Vec::new(), book };
+        let mut writer = Self { shared, log: Log::new(), book };
         for (name, function) in options.indexes {
             writer.add_index(&name, function);
         }
@@ -97,11 +124,12 @@ impl Writer {
         self.write(|transaction| transaction.add_index(name, function))
     }
 
-    /// Changes the store. Readers see all of the changes at once, when `change` has returned.
+    /// Changes the store. Readers see all of the changes at once, when `change` has returned; those of the first list,
+    /// from [`Transaction::begin_list`] on, when it has ended by [`Transaction::sweep`].
     pub fn write<R>(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
         let book = &mut self.book;
         let answer = self.shared.copies.write(&mut self.log, |state, log| {
-            change(&mut Transaction { state, log, book, deltas: Vec::new() })
+            change(&mut Transaction { state, log, book, deltas: Vec::new(), loaded: None })
         });
         self.shared.accounting.set(self.book.bytes);
         answer
@@ -112,19 +140,29 @@ impl Writer {
 #[derive(Debug)]
 pub struct Transaction<'a> {
     state: &'a mut State,
-    log: &'a mut Vec<Operation>,
+    log: &'a mut Log<Operation>,
     book: &'a mut Book,
     deltas: Vec<Delta>,
+    loaded: Option<Vec<RawObject>>,
 }
 
 impl Transaction<'_> {
-    /// What has changed so far, in order.
+    /// What has changed so far, in order; without the objects of the first list.
     pub fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }
 
+    /// The objects of the first list, when it has just ended. They come before all deltas.
+    pub fn take_loaded(&mut self) -> Option<Vec<RawObject>> {
+        self.loaded.take()
+    }
+
     /// Begins a list of a source: what it does not show until [`Self::sweep`] is gone.
     pub fn begin_list(&mut self, source: SourceId) {
+        if self.state.slots() == 0 {
+            self.book.loading = true;
+            self.state.load();
+        }
         let epoch = self.book.epochs.entry(source).or_default();
         *epoch = epoch.wrapping_add(1);
     }
@@ -137,6 +175,11 @@ impl Transaction<'_> {
             if seen.source == source && seen != mark && self.state.at(slot).is_some() {
                 self.remove_slot(slot, None);
             }
+        }
+        if std::mem::take(&mut self.book.loading) {
+            self.state.settle();
+            self.log.push_everything();
+            self.loaded = Some(self.state.iter().cloned().collect());
         }
     }
 
@@ -154,26 +197,36 @@ impl Transaction<'_> {
             let slot = self.book.take_slot(self.state.slots());
             self.book.marks[slot as usize] = mark;
             self.enter(hash, slot, &object);
-            self.deltas.push(Delta::Added { object, initial });
+            self.tell(|| Delta::Added { object, initial });
             self.pack_rest();
             return Ok(());
         };
         self.book.marks[slot as usize] = mark;
         let Some(old) = self.state.at(slot) else { return Ok(()) };
-        let same_uid = old.uid() == seen.uid;
-        if same_uid && !seen.resource_version.is_empty() && old.resource_version() == seen.resource_version {
+        let same_uid = old.uid_bytes() == seen.uid;
+        if same_uid
+            && !seen.resource_version.is_empty()
+            && old.resource_version_bytes() == seen.resource_version
+        {
             return Ok(());
         }
         let old = old.clone();
         let new = self.book.pack(make()?);
         self.replace(slot, &old, &new);
         if same_uid {
-            self.deltas.push(Delta::Updated { old, new });
+            self.tell(|| Delta::Updated { old, new });
         } else {
-            self.deltas.push(Delta::Deleted { last: old, final_state_unknown: true });
-            self.deltas.push(Delta::Added { object: new, initial });
+            self.tell(|| Delta::Deleted { last: old, final_state_unknown: true });
+            self.tell(|| Delta::Added { object: new, initial });
         }
         Ok(())
+    }
+
+    /// Notes a change of what readers have seen.
+    fn tell(&mut self, delta: impl FnOnce() -> Delta) {
+        if !self.book.loading {
+            self.deltas.push(delta());
+        }
     }
 
     /// Compresses the objects that came before there was a dictionary, once there is one.
@@ -189,8 +242,7 @@ impl Transaction<'_> {
 
     /// Marks an object as shown by the list although it could not be read, so that it is not taken for gone.
     pub fn keep(&mut self, source: SourceId, namespace: Option<&str>, name: &str) {
-        let hash = name_hash(self.state.hasher(), namespace, name);
-        if let Some(slot) = self.state.find(hash, namespace, name) {
+        if let Some(slot) = self.find(namespace, name) {
             self.book.marks[slot as usize] = self.book.mark(source);
         }
     }
@@ -203,22 +255,26 @@ impl Transaction<'_> {
 
     /// An object is gone. `last` is its final state when that is known.
     pub fn remove(&mut self, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
-        let hash = name_hash(self.state.hasher(), namespace, name);
-        if let Some(slot) = self.state.find(hash, namespace, name) {
+        if let Some(slot) = self.find(namespace, name) {
             self.remove_slot(slot, last);
         }
+    }
+
+    fn find(&self, namespace: Option<&str>, name: &str) -> Option<Slot> {
+        let (namespace, name) = (namespace.unwrap_or_default().as_bytes(), name.as_bytes());
+        self.state.find(name_hash(self.state.hasher(), namespace, name), namespace, name)
     }
 
     fn remove_slot(&mut self, slot: Slot, last: Option<RawObject>) {
         let Some(old) = self.state.at(slot).cloned() else { return };
         self.terms(slot, &old, false);
         self.values(slot, Some(&old), None);
-        let hash = name_hash(self.state.hasher(), old.namespace(), old.name());
+        let hash = name_hash(self.state.hasher(), old.namespace_bytes(), old.name_bytes());
         self.apply(Operation::Remove { hash, slot });
         self.book.bytes -= old.memory();
         self.book.free.push(slot);
         let final_state_unknown = last.is_none();
-        self.deltas.push(Delta::Deleted { last: last.unwrap_or(old), final_state_unknown });
+        self.tell(|| Delta::Deleted { last: last.unwrap_or(old), final_state_unknown });
     }
 
     fn enter(&mut self, hash: u64, slot: Slot, object: &RawObject) {
@@ -232,9 +288,7 @@ impl Transaction<'_> {
     fn replace(&mut self, slot: Slot, old: &RawObject, new: &RawObject) {
         self.book.bytes = self.book.bytes + new.memory() - old.memory();
         self.apply(Operation::Put { slot, object: new.clone() });
-        let same_owners =
-            old.owner_references().map(|owner| owner.uid).eq(new.owner_references().map(|o| o.uid));
-        if !same_owners || !old.labels().eq(new.labels()) {
+        if !old.owner_uids().eq(new.owner_uids()) || !old.label_bytes().eq(new.label_bytes()) {
             self.terms(slot, old, false);
             self.terms(slot, new, true);
         }
@@ -243,10 +297,7 @@ impl Transaction<'_> {
 
     /// Enters an object under its namespace, labels and owners, or takes it out.
     fn terms(&mut self, slot: Slot, object: &RawObject, enter: bool) {
-        let namespace = object.namespace().map(Term::Namespace).into_iter();
-        let labels = object.labels().map(|(key, value)| Term::Label(key, value));
-        let owners = object.owner_references().map(|owner| Term::Owner(owner.uid));
-        for term in namespace.chain(labels).chain(owners) {
+        for term in Term::of(object) {
             let term = term_hash(self.state.hasher(), term);
             self.apply(if enter { Operation::Post { term, slot } } else { Operation::Unpost { term, slot } });
         }
@@ -276,6 +327,10 @@ impl Transaction<'_> {
         if self.state.index(name).is_ok() {
             return false;
         }
+        // Whoever adds an index reads by it: what has been loaded is shown early.
+        if self.book.loading {
+            self.log.push_everything();
+        }
         self.apply(Operation::AddIndex { name: name.into() });
         self.book.functions.push(function);
         let index = self.book.functions.len() - 1;
@@ -287,8 +342,10 @@ impl Transaction<'_> {
     }
 
     fn apply(&mut self, operation: Operation) {
-        self.state.apply(operation.clone());
-        self.log.push(operation);
+        if !self.book.loading {
+            self.log.push(operation.clone());
+        }
+        self.state.apply(operation);
     }
 }
 

@@ -72,6 +72,28 @@ async fn drain(registration: &HandlerRegistration, subscription: &mut Subscripti
 }
 
 #[tokio::test]
+async fn the_first_list_becomes_visible_as_a_whole() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    let diary = Diary::default();
+    let (registration, mut subscription) = informer.subscribe();
+    informer.feed(SOURCE, |sink| sink.begin_list());
+    put(&informer, "a", 1);
+    put(&informer, "b", 2);
+    assert!(informer.store().is_empty(), "half of a cluster is not the cluster");
+    assert_eq!(registration.backlog(), 0);
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    informer.feed(SOURCE, |sink| {
+        sink.end_list();
+        // A change comes in the same piece of the body.
+        let json = json("a", 3);
+        sink.upsert(scanner.scan(json.as_bytes()).expect("an object")).expect("an object");
+    });
+    assert_eq!(informer.store().len(), 2);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+a!", "+b!", "a:1-3"]);
+}
+
+#[tokio::test]
 async fn each_handler_is_told_its_own_beginning() {
     let informer = SharedInformer::new(InformerOptions::default());
     let (early, mut early_feed) = informer.subscribe();

@@ -23,13 +23,7 @@ fn object(name: &str, version: u64, more: &Value) -> RawObject {
 
 fn put(writer: &mut Writer, object: &RawObject) -> Vec<String> {
     writer.write(|transaction| {
-        let seen = Sighting {
-            source: SOURCE,
-            namespace: object.namespace(),
-            name: object.name(),
-            uid: object.uid(),
-            resource_version: object.resource_version(),
-        };
+        let seen = Sighting::of(SOURCE, object);
         transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
         transaction.take_deltas().iter().map(show).collect()
     })

@@ -142,6 +142,7 @@ async fn a_resync_repeats_the_objects() {
 }
 
 #[tokio::test]
+#[cfg_attr(miri, ignore = "eighty thousand changes take too long")]
 async fn a_slow_handler_is_told_the_latest_of_each_object() {
     let informer = SharedInformer::new(InformerOptions::default());
     list(&informer, &[("a", 1)], 1);

@@ -75,7 +75,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => list().prop_map(Step::Broken),
         1 => Just(Step::AddIndex),
     ];
-    prop::collection::vec(step, 1..60)
+    prop::collection::vec(step, 1..if cfg!(miri) { 20 } else { 60 })
 }
 
 fn colors() -> IndexFn {
@@ -211,7 +211,7 @@ fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 128 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_store_is_the_map(steps in steps()) {
@@ -226,6 +226,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "zstd is C")]
 fn the_compressed_tier_says_the_same_in_less_memory() {
     let (mut raw, mut compressed) = (Bench::new(Tier::Raw), Bench::new(Tier::Compressed));
     for bench in [&mut raw, &mut compressed] {

@@ -5,8 +5,7 @@ use crate::random::Random;
 use serde_json::json;
 
 pub(super) fn database(random: &mut Random, number: u64, revision: u64) -> String {
-    let (app, namespace, time, uid, owner) =
-        (app(random), namespace(random), random.time(), random.uid(), random.uid());
+    let (app, namespace, time, uid) = (app(random), namespace(random), random.time(), random.uid());
     let (replicas, minor) = (random.below(9) + 1, random.below(10));
     let managed = json!([
         {"apiVersion": "db.example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {
@@ -22,8 +21,6 @@ pub(super) fn database(random: &mut Random, number: u64, revision: u64) -> Strin
             "creationTimestamp": time, "finalizers": ["db.example.com/cleanup"], "generation": 1,
             "labels": {"app.kubernetes.io/name": app, "app.kubernetes.io/managed-by": "example-operator"},
             "managedFields": managed, "name": format!("{app}-{number:06}"), "namespace": namespace,
-            "ownerReferences": [{"apiVersion": "db.example.com/v1", "controller": true, "kind": "Fleet",
-                "name": app, "uid": owner}],
             "resourceVersion": revision.to_string(), "uid": uid,
         },
         "spec": {

@@ -3,22 +3,40 @@
 use super::{app, namespace};
 use crate::random::Random;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
 const HEX: &str = "0123456789abcdef";
 
-pub(super) fn nodes(random: &mut Random) -> Vec<String> {
-    let mut octet = || random.below(256);
-    (0..800)
-        .map(|_| format!("ip-10-{}-{}-{}.eu-west-1.compute.internal", octet(), octet(), octet()))
-        .collect()
+/// What the pods of a cluster have in common.
+pub(super) struct Cluster {
+    nodes: Vec<String>,
+    /// By application: its pods run the same image.
+    digests: HashMap<String, String>,
 }
 
-pub(super) fn pod(random: &mut Random, nodes: &[String], revision: u64) -> String {
+impl Cluster {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let mut octet = || random.below(256);
+        let nodes = (0..800)
+            .map(|_| format!("ip-10-{}-{}-{}.eu-west-1.compute.internal", octet(), octet(), octet()))
+            .collect();
+        Self { nodes, digests: HashMap::new() }
+    }
+
+    fn image_id(&mut self, random: &mut Random, app: &str) -> String {
+        let digest = self.digests.entry(app.to_owned()).or_insert_with(|| random.letters(HEX, 64));
+        format!("registry.example.com/platform/{app}@sha256:{digest}")
+    }
+}
+
+const SIDECAR: &str = "mesh-proxy";
+
+pub(super) fn pod(random: &mut Random, cluster: &mut Cluster, revision: u64) -> String {
     let (app, namespace, time) = (app(random), namespace(random), random.time());
     let hash = random.letters(SUFFIX, 10);
     let name = format!("{app}-{hash}-{}", random.letters(SUFFIX, 5));
-    let (uid, owner, node) = (random.uid(), random.uid(), random.pick(nodes).clone());
+    let (uid, owner, node) = (random.uid(), random.uid(), random.pick(&cluster.nodes).clone());
     let ip = format!("10.{}.{}.{}", random.below(256), random.below(256), random.below(254) + 1);
     let labels = json!({
         "app.kubernetes.io/name": app, "app.kubernetes.io/instance": format!("{app}-{namespace}"),
@@ -33,10 +51,10 @@ pub(super) fn pod(random: &mut Random, nodes: &[String], revision: u64) -> Strin
     let variables = 1 + random.below(3) as usize;
     let mut containers = vec![container(random, "app", &app, variables, &token)];
     if random.below(100) < 12 {
-        containers.push(container(random, "proxy", "mesh-proxy", 2, &token));
+        containers.push(container(random, "proxy", SIDECAR, 2, &token));
     }
     let managed = managed_fields(&labels, &annotations, &containers, &owner, &ip, &time);
-    let status = status(random, &app, &containers, &ip, &time);
+    let status = status(random, cluster, &app, &containers, &ip, &time);
     let spec = spec(&app, &containers, &node, &token);
     // In the order in which a server writes the fields of a built-in kind.
     format!(
@@ -99,7 +117,14 @@ fn spec(app: &str, containers: &[Value], node: &str, token: &str) -> Value {
     })
 }
 
-fn status(random: &mut Random, app: &str, containers: &[Value], ip: &str, time: &str) -> Value {
+fn status(
+    random: &mut Random,
+    cluster: &mut Cluster,
+    app: &str,
+    containers: &[Value],
+    ip: &str,
+    time: &str,
+) -> Value {
     let conditions: Vec<Value> = CONDITIONS
         .iter()
         .map(
@@ -109,10 +134,11 @@ fn status(random: &mut Random, app: &str, containers: &[Value], ip: &str, time: 
     let containers: Vec<Value> = containers
         .iter()
         .map(|container| {
+            let image = if container["name"] == "app" { app } else { SIDECAR };
             json!({
                 "name": container["name"], "state": {"running": {"startedAt": time}}, "lastState": {}, "ready": true,
                 "restartCount": random.below(4), "image": container["image"],
-                "imageID": format!("registry.example.com/platform/{app}@sha256:{}", random.letters(HEX, 64)),
+                "imageID": cluster.image_id(random, image),
                 "containerID": format!("containerd://{}", random.letters(HEX, 64)), "started": true,
             })
         })

@@ -46,7 +46,7 @@ fn insert(times: usize) {
     black_box(store.len());
 }
 
-pub(crate) fn upsert(writer: &mut Writer, object: &RawObject) {
+fn upsert(writer: &mut Writer, object: &RawObject) {
     let sighting = Sighting::of(SourceId(0), object);
     let deltas = writer.write(|transaction| {
         transaction.upsert(sighting, false, || Ok(object.clone())).expect("it has been scanned");

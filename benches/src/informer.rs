@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use windlass_cache::{IndexFn, ObjectKey, RawObject, ReflectorConfig};
-use windlass_runtime::informer::{
-    Handler, HandlerOptions, SharedInformer, SharedInformerFactory, Tier, WatchOptions,
-};
+use windlass_runtime::informer::{Handler, HandlerOptions, SharedInformerFactory, Tier, WatchOptions};
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -40,9 +38,9 @@ pub(crate) struct Args {
     /// Lists and watches instead of asking for initial events.
     #[arg(long)]
     list: bool,
-    /// Waits this many seconds for the server to end the watch with 410, and measures the memory meanwhile.
-    #[arg(long, default_value_t = 0)]
-    relist_within: u64,
+    /// Measures the memory until the changes have come that the server sends when all has been listed again.
+    #[arg(long)]
+    relist: bool,
     /// Measures reads from the cache.
     #[arg(long)]
     reads: bool,
@@ -101,23 +99,24 @@ async fn measure(args: &Args) -> Cell {
     counter.all_added.notified().await;
     let seconds = began.elapsed().as_secs_f64();
     assert_eq!(informer.store().len(), args.objects);
-    let mut cell = Cell::default().with("seconds", seconds).with("peak", process::peak() as f64);
-    if args.events > 0 {
-        let mut worked = 0;
-        while worked < args.events {
-            let item = queue.get().await.expect("the queue is open");
-            item.done();
-            worked += 1;
-        }
+    let processor = process::processor();
+    let mut cell = Cell::default()
+        .with("seconds", seconds)
+        .with("peak", process::peak() as f64)
+        .with("processor", processor);
+    if args.relist {
+        cell = relist(args, &queue, cell).await;
+        assert_eq!(informer.store().len(), args.objects);
+    } else if args.events > 0 {
+        work_off(&queue, args.events).await;
         let since = counter.first_change.get().expect("there were changes").elapsed();
-        cell = cell.with("rate", args.events as f64 / since.as_secs_f64());
+        cell = cell
+            .with("rate", args.events as f64 / since.as_secs_f64())
+            .with("processor_each", (process::processor() - processor) / args.events as f64);
     } else {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(SETTLED).await;
         let kept = process::anonymous().saturating_sub(before);
         cell = cell.with("bytes_per_object", kept as f64 / args.objects as f64);
-    }
-    if args.relist_within > 0 {
-        cell = relist(args, &informer, cell).await;
     }
     if args.reads {
         cell = crate::reads::measure(args.kind, &informer, cell);
@@ -125,12 +124,22 @@ async fn measure(args: &Args) -> Cell {
     cell
 }
 
+/// After so long the memory is what stays.
+const SETTLED: Duration = Duration::from_secs(1);
+
+async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
+    for _ in 0..count {
+        queue.get().await.expect("the queue is open").done();
+    }
+}
+
 /// The peak while everything is listed again, and what was resident before.
-async fn relist(args: &Args, informer: &SharedInformer, cell: Cell) -> Cell {
+async fn relist(args: &Args, queue: &WorkQueue<ObjectKey>, cell: Cell) -> Cell {
+    tokio::time::sleep(SETTLED).await;
     let steady = process::resident();
     process::reset_peak();
-    tokio::time::sleep(Duration::from_secs(args.relist_within)).await;
-    assert_eq!(informer.store().len(), args.objects);
+    work_off(queue, args.events).await;
+    tokio::time::sleep(SETTLED).await;
     cell.with("steady", steady as f64).with("relist_peak", process::peak() as f64)
 }
 

@@ -16,10 +16,10 @@ mod count;
 mod informer;
 mod queue;
 mod reads;
+mod scan;
 mod soak;
 
 use clap::{Parser, Subcommand};
-use std::time::Duration;
 
 #[derive(Parser)]
 struct Cli {
@@ -45,13 +45,12 @@ enum Run {
         #[arg(long)]
         times: usize,
     },
-    /// Sends changes through scan, store and queue, and fails if the memory grows
-    Soak {
-        #[arg(long, default_value_t = 10_000_000)]
-        events: usize,
-        /// Ends after so many seconds, however far it has come
-        #[arg(long, default_value_t = 120)]
-        seconds: u64,
+    /// Sends changes from the bytes of a watch through cache and queue, and fails if the memory grows
+    Soak(soak::Args),
+    /// Indexes pods that lie in memory
+    Scan {
+        #[arg(long)]
+        objects: usize,
     },
     /// Fills a cache from the byte server
     Informer(informer::Args),
@@ -79,7 +78,8 @@ fn main() {
         Run::ApiServer { of } => api_server::run(of),
         Run::ServeApi => return api_server::serve(),
         Run::Count { path, times } => return count::run(path, times),
-        Run::Soak { events, seconds } => soak::run(events, Duration::from_secs(seconds)),
+        Run::Soak(args) => soak::run(&args),
+        Run::Scan { objects } => scan::run(objects),
         Run::Informer(args) => informer::run(&args),
         Run::Queue { load, by, adds } => queue::run(load, by, adds),
     };

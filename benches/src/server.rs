@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     kind: Kind,
     #[arg(long)]
     objects: usize,
-    /// Changes sent on the first watch, one for each object in turn.
+    /// Changes sent on the first watch that does not expire, one for each object in turn.
     #[arg(long, default_value_t = 0)]
     events: usize,
     /// Ends the first watch with 410 Gone after this many seconds.
@@ -47,7 +47,7 @@ struct Server {
     initial: Bytes,
     changes: Bytes,
     expire_after: Option<Duration>,
-    expired: AtomicBool,
+    watches: AtomicUsize,
 }
 
 /// Serves until it is killed. Prints its address when it is ready.
@@ -97,7 +97,7 @@ impl Server {
             initial,
             changes: lines("MODIFIED", &changed, args.events),
             expire_after: args.expire_after.map(Duration::from_secs),
-            expired: AtomicBool::new(false),
+            watches: AtomicUsize::new(0),
             corpus,
         }
     }
@@ -147,11 +147,11 @@ impl Server {
             );
             parts.extend([self.initial.clone(), end.into()]);
         }
-        let first = !self.expired.swap(true, Ordering::Relaxed);
-        if first {
+        let before = self.watches.fetch_add(1, Ordering::Relaxed);
+        let end = self.expire_after.filter(|_| before == 0);
+        if before == usize::from(self.expire_after.is_some()) {
             parts.push(self.changes.clone());
         }
-        let end = self.expire_after.filter(|_| first);
         let tail = stream::once(async move {
             match end {
                 Some(after) => tokio::time::sleep(after).await,
@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-const GONE: &str = concat!(
+pub(crate) const GONE: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version","reason":"Expired","code":410}}"#,
     "\n"

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 
 use self::contender::Contenders;
 use self::rows::{GROUPS, Row};
+use self::table::Line;
 use crate::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only groups or rows whose names begin so: queue, sync, events, relist, reads, server
+    /// Only groups or rows whose names begin so: queue, scan, sync, events, relist, reads, server
     names: Vec<String>,
     /// What the corpus is made from
     #[arg(long, default_value_t = 42)]
@@ -53,16 +54,22 @@ pub(crate) fn run(args: Args) -> Result {
         return Err(format!("no benchmark is called {}", args.names.join(", ")).into());
     }
     let contenders = if args.no_build { Contenders::built() } else { Contenders::build()? };
-    let mut lines = Vec::new();
-    for group in groups {
-        eprintln!("{}: {}", group.name, group.about);
-        let measured = measure::group(group, &contenders, &args)?;
+    let (mut lines, mut failures) = (Vec::new(), Vec::new());
+    for (number, group) in groups.iter().enumerate() {
+        eprintln!("\n[{}/{}] {}: {}", number + 1, groups.len(), group.name, group.about);
+        let mut measured = measure::group(group, &contenders, &args);
+        failures.append(&mut measured.failures);
         let rows = group.rows.iter().filter(|row| wanted(row));
-        lines.extend(rows.filter_map(|row| table::line(row, &measured)));
+        let of_group: Vec<Line> = rows.filter_map(|row| table::line(row, &measured.values)).collect();
+        eprint!("{}", table::render(&of_group));
+        lines.extend(of_group);
+        // After every group, so that a run that is broken off leaves what it has found.
+        if let Some(file) = &args.json {
+            fs::write(file, serde_json::to_string_pretty(&lines)? + "\n")?;
+        }
     }
+    eprintln!();
     print!("{}", table::render(&lines));
-    if let Some(file) = &args.json {
-        fs::write(file, serde_json::to_string_pretty(&lines)? + "\n")?;
-    }
-    Ok(())
+    failures.iter().for_each(|failure| println!("failed: {failure}"));
+    if lines.is_empty() { Err("nothing could be measured".into()) } else { Ok(()) }
 }

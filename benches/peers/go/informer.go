@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,7 @@ func runInformer(args []string) (cell, error) {
 	objects := set.Int("objects", 0, "how many it has")
 	events := set.Int("events", 0, "how many changes it sends")
 	list := set.Bool("list", false, "list and watch instead of WatchList")
-	relistWithin := set.Int("relist-within", 0, "seconds to wait for a relist")
+	relist := set.Bool("relist", false, "measure the memory until the changes come that are sent when all has been listed again")
 	if err := parse(set, args); err != nil {
 		return nil, err
 	}
@@ -58,11 +59,11 @@ func runInformer(args []string) (cell, error) {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { added.Add(1) },
 		UpdateFunc: func(old, new any) {
+			before, after := old.(metav1.Object), new.(metav1.Object)
 			if firstChange.Load() == nil {
 				now := time.Now()
 				firstChange.CompareAndSwap(nil, &now)
 			}
-			before, after := old.(metav1.Object), new.(metav1.Object)
 			if before.GetResourceVersion() != after.GetResourceVersion() && after.GetLabels()["app.kubernetes.io/name"] != "" {
 				queue.Add(after.GetNamespace() + "/" + after.GetName())
 			}
@@ -78,26 +79,39 @@ func runInformer(args []string) (cell, error) {
 	for !registration.HasSynced() || added.Load() < int64(*objects) {
 		time.Sleep(time.Millisecond)
 	}
-	result := cell{"seconds": time.Since(began).Seconds(), "peak": peakMemory()}
-
-	if *events > 0 {
+	seconds, processor := time.Since(began).Seconds(), cpuSeconds()
+	result := cell{"seconds": seconds, "peak": peakMemory(), "processor": processor}
+	workOff := func() {
 		for range *events {
 			key, _ := queue.Get()
 			queue.Done(key)
 		}
-		result["rate"] = float64(*events) / time.Since(*firstChange.Load()).Seconds()
-	} else {
-		time.Sleep(time.Second)
-		result["bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
 	}
-	if *relistWithin > 0 {
+
+	switch {
+	case *relist:
+		time.Sleep(settled)
 		result["steady"] = residentMemory()
 		resetPeak()
-		time.Sleep(time.Duration(*relistWithin) * time.Second)
+		workOff()
+		time.Sleep(settled)
 		result["relist_peak"] = peakMemory()
+	case *events > 0:
+		workOff()
+		result["rate"] = float64(*events) / time.Since(*firstChange.Load()).Seconds()
+		result["processor_each"] = (cpuSeconds() - processor) / float64(*events)
+	default:
+		time.Sleep(settled)
+		result["bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
+		// What it cannot do without: nobody's program runs this.
+		debug.FreeOSMemory()
+		result["collected_bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
 	}
 	return result, nil
 }
+
+// settled is the time after which the memory is what stays.
+const settled = time.Second
 
 func restClient(url, ca, kind string) (rest.Interface, runtime.Object, error) {
 	scheme := runtime.NewScheme()

@@ -22,7 +22,7 @@ pub(crate) fn check(bless: bool) -> Result {
             "instruction counts need valgrind, and there is none: install it, or leave --budgets out".into(),
         );
     }
-    let contenders = Contenders::ours()?;
+    let contenders = Contenders::counted()?;
     let program = contenders.program(Who::Ours).ok_or("ours has not been built")?;
     let file = project::root().join("benches/budgets.toml");
     let budgets = read(&file)?;

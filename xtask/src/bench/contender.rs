@@ -23,8 +23,9 @@ impl Contenders {
     /// Builds ours, which must succeed, and the peers, which are left out with a word where they cannot be built.
     pub(crate) fn build() -> Result<Self> {
         let benches = project::root().join("benches");
-        let ours = cargo(&benches, "bench", &[])?;
-        let kube_rs = optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", &[]));
+        eprintln!("building ours and the peers; the first time takes some minutes");
+        let ours = cargo(&benches, "bench", "release")?;
+        let kube_rs = optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", "release"));
         let go = optional("client-go and controller-runtime", go(&benches.join("peers/go")));
         Ok(Self { ours, go, kube_rs })
     }
@@ -42,9 +43,13 @@ impl Contenders {
         }
     }
 
-    /// Builds only ours, for counting: across-crate optimisation would make the counts depend on who else is linked.
-    pub(crate) fn ours() -> Result<Self> {
-        Ok(Self { ours: cargo(&project::root().join("benches"), "bench", COUNTED)?, go: None, kube_rs: None })
+    /// Builds only ours, for counting.
+    pub(crate) fn counted() -> Result<Self> {
+        Ok(Self {
+            ours: cargo(&project::root().join("benches"), "bench", "counted")?,
+            go: None,
+            kube_rs: None,
+        })
     }
 
     pub(crate) fn program(&self, who: Who) -> Option<&Path> {
@@ -69,15 +74,12 @@ fn target(folder: &Path) -> PathBuf {
     }
 }
 
-const COUNTED: &[(&str, &str)] =
-    &[("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
-
-fn cargo(folder: &Path, binary: &str, settings: &[(&str, &str)]) -> Result<PathBuf> {
+fn cargo(folder: &Path, binary: &str, profile: &str) -> Result<PathBuf> {
     let target = target(folder);
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--release", "--bin", binary]).current_dir(folder);
-    succeed(build.env("CARGO_TARGET_DIR", &target).envs(settings.iter().copied()))?;
-    Ok(target.join("release").join(binary))
+    build.args(["build", "--quiet", "--profile", profile, "--bin", binary]).current_dir(folder);
+    succeed(build.env("CARGO_TARGET_DIR", &target))?;
+    Ok(target.join(profile).join(binary))
 }
 
 fn go(folder: &Path) -> Result<PathBuf> {

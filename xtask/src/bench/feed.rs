@@ -11,6 +11,7 @@ use crate::Result;
 pub(crate) struct Feed {
     pub(crate) kind: &'static str,
     pub(crate) objects: usize,
+    /// Changes sent on the first watch, or on the second one when the first expires.
     pub(crate) events: usize,
     /// Ends the first watch with 410 after so many seconds.
     pub(crate) expire_after: Option<u64>,

@@ -1,7 +1,10 @@
 //! Runs the contenders of a group in turn, each in a process of its own.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::Args;
 use super::contender::{Contenders, Who};
@@ -10,23 +13,46 @@ use super::rows::{Group, Run};
 use crate::Result;
 
 /// Every value that a run has reported, by the run's and the value's name, in the order of the repeats.
-pub(crate) type Measured = BTreeMap<&'static str, BTreeMap<String, Vec<f64>>>;
+#[derive(Default)]
+pub(crate) struct Measured {
+    pub(crate) values: BTreeMap<&'static str, Cell>,
+    /// What went wrong, and with whom.
+    pub(crate) failures: Vec<String>,
+}
 
-pub(crate) fn group(group: &Group, contenders: &Contenders, args: &Args) -> Result<Measured> {
-    let mut measured = Measured::new();
-    for repeat in 0..args.repeats.max(1) {
+/// The values of one run, each once for every repeat.
+pub(crate) type Cell = BTreeMap<String, Vec<f64>>;
+
+/// A run that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Measures a group. A run that fails is told and left out of that repeat.
+pub(crate) fn group(group: &Group, contenders: &Contenders, args: &Args) -> Measured {
+    let mut measured = Measured::default();
+    let repeats = args.repeats.max(1);
+    for repeat in 1..=repeats {
         for run in group.runs {
-            let Some(cell) = one(group, run, contenders, args)? else { continue };
-            if repeat == 0 {
-                eprintln!("  {:<24}{}", run.name, brief(&cell));
-            }
-            let values = measured.entry(run.name).or_default();
-            for (name, value) in cell {
-                values.entry(name).or_default().push(value);
-            }
+            let began = Instant::now();
+            let told = match one(group, run, contenders, args) {
+                Ok(None) => continue,
+                Ok(Some(cell)) => {
+                    let told = brief(&cell);
+                    let values = measured.values.entry(run.name).or_default();
+                    for (name, value) in cell {
+                        values.entry(name).or_default().push(value);
+                    }
+                    told
+                }
+                Err(why) => {
+                    measured.failures.push(format!("{}, {}: {why}", group.name, run.name));
+                    format!("failed: {why}")
+                }
+            };
+            let took = began.elapsed().as_secs();
+            eprintln!("  {repeat}/{repeats}  {:<24}{took:>4} s  {told}", run.name);
         }
     }
-    Ok(measured)
+    measured
 }
 
 fn brief(cell: &BTreeMap<String, f64>) -> String {
@@ -55,8 +81,8 @@ fn one(
         command.arg(format!("--{option}"));
     };
     options.iter().for_each(|option| pass(option));
-    if let Some(adds) = group.adds {
-        pass(&format!("adds={}", scaled(adds)));
+    if let Some((option, count)) = group.count {
+        pass(&format!("{option}={}", scaled(count)));
     }
     if let (Some(server), Some(feed)) = (&server, feed) {
         pass(&format!("url={}", server.url));
@@ -66,13 +92,29 @@ fn one(
         if let Some(file) = &server.certificate {
             pass(&format!("ca={}", file.display()));
         }
-        if let Some(after) = feed.expire_after {
-            pass(&format!("relist-within={}", 2 * after));
+    }
+    let child = command.stdout(Stdio::piped()).spawn()?;
+    Ok(Some(serde_json::from_str(&output(child, PATIENCE)?)?))
+}
+
+/// What it has printed, if it ends well and in time. That is one line, which the pipe holds until it is read.
+fn output(mut child: Child, patience: Duration) -> Result<String> {
+    let deadline = Instant::now() + patience;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
         }
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            return Err(format!("not done after {} s", patience.as_secs()).into());
+        }
+        sleep(Duration::from_millis(20));
+    };
+    if !status.success() {
+        return Err(status.to_string().into());
     }
-    let output = command.stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        return Err(format!("{} failed: {command:?}", run.name).into());
-    }
-    Ok(Some(serde_json::from_slice(&output.stdout)?))
+    let mut text = String::new();
+    child.stdout.take().ok_or("no output")?.read_to_string(&mut text)?;
+    Ok(text)
 }

@@ -8,8 +8,8 @@ pub(crate) struct Group {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) feed: Option<Feed>,
-    /// How many keys are added, in the groups about queues.
-    pub(crate) adds: Option<usize>,
+    /// An option that says how much is done, where no feed says it.
+    pub(crate) count: Option<(&'static str, usize)>,
     pub(crate) runs: &'static [Run],
     pub(crate) rows: &'static [Row],
 }
@@ -30,6 +30,8 @@ pub(crate) struct Row {
     /// Empty: there is nobody to compare with.
     pub(crate) theirs: &'static str,
     pub(crate) value: &'static str,
+    /// Where the peer's has another name.
+    pub(crate) theirs_value: &'static str,
     /// The value is divided by this one.
     pub(crate) per: Option<&'static str>,
     /// From the value to the unit.
@@ -50,6 +52,7 @@ pub(crate) enum Goal {
     /// So many times better than the peer.
     Times(f64),
     AtMost(f64),
+    AtLeast(f64),
     Report,
 }
 
@@ -64,7 +67,7 @@ const fn row(
     better: Better,
     goal: Goal,
 ) -> Row {
-    Row { name, peer, ours, theirs, value, per: None, factor, unit, better, goal }
+    Row { name, peer, ours, theirs, value, theirs_value: value, per: None, factor, unit, better, goal }
 }
 
 type Versus = (&'static str, &'static str, &'static str);
@@ -85,8 +88,27 @@ const fn peak(name: &'static str, versus: Versus, goal: Goal) -> Row {
     row(name, versus, ("peak", 1e-6, "MB"), Better::Lower, goal)
 }
 
+/// Processor time of the whole process, in all of its threads.
+const fn processor(name: &'static str, versus: Versus) -> Row {
+    row(name, versus, ("processor", 1.0, "s"), Better::Lower, Report)
+}
+
+/// The same for each change, between the sync and the last change.
+const fn processor_each(name: &'static str, versus: Versus) -> Row {
+    row(name, versus, ("processor_each", 1e6, "µs"), Better::Lower, Report)
+}
+
+const fn scan(name: &'static str, value: &'static str, goal: Goal) -> Row {
+    row(name, ("scan", "", ""), (value, 1e-9, "GB/s"), Better::Higher, goal)
+}
+
 const fn each(name: &'static str, versus: Versus, goal: Goal) -> Row {
     row(name, versus, ("bytes_per_object", 1.0, "B"), Better::Lower, goal)
+}
+
+/// The peer's memory right after a garbage collection that nobody would run: what it cannot do without.
+const fn against_collected(name: &'static str, versus: Versus) -> Row {
+    Row { theirs_value: "collected_bytes_per_object", ..each(name, versus, Report) }
 }
 
 const fn relist(name: &'static str, versus: Versus, goal: Goal) -> Row {
@@ -110,11 +132,12 @@ const fn feed(kind: &'static str, objects: usize, events: usize) -> Feed {
     Feed { kind, objects, events, expire_after: None, tls: false }
 }
 
-use Goal::{AtMost, Report, Times};
+use Goal::{AtLeast, AtMost, Report, Times};
 
 const SLOT: &str = "by slot";
 const KEY: &str = "by key";
 const RAW: &str = "raw";
+const OUR_LIST: &str = "raw, by LIST";
 const COMPRESSED: &str = "compressed";
 const LIST: &str = "client-go LIST";
 const WATCH_LIST: &str = "client-go WatchList";
@@ -125,6 +148,7 @@ const PRIORITY: &str = "priority queue";
 
 const INFORMERS: &[Run] = &[
     run(RAW, Who::Ours, &["informer"]),
+    run(OUR_LIST, Who::Ours, &["informer", "list"]),
     run(COMPRESSED, Who::Ours, &["informer", "tier=compressed"]),
     run(LIST, Who::Go, &["informer", "list"]),
     run(WATCH_LIST, Who::Go, &["informer"]),
@@ -143,7 +167,7 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "queue",
         about: "one task adds distinct keys, eight take and finish them; metrics on",
         feed: None,
-        adds: Some(500_000),
+        count: Some(("adds", 500_000)),
         runs: &[
             run(SLOT, Who::Ours, &["queue", "load=distinct", "by=slot"]),
             run(KEY, Who::Ours, &["queue", "load=distinct", "by=key"]),
@@ -157,20 +181,15 @@ pub(crate) const GROUPS: &[Group] = &[
             rate("queue.distinct", (SLOT, KUBE, KUBE), Times(3.0)),
             rate("queue.distinct-by-key", (KEY, CLIENT_GO, CLIENT_GO), Report),
             rate("queue.distinct-by-key", (KEY, PRIORITY, PRIORITY), Report),
-            row(
-                "queue.processor",
-                (SLOT, CLIENT_GO, CLIENT_GO),
-                ("processor", 1.0, "s"),
-                Better::Lower,
-                Report,
-            ),
+            processor("queue.processor", (SLOT, CLIENT_GO, CLIENT_GO)),
+            processor("queue.processor", (SLOT, PRIORITY, PRIORITY)),
         ],
     },
     Group {
         name: "queue",
         about: "one task adds a thousand keys over and over; eight take and finish them",
         feed: None,
-        adds: Some(2_000_000),
+        count: Some(("adds", 2_000_000)),
         runs: &[
             run(SLOT, Who::Ours, &["queue", "load=hot", "by=slot"]),
             run(KEY, Who::Ours, &["queue", "load=hot", "by=key"]),
@@ -184,15 +203,30 @@ pub(crate) const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        name: "scan-pods",
+        about: "20k pods in memory, from their JSON; processor time of one thread, best of five passes",
+        feed: None,
+        count: Some(("objects", 20_000)),
+        runs: &[run("scan", Who::Ours, &["scan"])],
+        rows: &[
+            scan("scan-pods.index", "index", AtLeast(2.5)),
+            scan("scan-pods.index-and-copy", "copy", Report),
+            alone("scan-pods.each", "scan", ("bytes_per_object", 1.0, "B"), 5_400.0),
+        ],
+    },
+    Group {
         name: "sync-crs",
         about: "100k custom resources into a cache with indexes and a handler",
         feed: Some(feed("databases", 100_000, 0)),
-        adds: None,
+        count: None,
         runs: INFORMERS,
         rows: &[
             time("sync-crs", (RAW, LIST, LIST), Times(15.0)),
             time("sync-crs", (RAW, WATCH_LIST, WATCH_LIST), Times(25.0)),
             time("sync-crs", (RAW, KUBE, KUBE), Times(5.0)),
+            time("sync-crs.list", (OUR_LIST, LIST, LIST), Report),
+            processor("sync-crs.processor", (RAW, LIST, LIST)),
+            processor("sync-crs.processor", (RAW, KUBE, KUBE)),
             peak("sync-crs.peak", (RAW, LIST, LIST), Times(4.0)),
             peak("sync-crs.peak", (RAW, WATCH_LIST, WATCH_LIST), Times(3.0)),
             peak("sync-crs.peak", (RAW, PRUNED, PRUNED), Times(2.0)),
@@ -205,17 +239,21 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "sync-pods",
         about: "20k pods into a cache with indexes and a handler",
         feed: Some(feed("pods", 20_000, 0)),
-        adds: None,
+        count: None,
         runs: INFORMERS,
         rows: &[
             time("sync-pods", (RAW, LIST, LIST), Times(20.0)),
             time("sync-pods", (RAW, KUBE, KUBE), Times(10.0)),
+            time("sync-pods.list", (OUR_LIST, LIST, LIST), Report),
+            processor("sync-pods.processor", (RAW, LIST, LIST)),
+            processor("sync-pods.processor", (RAW, KUBE, KUBE)),
             peak("sync-pods.peak", (RAW, LIST, LIST), Times(4.0)),
             peak("sync-pods.peak", (RAW, WATCH_LIST, WATCH_LIST), Times(3.0)),
             peak("sync-pods.peak", (RAW, PRUNED, PRUNED), Times(2.0)),
             peak("sync-pods.peak-compressed", (COMPRESSED, LIST, LIST), Times(8.0)),
             each("sync-pods.each", (RAW, LIST, LIST), Times(3.0)),
             each("sync-pods.each", (RAW, PRUNED, PRUNED), Times(5.0)),
+            against_collected("sync-pods.each", (RAW, "client-go, collected", LIST)),
             each("sync-pods.each-compressed", (COMPRESSED, LIST, LIST), Times(10.0)),
         ],
     },
@@ -223,33 +261,43 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "events-crs",
         about: "100k changes of custom resources through a predicate into a queue",
         feed: Some(feed("databases", 100_000, 100_000)),
-        adds: None,
+        count: None,
         runs: CHANGES,
         rows: &[
             events("events-crs", (RAW, WATCH_LIST, WATCH_LIST), Times(25.0)),
             events("events-crs", (RAW, PRUNED, PRUNED), Times(6.0)),
+            processor_each("events-crs.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            processor_each("events-crs.processor", (RAW, PRUNED, PRUNED)),
         ],
     },
     Group {
         name: "events-pods",
         about: "20k changes of pods through a predicate into a queue",
         feed: Some(feed("pods", 20_000, 20_000)),
-        adds: None,
+        count: None,
         runs: CHANGES,
         rows: &[
             events("events-pods", (RAW, WATCH_LIST, WATCH_LIST), Times(50.0)),
             events("events-pods", (RAW, PRUNED, PRUNED), Times(15.0)),
+            processor_each("events-pods.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            processor_each("events-pods.processor", (RAW, PRUNED, PRUNED)),
         ],
     },
     Group {
         name: "relist",
-        about: "20k custom resources listed again after 410: the peak by what was resident before",
-        feed: Some(Feed { kind: "databases", objects: 20_000, events: 0, expire_after: Some(5), tls: false }),
-        adds: None,
+        about: "100k custom resources listed again after 410: the peak by what was resident before",
+        feed: Some(Feed {
+            kind: "databases",
+            objects: 100_000,
+            events: 1,
+            expire_after: Some(5),
+            tls: false,
+        }),
+        count: None,
         runs: &[
-            run(RAW, Who::Ours, &["informer"]),
-            run(WATCH_LIST, Who::Go, &["informer"]),
-            run(PRUNED, Who::KubeRs, &["informer", "pruned=1"]),
+            run(RAW, Who::Ours, &["informer", "relist"]),
+            run(WATCH_LIST, Who::Go, &["informer", "relist=1"]),
+            run(PRUNED, Who::KubeRs, &["informer", "pruned=1", "relist=1"]),
         ],
         rows: &[
             relist("relist", (RAW, "", ""), AtMost(1.1)),
@@ -261,7 +309,7 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "reads-pods",
         about: "reads from a cache of 20k pods",
         feed: Some(feed("pods", 20_000, 0)),
-        adds: None,
+        count: None,
         runs: &[run("reads", Who::Ours, &["informer", "reads"])],
         rows: &[
             read("reads-pods.typed-cold", "typed_cold_ns"),
@@ -273,7 +321,7 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "reads-crs",
         about: "reads from a cache of 100k custom resources",
         feed: Some(feed("databases", 100_000, 0)),
-        adds: None,
+        count: None,
         runs: &[run("reads", Who::Ours, &["informer", "reads"])],
         rows: &[
             read("reads-crs.typed-cold", "typed_cold_ns"),
@@ -288,7 +336,7 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "sync-tls",
         about: "100k custom resources over TLS",
         feed: Some(Feed { kind: "databases", objects: 100_000, events: 0, expire_after: None, tls: true }),
-        adds: None,
+        count: None,
         runs: &[
             run(RAW, Who::Ours, &["informer"]),
             run(LIST, Who::Go, &["informer", "list"]),
@@ -300,7 +348,7 @@ pub(crate) const GROUPS: &[Group] = &[
         name: "server",
         about: "the embedded API server; the real one takes 1.2 to 2.3 s to be ready",
         feed: None,
-        adds: None,
+        count: None,
         runs: &[
             run("ready", Who::Ours, &["api-server", "of=ready"]),
             run("in process", Who::Ours, &["api-server", "of=in-process"]),

@@ -1,8 +1,9 @@
 //! The table that is printed and the rows that are written.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::measure::Measured;
+use super::measure::Cell;
 use super::rows::{Better, Goal, Row};
 
 /// A row with its numbers. Medians; the spread is the lowest and the highest of all repeats.
@@ -22,9 +23,9 @@ pub(crate) struct Line {
 }
 
 /// The row's numbers; `None` if there are none to compare.
-pub(crate) fn line(row: &Row, measured: &Measured) -> Option<Line> {
-    let ours = values(row.ours, row, measured)?;
-    let theirs = values(row.theirs, row, measured);
+pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Line> {
+    let ours = values(row.ours, row.value, row, measured)?;
+    let theirs = values(row.theirs, row.theirs_value, row, measured);
     if !row.theirs.is_empty() && theirs.is_none() {
         return None;
     }
@@ -35,6 +36,7 @@ pub(crate) fn line(row: &Row, measured: &Measured) -> Option<Line> {
     let (goal, holds) = match row.goal {
         Goal::Times(times) => (format!("≥{times}×"), ratio.map(|ratio| ratio >= times)),
         Goal::AtMost(most) => (format!("≤{most}"), Some(median(&ours) <= most)),
+        Goal::AtLeast(least) => (format!("≥{least}"), Some(median(&ours) >= least)),
         Goal::Report => ("–".to_owned(), None),
     };
     Some(Line {
@@ -51,9 +53,9 @@ pub(crate) fn line(row: &Row, measured: &Measured) -> Option<Line> {
     })
 }
 
-fn values(run: &str, row: &Row, measured: &Measured) -> Option<Vec<f64>> {
+fn values(run: &str, value: &str, row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Vec<f64>> {
     let values = measured.get(run)?;
-    let mut of = values.get(row.value)?.clone();
+    let mut of = values.get(value)?.clone();
     if let Some(per) = row.per {
         of.iter_mut().zip(values.get(per)?).for_each(|(value, per)| *value /= per);
     }

@@ -1,10 +1,11 @@
-//! A reflector on the byte server. kube-runtime has no indexes and no queue outside of its controller: what it is
-//! measured by is less work than ours.
+//! A reflector on the byte server, and the scheduler behind it, as in kube-runtime's controller. It has no indexes and
+//! keeps no metrics: what it is measured by is less work than ours.
 
 use crate::{Cell, number, process};
 use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::reflector::{self, Lookup, ObjectRef};
+use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, CustomResource, Resource, ResourceExt};
 use schemars::JsonSchema;
@@ -12,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
@@ -91,24 +94,32 @@ where
     while reader.len() < objects {
         stream.try_next().await.expect("the watch goes on");
     }
-    let mut cell = Cell::from([("seconds", began.elapsed().as_secs_f64()), ("peak", process::peak())]);
-    if events > 0 {
-        cell.insert("rate", changes(&mut stream, events).await);
-    } else {
-        let _ = tokio::time::timeout(Duration::from_secs(1), stream.next()).await;
-        cell.insert("bytes_per_object", (process::anonymous() - before) / objects as f64);
-    }
-    let within = number(options, "relist-within");
-    if within > 0 {
+    let processor = process::processor();
+    let mut cell =
+        Cell::from([("seconds", began.elapsed().as_secs_f64()), ("peak", process::peak()), ("processor", processor)]);
+    if options.contains_key("relist") {
+        settle(&mut stream).await;
         cell.insert("steady", process::resident());
         process::reset_peak();
-        let _ = tokio::time::timeout(Duration::from_secs(within as u64), async {
-            while stream.next().await.is_some() {}
-        })
-        .await;
+        changes(stream.as_mut(), events).await;
+        // What the relist left to be done is done.
+        tokio::time::sleep(SETTLED).await;
         cell.insert("relist_peak", process::peak());
+    } else if events > 0 {
+        cell.insert("rate", changes(stream.as_mut(), events).await);
+        cell.insert("processor_each", (process::processor() - processor) / events as f64);
+    } else {
+        settle(&mut stream).await;
+        cell.insert("bytes_per_object", (process::anonymous() - before) / objects as f64);
     }
     cell
+}
+
+/// After so long the memory is what stays.
+const SETTLED: Duration = Duration::from_secs(1);
+
+async fn settle<T>(stream: &mut (impl Stream<Item = T> + Unpin)) {
+    let _ = tokio::time::timeout(SETTLED, async { while stream.next().await.is_some() {} }).await;
 }
 
 async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin)) {
@@ -119,27 +130,31 @@ async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watche
     }
 }
 
-/// Changes a second that pass a predicate, each key sent to a consumer that de-duplicates nothing.
+/// Changes a second that pass a predicate and have come out of the scheduler, which is the queue of a controller.
 async fn changes<K>(
-    stream: &mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Unpin),
+    stream: Pin<&mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send)>,
     events: usize,
 ) -> f64
 where
-    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + Clone + 'static,
+    K: Resource<DynamicType = ()> + Lookup<DynamicType = ()> + Clone + Send + 'static,
 {
-    let (sender, mut keys) = tokio::sync::mpsc::unbounded_channel::<ObjectRef<K>>();
-    let mut began = None;
-    let mut passed = 0;
-    while passed < events {
-        let event = stream.next().await.expect("the watch goes on");
-        let Ok(watcher::Event::Apply(object)) = event else { continue };
-        began.get_or_insert_with(Instant::now);
-        if object.labels().contains_key("app.kubernetes.io/name") {
-            passed += 1;
-            sender.send(ObjectRef::from_obj(&object)).expect("the consumer is there");
-            std::hint::black_box(keys.recv().await);
-        }
+    let began = OnceLock::new();
+    let requests = stream.filter_map(|event| {
+        let request = match event {
+            Ok(watcher::Event::Apply(object)) => {
+                began.get_or_init(Instant::now);
+                object.labels().contains_key("app.kubernetes.io/name").then(|| ScheduleRequest {
+                    message: ObjectRef::from_obj(&object),
+                    run_at: tokio::time::Instant::now(),
+                })
+            }
+            _ => None,
+        };
+        std::future::ready(request)
+    });
+    let mut queue = std::pin::pin!(scheduler(requests));
+    for _ in 0..events {
+        std::hint::black_box(queue.next().await.expect("the watch goes on"));
     }
-    events as f64 / began.expect("there were changes").elapsed().as_secs_f64()
+    events as f64 / began.get().expect("there were changes").elapsed().as_secs_f64()
 }
-

@@ -1,0 +1,38 @@
+//! How fast objects are indexed: bytes of their JSON a second, by the processor time of this one thread.
+
+use crate::cell::Cell;
+use crate::corpus::{Corpus, Kind};
+use crate::process;
+use std::hint::black_box;
+use windlass_cache::{RawObject, ScanOptions, Scanner};
+
+/// The best of them counts: the others were disturbed.
+const PASSES: usize = 5;
+
+pub(crate) fn run(objects: usize) -> Cell {
+    let corpus = Corpus::new(Kind::Pods, objects, 42);
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let index = best(&corpus, |json| {
+        black_box(scanner.scan(json).expect("a pod"));
+    });
+    let copy = best(&corpus, |json| {
+        black_box(scanner.object(json).expect("a pod"));
+    });
+    let memory: usize = (0..corpus.len())
+        .map(|number| scanner.object(corpus.object(number)).as_ref().map_or(0, RawObject::memory))
+        .sum();
+    Cell::default()
+        .with("index", index)
+        .with("copy", copy)
+        .with("bytes_per_object", memory as f64 / corpus.len() as f64)
+}
+
+/// Bytes a second.
+fn best(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
+    let passes = (0..PASSES).map(|_| {
+        let began = process::processor();
+        (0..corpus.len()).for_each(|number| work(corpus.object(number)));
+        corpus.bytes() as f64 / (process::processor() - began)
+    });
+    passes.fold(0.0, f64::max)
+}

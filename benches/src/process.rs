@@ -1,5 +1,6 @@
 //! What the kernel says about this process: memory and processor time. Zero where there is no /proc.
 
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::fs;
 
 /// The most that was ever resident since the start, or since [`reset_peak`], in bytes.
@@ -28,14 +29,18 @@ pub(crate) fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The processor time of all threads that still live, in seconds.
+/// The processor time of the whole process so far, in seconds.
 pub(crate) fn processor() -> f64 {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let nanos = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    nanos.sum::<f64>() / 1e9
+    seconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// The processor time of this thread so far, in seconds.
+pub(crate) fn processor_of_thread() -> f64 {
+    seconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+fn seconds(time: Timespec) -> f64 {
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn field(file: &str, name: &str) -> u64 {

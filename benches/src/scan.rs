@@ -30,9 +30,9 @@ pub(crate) fn run(objects: usize) -> Cell {
 /// Bytes a second.
 fn best(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
     let passes = (0..PASSES).map(|_| {
-        let began = process::processor();
+        let began = process::processor_of_thread();
         (0..corpus.len()).for_each(|number| work(corpus.object(number)));
-        corpus.bytes() as f64 / (process::processor() - began)
+        corpus.bytes() as f64 / (process::processor_of_thread() - began)
     });
     passes.fold(0.0, f64::max)
 }

@@ -10,6 +10,7 @@ use super::Args;
 use super::contender::{Contenders, Who};
 use super::feed::{Feed, Server};
 use super::rows::{Group, Run};
+use super::table::short;
 use crate::Result;
 
 /// Every value that a run has reported, by the run's and the value's name, in the order of the repeats.
@@ -56,7 +57,7 @@ pub(crate) fn group(group: &Group, contenders: &Contenders, args: &Args) -> Meas
 }
 
 fn brief(cell: &BTreeMap<String, f64>) -> String {
-    cell.iter().map(|(name, value)| format!("{name}={value:.4}")).collect::<Vec<_>>().join(" ")
+    cell.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect::<Vec<_>>().join(" ")
 }
 
 /// One run; `None` if its contender is not there.

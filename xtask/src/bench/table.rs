@@ -113,6 +113,17 @@ impl Line {
     }
 }
 
+/// A number of any size, for a glance.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e9 => number(value / 1e9) + "G",
+        size if size >= 1e6 => number(value / 1e6) + "M",
+        size if size >= 1e4 => number(value / 1e3) + "k",
+        size if size >= 1e-2 || size == 0.0 => number(value),
+        _ => format!("{value:.2e}"),
+    }
+}
+
 /// Three digits that matter.
 fn number(value: f64) -> String {
     match value.abs() {

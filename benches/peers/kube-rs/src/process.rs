@@ -1,5 +1,6 @@
 //! What the kernel says about this process.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
 /// The most that was ever resident since the start or the last [`reset_peak`], in bytes.
@@ -22,14 +23,10 @@ pub fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The processor time of all threads that still live, in seconds.
+/// The processor time of the whole process so far, in seconds.
 pub fn processor() -> f64 {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let nanos = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    nanos.sum::<f64>() / 1e9
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn field(file: &str, name: &str) -> f64 {

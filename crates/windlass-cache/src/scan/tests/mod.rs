@@ -10,7 +10,9 @@ use self::{
     generate::{object, render, value},
     reference::{Seen, has_duplicates, without},
 };
-use super::{FieldPath, ScanError, ScanOptions, Scanner, Skip, Transform};
+use super::{
+    FieldPath, ScanError, ScanOptions, Scanner, Skip, Transform, kernel, scalar::Scalar, skip::Kernel,
+};
 use crate::RawObject;
 
 fn whole() -> ScanOptions {
@@ -108,6 +110,9 @@ proptest! {
             let scalar = feed_in_pieces(&bytes, cuts, Skip::feed_scalar);
             prop_assert_eq!(scalar.0, naive_end(&bytes));
             prop_assert_eq!(feed_in_pieces(&bytes, cuts, Skip::feed), scalar);
+        }
+        for block in bytes.as_chunks().0 {
+            prop_assert_eq!(kernel::specials(block), Scalar::specials(block));
         }
     }
 

@@ -4,8 +4,9 @@
 //! RUSTFLAGS="--cfg loom" cargo test -p windlass-workqueue --release --lib
 //! ```
 
-use crate::gate::Gate;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::gate::{Gate, Sleeping};
+use crate::seat::Seat;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::{AddOptions, Config, LOW_PRIORITY, Queue, Tick};
 use loom::thread;
 use std::time::Duration;
@@ -186,60 +187,150 @@ fn no_timer_outlives_a_shut_down() {
     });
 }
 
-#[test]
-fn a_sleeper_never_misses_the_bell() {
-    loom::model(|| {
+/// Work behind a lock, as the queue's is.
+struct Work(Mutex<usize>);
+
+impl Work {
+    fn add(&self) {
+        *self.0.lock() += 1;
+    }
+
+    fn take_all(&self) -> usize {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+/// The shell's `get`, without its timers: takes `wanted` pieces of work.
+fn take_and_sleep(gate: &Gate, work: &Work, bell: &loom::sync::Notify, wanted: usize) {
+    let mut taken = 0;
+    while taken < wanted {
+        let _sleeping = gate.enter();
+        taken += work.take_all();
+        if taken == wanted {
+            break;
+        }
+        bell.wait();
+        gate.heard();
+        taken += work.take_all();
+    }
+}
+
+/// `adds` pieces of work, one after the other, for a worker that sleeps in between or does not.
+fn a_worker_gets(adds: usize) {
+    loom::model(move || {
         let gate = Arc::new(Gate::new());
-        let work = Arc::new(AtomicBool::new(false));
+        let work = Arc::new(Work(Mutex::new(0)));
         let bell = Arc::new(loom::sync::Notify::new());
         let sleeper = {
             let (gate, work, bell) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&bell));
-            thread::spawn(move || {
-                // The shell's `get`, without its timers.
-                while !work.load(Ordering::Relaxed) {
-                    let sleeping = gate.enter();
-                    if work.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    bell.wait();
-                    gate.heard();
-                    drop(sleeping);
-                }
-            })
+            thread::spawn(move || take_and_sleep(&gate, &work, &bell, adds))
         };
-        work.store(true, Ordering::Relaxed);
-        if gate.opened() {
-            bell.notify();
+        for _ in 0..adds {
+            work.add();
+            if gate.opened(NOW) {
+                bell.notify();
+            }
         }
+        // If the bell is missed it waits for ever, which loom reports.
         sleeper.join().unwrap();
     });
 }
 
 #[test]
+fn a_sleeper_never_misses_the_bell() {
+    a_worker_gets(1);
+}
+
+#[test]
 fn a_worker_that_was_rung_for_sees_what_came_after() {
-    loom::model(|| {
-        let gate = Arc::new(Gate::new());
-        let work = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
-        let bell = Arc::new(loom::sync::Notify::new());
-        let sleeper = {
-            let (gate, work, bell) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&bell));
-            thread::spawn(move || {
-                while work.load(Ordering::Relaxed) < 2 {
-                    let _sleeping = gate.enter();
-                    if work.load(Ordering::Relaxed) == 2 {
-                        break;
-                    }
-                    bell.wait();
-                    gate.heard();
-                }
-            })
-        };
-        for _ in 0..2 {
-            work.fetch_add(1, Ordering::Relaxed);
-            if gate.opened() {
-                bell.notify();
-            }
+    a_worker_gets(2);
+}
+
+/// What the shell's sleepers and adders do about deadlines, with flags for the bells.
+struct Clock {
+    gate: Gate,
+    seat: Seat,
+    /// As in the queue: written under the timers' lock, read without.
+    deadline: AtomicBool,
+    /// Somebody who sleeps will be woken, and will sit down.
+    bell: AtomicBool,
+    /// Whoever sits, or sits down next, will look for the deadline again.
+    alarm: AtomicBool,
+}
+
+impl Clock {
+    fn new(deadline: bool) -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::new(),
+            seat: Seat::new(),
+            deadline: AtomicBool::new(deadline),
+            bell: AtomicBool::new(false),
+            alarm: AtomicBool::new(false),
+        })
+    }
+
+    /// Falls asleep for good: whether it watches the deadline there is.
+    fn sleep(&self) -> bool {
+        std::mem::forget(self.gate.enter());
+        self.seat.take() && self.deadline.load(Ordering::Acquire)
+    }
+
+    fn get_up(&self, sleeping: Sleeping<'_>) {
+        if self.seat.leave(&self.gate) && self.deadline.load(Ordering::Acquire) {
+            self.bell.store(true, Ordering::Release);
         }
-        sleeper.join().unwrap();
+        drop(sleeping);
+    }
+
+    fn set_deadline(&self) {
+        self.deadline.swap(true, Ordering::AcqRel);
+        if self.seat.is_taken() {
+            self.alarm.store(true, Ordering::Release);
+        } else if self.gate.has_sleepers() {
+            self.bell.store(true, Ordering::Release);
+        }
+    }
+
+    /// When all is quiet: the deadline is looked at by a sleeper that watches, or one will be woken for it.
+    fn is_watched(&self, by_sleeper: bool) -> bool {
+        let alarmed = self.seat.is_taken() && self.alarm.load(Ordering::Acquire);
+        by_sleeper || alarmed || self.bell.load(Ordering::Acquire)
+    }
+}
+
+#[test]
+fn a_deadline_is_watched_when_the_watcher_gets_up_and_another_falls_asleep() {
+    loom::model(|| {
+        let clock = Clock::new(true);
+        let watcher = clock.gate.enter();
+        assert!(clock.seat.take());
+        let other = {
+            let clock = Arc::clone(&clock);
+            thread::spawn(move || clock.sleep())
+        };
+        clock.get_up(watcher);
+        let watches = other.join().unwrap();
+        assert!(clock.is_watched(watches));
+    });
+}
+
+#[test]
+fn a_deadline_is_watched_when_it_is_set_while_the_watcher_gets_up_and_another_falls_asleep() {
+    loom::model(|| {
+        let clock = Clock::new(false);
+        let watcher = clock.gate.enter();
+        assert!(clock.seat.take());
+        let other = {
+            let clock = Arc::clone(&clock);
+            thread::spawn(move || clock.sleep())
+        };
+        let adder = {
+            let clock = Arc::clone(&clock);
+            thread::spawn(move || clock.set_deadline())
+        };
+        clock.get_up(watcher);
+        let watches = other.join().unwrap();
+        adder.join().unwrap();
+        assert!(clock.is_watched(watches));
     });
 }

@@ -1,32 +1,27 @@
-//! Ready slots: a FIFO lane for each priority, and ageing across them.
+//! Ready slots in plain data: a FIFO lane for each priority, and ageing across them.
 
+use crate::LOW_PRIORITY;
 use crate::slot::{Place, Ticket};
-use crate::sync::{Arc, AtomicBool, Fifo, Ordering, Padded, PlainI64, PlainU32, RwLock};
-use crate::{Key, LOW_PRIORITY};
+use crate::sync::Arc;
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
-/// Lanes beside the two usual ones that may lie empty before they are cleared away.
-const SPARE_LANES: usize = 32;
+/// Room for so many entries that a lane keeps when it has run dry.
+const SPARE: usize = 1024;
 
-/// The lanes of a queue.
-///
-/// The two priorities that the runtime itself uses, 0 and [`LOW_PRIORITY`], are reached without any lock. A queue that
-/// sees others keeps a lane for each, behind a lock that is taken for writing only when a priority is new.
+/// A lane for each priority. Most queues see only the two that the runtime itself uses.
 pub(crate) struct Lanes<K> {
-    normal: Padded<Lane<K>>,
-    low: Padded<Lane<K>>,
+    normal: Lane<K>,
+    low: Lane<K>,
     /// In descending order of priority.
-    others: RwLock<Vec<Arc<Lane<K>>>>,
-    has_others: AtomicBool,
-    ageing: u32,
-    turn: PlainU32,
+    others: Vec<Lane<K>>,
 }
 
 struct Lane<K> {
     priority: i32,
-    entries: Fifo<Entry<K>>,
-    /// Entries that a raise made void and nobody has come across yet.
-    void: PlainI64,
+    entries: VecDeque<Entry<K>>,
+    /// Entries that a raise made void, here or in the lane that this one is moved to, less those come across.
+    void: i64,
 }
 
 struct Entry<K> {
@@ -34,154 +29,238 @@ struct Entry<K> {
     ticket: Ticket,
 }
 
-impl<K: Key> Lanes<K> {
-    /// One in `ageing` turns goes to a lower lane when a higher one has work too.
-    pub(crate) fn new(ageing: u32) -> Self {
-        Self {
-            normal: Padded(Lane::new(0)),
-            low: Padded(Lane::new(LOW_PRIORITY)),
-            others: RwLock::new(Vec::new()),
-            has_others: AtomicBool::new(false),
-            ageing,
-            turn: PlainU32::new(0),
-        }
+/// Which priorities a set of lanes has entries of: 0, the low one, or any other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    const NORMAL: u8 = 0b001;
+    const LOW: u8 = 0b010;
+    const OTHERS: u8 = 0b100;
+
+    #[inline]
+    pub(crate) fn of(priority: i32) -> Self {
+        Self(match priority {
+            0 => Self::NORMAL,
+            LOW_PRIORITY => Self::LOW,
+            _ => Self::OTHERS,
+        })
     }
 
-    pub(crate) fn push(&self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
-        let entry = Entry { place, ticket };
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn with(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+}
+
+/// Names one of the lanes.
+#[derive(Clone, Copy)]
+enum At {
+    Normal,
+    Low,
+    Other(usize),
+}
+
+impl<K> Lanes<K> {
+    pub(crate) fn new() -> Self {
+        Self { normal: Lane::new(0), low: Lane::new(LOW_PRIORITY), others: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+        self.lane(priority).entries.push_back(Entry { place, ticket });
+    }
+
+    /// Notes that an entry of `priority` is void, wherever it is.
+    pub(crate) fn void(&mut self, priority: i32) {
+        self.lane(priority).void += 1;
+    }
+
+    /// The lane of `priority`, made if there is none.
+    #[inline]
+    fn lane(&mut self, priority: i32) -> &mut Lane<K> {
         match priority {
-            0 => self.normal.entries.push(entry),
-            LOW_PRIORITY => self.low.entries.push(entry),
-            _ => self.push_other(priority, entry),
+            0 => &mut self.normal,
+            LOW_PRIORITY => &mut self.low,
+            _ => self.other(priority),
         }
     }
 
-    fn push_other(&self, priority: i32, entry: Entry<K>) {
-        let find =
-            |lanes: &[Arc<Lane<K>>]| lanes.binary_search_by_key(&Reverse(priority), |l| Reverse(l.priority));
-        {
-            let lanes = self.others.read();
-            if let Ok(at) = find(&lanes) {
-                return lanes[at].entries.push(entry);
-            }
-        }
-        let mut lanes = self.others.write();
-        if lanes.len() >= SPARE_LANES {
-            lanes.retain(|lane| !lane.entries.is_empty());
-        }
-        let at = find(&lanes).unwrap_or_else(|at| {
-            lanes.insert(at, Arc::new(Lane::new(priority)));
+    fn other(&mut self, priority: i32) -> &mut Lane<K> {
+        let found = self.others.binary_search_by_key(&Reverse(priority), |lane| Reverse(lane.priority));
+        let at = found.unwrap_or_else(|at| {
+            self.others.insert(at, Lane::new(priority));
             at
         });
-        lanes[at].entries.push(entry);
-        self.has_others.store(true, Ordering::Release);
+        &mut self.others[at]
     }
 
-    /// Notes that an entry in the lane of `priority` is void.
-    pub(crate) fn void(&self, priority: i32) {
-        match priority {
-            0 => self.normal.add_void(1),
-            LOW_PRIORITY => self.low.add_void(1),
-            _ => {
-                if let Some(lane) = self.others.read().iter().find(|lane| lane.priority == priority) {
-                    lane.add_void(1);
-                }
-            }
-        }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.normal.is_empty() && self.low.is_empty() && self.others.iter().all(Lane::is_empty)
     }
 
-    /// The slot whose turn it is, now claimed, and its priority.
-    pub(crate) fn pop(&self) -> Option<(Arc<Place<K>>, i32)> {
-        if !self.has_others.load(Ordering::Acquire) {
-            return if self.low.entries.is_empty() {
-                self.normal.take().or_else(|| self.low.take())
-            } else {
-                self.pick(&[&*self.normal, &*self.low])
-            };
+    /// Whether entries of these kinds could change which one is next.
+    #[inline]
+    pub(crate) fn lacks(&self, kinds: Kinds) -> bool {
+        let normal = if self.normal.is_empty() { Kinds::NORMAL } else { 0 };
+        let low = if self.low.is_empty() { Kinds::LOW } else { 0 };
+        kinds.0 & (normal | low | Kinds::OTHERS) != 0
+    }
+
+    /// Puts the entries of `newer` behind its own.
+    pub(crate) fn append(&mut self, newer: &mut Self) {
+        self.normal.append(&mut newer.normal);
+        self.low.append(&mut newer.low);
+        for mut lane in newer.others.drain(..) {
+            self.other(lane.priority).append(&mut lane);
         }
-        let others = self.others.read();
-        self.pick(&self.ordered(&others))
+        self.others.retain(|lane| !lane.is_spent());
+    }
+
+    /// Takes the entry whose turn it is: its slot, now claimed, and its priority.
+    ///
+    /// One in `ageing` turns goes to a lower lane when a higher one has work too, each of them in turn. Every call with
+    /// a choice is a `turn`. `None` when a lane has run dry: then another one may have taken its place.
+    #[inline]
+    pub(crate) fn take(&mut self, turn: &mut Turn) -> Option<(Arc<Place<K>>, i32)> {
+        if self.low.is_empty() && self.others.is_empty() {
+            return self.normal.take();
+        }
+        self.choose(turn).and_then(|at| self.take_at(at))
+    }
+
+    fn choose(&self, turn: &mut Turn) -> Option<At> {
+        let mut ready = self.order().filter(|&at| !self.at(at).is_empty());
+        let highest = ready.next()?;
+        let lower: usize = ready.clone().count();
+        if lower == 0 {
+            return Some(highest);
+        }
+        turn.aged().map_or(Some(highest), |nth| ready.nth(nth % lower))
     }
 
     /// All lanes, in descending order of priority.
-    fn ordered<'a>(&'a self, others: &'a [Arc<Lane<K>>]) -> Vec<&'a Lane<K>> {
-        let mut lanes: Vec<&Lane<K>> = others.iter().map(|lane| &**lane).collect();
-        for usual in [&*self.normal, &*self.low] {
-            let at = lanes.partition_point(|lane| lane.priority > usual.priority);
-            lanes.insert(at, usual);
+    fn order(&self) -> impl Iterator<Item = At> + Clone + use<K> {
+        let above_normal = self.others.partition_point(|lane| lane.priority > 0);
+        let above_low = self.others.partition_point(|lane| lane.priority > LOW_PRIORITY);
+        let others = |range: std::ops::Range<usize>| range.map(At::Other);
+        others(0..above_normal)
+            .chain([At::Normal])
+            .chain(others(above_normal..above_low))
+            .chain([At::Low])
+            .chain(others(above_low..self.others.len()))
+    }
+
+    fn at(&self, at: At) -> &Lane<K> {
+        match at {
+            At::Normal => &self.normal,
+            At::Low => &self.low,
+            At::Other(nth) => &self.others[nth],
         }
-        lanes
     }
 
-    fn pick(&self, lanes: &[&Lane<K>]) -> Option<(Arc<Place<K>>, i32)> {
-        let first = lanes.iter().position(|lane| !lane.entries.is_empty())?;
-        let (higher, lower) = lanes[first..].split_first()?;
-        if lower.iter().any(|lane| !lane.entries.is_empty())
-            && let Some(aged) = self.aged(lower)
-        {
-            return Some(aged);
-        }
-        higher.take().or_else(|| lower.iter().find_map(|lane| lane.take()))
-    }
-
-    /// Every now and then it is a lower lane's turn, each of them in turn.
-    fn aged(&self, lower: &[&Lane<K>]) -> Option<(Arc<Place<K>>, i32)> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        if turn % self.ageing != self.ageing - 1 {
-            return None;
-        }
-        let start = (turn / self.ageing) as usize % lower.len();
-        lower[start..].iter().chain(&lower[..start]).find_map(|lane| lane.take())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.normal.entries.is_empty()
-            && self.low.entries.is_empty()
-            && (!self.has_others.load(Ordering::Acquire)
-                || self.others.read().iter().all(|lane| lane.entries.is_empty()))
-    }
-
-    /// How many keys are ready, by priority in descending order; priorities without any are left out, but for 0.
-    pub(crate) fn depths(&self) -> Vec<(i32, usize)> {
-        let others = self.others.read();
-        let depths = self.ordered(&others).into_iter().map(|lane| (lane.priority, lane.len()));
-        depths.filter(|&(priority, depth)| depth > 0 || priority == 0).collect()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.normal.len()
-            + self.low.len()
-            + if self.has_others.load(Ordering::Acquire) {
-                self.others.read().iter().map(|lane| lane.len()).sum()
-            } else {
-                0
+    fn take_at(&mut self, at: At) -> Option<(Arc<Place<K>>, i32)> {
+        match at {
+            At::Normal => self.normal.take(),
+            At::Low => self.low.take(),
+            At::Other(nth) => {
+                let lane = &mut self.others[nth];
+                let taken = lane.take();
+                // Priorities come and go; what they leave behind must not add up.
+                if lane.is_spent() {
+                    self.others.remove(nth);
+                }
+                taken
             }
+        }
+    }
+
+    /// How many keys are ready, by priority in descending order; void entries are counted out, wherever they lie.
+    pub(crate) fn depths(&self) -> impl Iterator<Item = (i32, i64)> {
+        self.order().map(|at| self.at(at)).map(|lane| (lane.priority, lane.depth()))
+    }
+
+    pub(crate) fn depth(&self) -> i64 {
+        self.depths().map(|(_, depth)| depth).sum()
     }
 }
 
 impl<K> Lane<K> {
     fn new(priority: i32) -> Self {
-        Self { priority, entries: Fifo::new(), void: PlainI64::new(0) }
+        Self { priority, entries: VecDeque::new(), void: 0 }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Nothing is known of it that another one would not know.
+    fn is_spent(&self) -> bool {
+        self.entries.is_empty() && self.void == 0
     }
 
     /// The first entry that is still good, claimed.
-    fn take(&self) -> Option<(Arc<Place<K>>, i32)> {
-        while let Some(Entry { place, ticket }) = self.entries.pop() {
-            match place.claim(ticket) {
-                Some(priority) => return Some((place, priority)),
-                None => self.add_void(-1),
+    #[inline]
+    fn take(&mut self) -> Option<(Arc<Place<K>>, i32)> {
+        while let Some(Entry { place, ticket }) = self.entries.pop_front() {
+            if place.claim(self.priority, ticket) {
+                return Some((place, self.priority));
             }
+            self.void -= 1;
         }
         None
     }
 
-    /// A void entry may be met before whoever voided it has counted it: the count may be negative for a moment.
-    fn add_void(&self, by: i64) {
-        self.void.fetch_add(by, Ordering::Relaxed);
+    fn append(&mut self, newer: &mut Self) {
+        self.void += std::mem::take(&mut newer.void);
+        if !self.is_empty() {
+            return self.entries.append(&mut newer.entries);
+        }
+        std::mem::swap(&mut self.entries, &mut newer.entries);
+        // What a burst needed is given back when the burst is over.
+        if newer.entries.capacity() > SPARE && newer.entries.capacity() / 8 > self.entries.len() {
+            newer.entries.shrink_to(SPARE);
+        }
     }
 
-    fn len(&self) -> usize {
-        let void = self.void.load(Ordering::Relaxed);
-        self.entries.len().saturating_sub(usize::try_from(void).unwrap_or(0))
+    fn depth(&self) -> i64 {
+        self.entries.len() as i64 - self.void
+    }
+}
+
+/// Whose turn it is: mostly the highest's, every now and then a lower one's.
+pub(crate) struct Turn {
+    ageing: u32,
+    number: u32,
+    /// There has been a choice in this turn.
+    counted: bool,
+}
+
+impl Turn {
+    pub(crate) fn new(ageing: u32) -> Self {
+        Self { ageing, number: 0, counted: false }
+    }
+
+    /// If there is a choice now, this is another turn.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.counted = false;
+    }
+
+    /// Which of the lower lanes has its turn, if it is not the highest's. The same for the whole of a turn.
+    fn aged(&mut self) -> Option<usize> {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.number = self.number.wrapping_add(1);
+        }
+        self.number.is_multiple_of(self.ageing).then(|| (self.number / self.ageing).wrapping_sub(1) as usize)
     }
 }

@@ -6,8 +6,9 @@
 //!
 //! - every key owns a *slot*, whose state is one atomic word (see [`slot`](Slot)); adding a key that is already
 //!   queued is one load;
-//! - ready slots lie in lock-free FIFO lanes, one for each priority, with ageing so that a low priority is slow but
-//!   never starves;
+//! - ready slots lie in FIFO lanes, one for each priority, with ageing so that a low priority is slow but never
+//!   starves. Adders fill one set of lanes and workers empty another, which is exchanged for the first when it is
+//!   empty: so the two do not fight over memory, and nobody holds a lock for longer than it takes to move a pointer;
 //! - delayed keys lie in a timer core. It reads no clock: [`Queue`] is a state machine that is told the time,
 //!   [`WorkQueue`] is the thin shell that brings tokio's clock and its `get().await`.
 //!
@@ -40,6 +41,7 @@ mod slot;
 mod table;
 
 mod lanes;
+mod ready;
 mod timers;
 
 mod bucket;
@@ -57,6 +59,7 @@ mod item;
 mod work_queue;
 
 mod gate;
+mod seat;
 
 #[cfg(all(test, loom))]
 mod interleavings;
@@ -64,7 +67,7 @@ mod interleavings;
 #[cfg(not(loom))]
 pub use builder::Builder;
 #[cfg(not(loom))]
-pub use item::Item;
+pub use item::{Item, Next};
 pub use limiter::RateLimiter;
 pub use metrics::{Histogram, Snapshot};
 pub use queue::{AddOptions, Config, Lease, Queue, Signal};

@@ -48,11 +48,12 @@ pub(crate) struct Meters {
 }
 
 /// Which of the counters a caller uses. Any will do; callers on different cores do well to take different ones.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stripe(pub(crate) u8);
 
 struct Counters {
-    adds: PlainU64,
+    /// Adds of keys that were being worked on.
+    during_work: PlainU64,
     retries: PlainU64,
     queue: Cells,
     work: Cells,
@@ -68,7 +69,7 @@ impl Meters {
     pub(crate) fn new() -> Self {
         let stripe = || {
             Padded(Counters {
-                adds: PlainU64::new(0),
+                during_work: PlainU64::new(0),
                 retries: PlainU64::new(0),
                 queue: Cells::new(),
                 work: Cells::new(),
@@ -82,9 +83,8 @@ impl Meters {
         &self.stripes[stripe.0 as usize % STRIPES]
     }
 
-    #[inline]
-    pub(crate) fn added(&self, stripe: Stripe) {
-        self.stripe(stripe).adds.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn added_during_work(&self, stripe: Stripe) {
+        self.stripe(stripe).during_work.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn retried(&self, stripe: Stripe) {
@@ -101,18 +101,15 @@ impl Meters {
         self.stripe(stripe).work.observe(time);
     }
 
-    pub(crate) fn adds(&self) -> u64 {
-        self.stripes.iter().map(|stripe| stripe.adds.load(Ordering::Relaxed)).sum()
+    pub(crate) fn adds_during_work(&self) -> u64 {
+        self.stripes.iter().map(|stripe| stripe.during_work.load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn retries(&self) -> u64 {
         self.stripes.iter().map(|stripe| stripe.retries.load(Ordering::Relaxed)).sum()
     }
 
-    pub(crate) fn handed_out(&self) -> u64 {
-        self.stripes.iter().map(|stripe| stripe.queue.count()).sum()
-    }
-
+    /// How often the work on a key has ended. What led to it is seen by whoever sees its end counted.
     pub(crate) fn finished(&self) -> u64 {
         self.stripes.iter().map(|stripe| stripe.work.count()).sum()
     }
@@ -132,13 +129,13 @@ impl Cells {
     }
 
     fn count(&self) -> u64 {
-        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum()
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::Acquire)).sum()
     }
 
     #[inline]
     fn observe(&self, time: Duration) {
         let nanos = Tick::from(time).as_nanos();
-        self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::Relaxed);
+        self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::Release);
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }

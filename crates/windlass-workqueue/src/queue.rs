@@ -1,8 +1,8 @@
 //! The queue itself: a state machine that is told the time and says whom to wake.
 
-use crate::lanes::Lanes;
 use crate::limiter::Limiter;
 use crate::metrics::{Meters, Snapshot, Stripe};
+use crate::ready::{Ready, Taken};
 use crate::slot::{Added, Finished, Place, Slot};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
@@ -59,8 +59,35 @@ pub enum Signal {
 #[must_use = "a key that is never done is never handed out again"]
 pub struct Lease<K> {
     place: Arc<Place<K>>,
-    priority: i32,
-    stripe: Stripe,
+    terms: Terms,
+}
+
+/// What else there is to a lease, in one word: two words are handed on in registers.
+///
+/// `priority (32) | stripe (8) | crowded (1) | more (1)`
+#[derive(Clone, Copy)]
+struct Terms(u64);
+
+impl Terms {
+    const MORE: u64 = 1;
+    const CROWDED: u64 = 2;
+
+    #[inline]
+    fn new(priority: i32, stripe: Stripe, more: bool, crowded: bool) -> Self {
+        let more = if more { Self::MORE } else { 0 };
+        let crowded = if crowded { Self::CROWDED } else { 0 };
+        Self(u64::from(priority.cast_unsigned()) << 32 | u64::from(stripe.0) << 8 | crowded | more)
+    }
+
+    #[inline]
+    fn priority(self) -> i32 {
+        (self.0 >> 32) as i32
+    }
+
+    #[inline]
+    fn stripe(self) -> Stripe {
+        Stripe((self.0 >> 8) as u8)
+    }
 }
 
 impl<K> Lease<K> {
@@ -71,7 +98,19 @@ impl<K> Lease<K> {
 
     /// The priority at which it was queued.
     pub fn priority(&self) -> i32 {
-        self.priority
+        self.terms.priority()
+    }
+
+    /// When it was handed out there were others.
+    #[inline]
+    pub(crate) fn is_followed(&self) -> bool {
+        self.terms.0 & Terms::MORE != 0
+    }
+
+    /// Its worker and another one get into each other's way.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.terms.0 & Terms::CROWDED != 0
     }
 
     pub(crate) fn place(&self) -> &Arc<Place<K>> {
@@ -98,7 +137,7 @@ impl<K: std::fmt::Debug> std::fmt::Debug for Lease<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lease")
             .field("key", self.key())
-            .field("priority", &self.priority)
+            .field("priority", &self.priority())
             .finish_non_exhaustive()
     }
 }
@@ -108,7 +147,7 @@ impl<K: std::fmt::Debug> std::fmt::Debug for Lease<K> {
 /// Calls may come from any thread. `now` is the caller's; it should not run backwards, and nothing breaks if it does.
 pub struct Queue<K> {
     table: Table<K>,
-    lanes: Lanes<K>,
+    ready: Ready<K>,
     timers: Mutex<Timers<K>>,
     /// The timers' next deadline, to be looked at without their lock.
     next_deadline: AtomicU64,
@@ -122,7 +161,7 @@ impl<K: Key> Queue<K> {
     pub fn new(config: &Config) -> Self {
         Self {
             table: Table::new(),
-            lanes: Lanes::new(config.ageing.clamp(2, 1024)),
+            ready: Ready::new(config.ageing.clamp(2, 1024)),
             timers: Mutex::new(Timers::new()),
             next_deadline: AtomicU64::new(NEVER),
             limiter: Limiter::new(&config.rate_limiter, config.seed),
@@ -138,7 +177,8 @@ impl<K: Key> Queue<K> {
 
     /// Adds `key`.
     pub fn add(&self, key: K, options: AddOptions, now: Tick) -> Signal {
-        self.add_by(Stripe::default(), key, options, || now)
+        self.place_of(key)
+            .map_or(Signal::Nothing, |place| self.add_place(Stripe::default(), &place, options, || now))
     }
 
     /// Adds the key of `slot`, which must be one of this queue's.
@@ -151,17 +191,9 @@ impl<K: Key> Queue<K> {
         self.add_place(Stripe::default(), &lease.place, options, || now)
     }
 
-    pub(crate) fn add_by(
-        &self,
-        stripe: Stripe,
-        key: K,
-        options: AddOptions,
-        clock: impl FnOnce() -> Tick,
-    ) -> Signal {
-        if self.is_shut_down() {
-            return Signal::Nothing;
-        }
-        self.add_place(stripe, &self.table.intern(key), options, clock)
+    /// Where `key` is to be added; nowhere after the end.
+    pub(crate) fn place_of(&self, key: K) -> Option<Arc<Place<K>>> {
+        (!self.is_shut_down()).then(|| self.table.intern(key))
     }
 
     #[inline]
@@ -245,17 +277,15 @@ impl<K: Key> Queue<K> {
     fn admit(&self, stripe: Stripe, place: &Arc<Place<K>>, added: Added) -> Signal {
         match added {
             Added::Ready { priority, ticket } => {
-                self.meters.added(stripe);
-                self.lanes.push(priority, Arc::clone(place), ticket);
+                self.ready.push(priority, Arc::clone(place), ticket);
                 Signal::Ready
             }
             Added::Raised { from, priority, ticket } => {
-                self.lanes.void(from);
-                self.lanes.push(priority, Arc::clone(place), ticket);
+                self.ready.raise(from, priority, Arc::clone(place), ticket);
                 Signal::Ready
             }
             Added::AfterDone => {
-                self.meters.added(stripe);
+                self.meters.added_during_work(stripe);
                 Signal::Nothing
             }
             Added::Merged | Added::Waiting => Signal::Nothing,
@@ -270,10 +300,10 @@ impl<K: Key> Queue<K> {
     #[inline]
     pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<Lease<K>> {
         self.fire(stripe, now);
-        let (place, priority) = self.lanes.pop()?;
+        let Taken { place, priority, more, crowded } = self.ready.take(stripe, now)?;
+        self.meters.queued_for(stripe, now.since(place.since()));
         place.start(now);
-        self.meters.queued_for(stripe, now.since(place.queued_at()));
-        Some(Lease { place, priority, stripe })
+        Some(Lease { place, terms: Terms::new(priority, stripe, more, crowded) })
     }
 
     /// Makes ready what is due: whether there was anything.
@@ -307,11 +337,11 @@ impl<K: Key> Queue<K> {
     /// Ends the work on a key. If it was added meanwhile it is ready again.
     #[inline]
     pub fn done(&self, lease: Lease<K>, now: Tick) -> Signal {
-        let Lease { place, stripe, .. } = lease;
-        let time = now.since(place.started_at());
+        let Lease { place, terms } = lease;
+        let time = now.since(place.since());
         let signal = match place.finish() {
             Finished::Again { priority, ticket } => {
-                self.lanes.push(priority, place, ticket);
+                self.ready.push_again(priority, place, ticket);
                 Signal::Ready
             }
             Finished::Idle => {
@@ -319,7 +349,7 @@ impl<K: Key> Queue<K> {
                 Signal::Nothing
             }
         };
-        self.meters.worked_for(stripe, time);
+        self.meters.worked_for(terms.stripe(), time);
         signal
     }
 
@@ -338,12 +368,12 @@ impl<K: Key> Queue<K> {
 
     /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.
     pub fn len(&self) -> usize {
-        self.lanes.len()
+        self.ready.len()
     }
 
     /// No key is ready.
     pub fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.len() == 0
     }
 
     /// How many keys wait for a timer.
@@ -381,13 +411,9 @@ impl<K: Key> Queue<K> {
 
     /// No key is ready and none is being worked on.
     pub fn is_drained(&self) -> bool {
-        // The counters first: they are cheap, and only a queue that is drained by them is looked at slot by slot.
-        if !self.lanes.is_empty() || self.meters.finished() != self.meters.handed_out() {
-            return false;
-        }
-        let mut active = false;
-        self.table.for_each(|place| active |= place.is_active());
-        !active
+        // The ends first: each of them is then among what had become ready.
+        let finished = self.meters.finished();
+        self.ready.entered() == finished
     }
 
     /// The metrics.
@@ -402,8 +428,8 @@ impl<K: Key> Queue<K> {
             }
         });
         Snapshot {
-            depth: self.lanes.depths(),
-            adds: self.meters.adds(),
+            depth: self.ready.depths(),
+            adds: self.ready.added() + self.meters.adds_during_work(),
             retries: self.meters.retries(),
             queue_duration: self.meters.queue_duration(),
             work_duration: self.meters.work_duration(),

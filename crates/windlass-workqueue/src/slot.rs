@@ -70,21 +70,22 @@ pub(crate) enum Finished {
     Again { priority: i32, ticket: Ticket },
 }
 
-/// The shared part of a slot.
+/// The shared part of a slot. What every use of a key touches comes first, beside the reference count.
+#[repr(C)]
 pub(crate) struct Place<K> {
     word: AtomicU64,
-    /// When the key was added, while it is queued; for the latency metric.
-    queued_at: PlainU64,
-    /// When the key was handed out, while it is worked on.
-    started_at: PlainU64,
+    /// Since when the key has been queued or, when it is worked on, since when that; for the metrics.
+    since: PlainU64,
+    /// How many [`Slot`]s there are.
+    held: PlainU32,
+    /// Rate-limited adds since the last `forget`.
+    failures: PlainU32,
+    /// When a key that is being worked on was added.
+    dirty_since: PlainU64,
+    pub(crate) hash: u64,
     /// The timer's key while the waiting bit is set. Read and written only under the timers' lock.
     deadline: PlainU64,
     sequence: PlainU64,
-    pub(crate) hash: u64,
-    /// Rate-limited adds since the last `forget`.
-    failures: PlainU32,
-    /// How many [`Slot`]s there are.
-    held: PlainU32,
     pub(crate) key: K,
 }
 
@@ -92,13 +93,13 @@ impl<K> Place<K> {
     pub(crate) fn new(key: K, hash: u64) -> Self {
         Self {
             word: AtomicU64::new(Word::IDLE.bits()),
-            queued_at: PlainU64::new(0),
-            started_at: PlainU64::new(0),
+            since: PlainU64::new(0),
+            held: PlainU32::new(0),
+            failures: PlainU32::new(0),
+            dirty_since: PlainU64::new(0),
+            hash,
             deadline: PlainU64::new(0),
             sequence: PlainU64::new(0),
-            hash,
-            failures: PlainU32::new(0),
-            held: PlainU32::new(0),
             key,
         }
     }
@@ -152,7 +153,7 @@ impl<K> Place<K> {
             Phase::Idle => {
                 let next = word.step(Phase::Queued, wanted);
                 // Whoever wins the exchange below publishes this store; a loser's is at most a moment off.
-                self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
+                self.since.store(now.as_nanos(), Ordering::Relaxed);
                 self.replace(word, next)?;
                 Ok(Added::Ready { priority: wanted, ticket: next.ticket() })
             }
@@ -162,7 +163,7 @@ impl<K> Place<K> {
                 Ok(Added::Raised { from: word.priority(), priority, ticket: next.ticket() })
             }
             Phase::Running => {
-                self.queued_at.store(now.as_nanos(), Ordering::Relaxed);
+                self.dirty_since.store(now.as_nanos(), Ordering::Relaxed);
                 self.replace(word, word.step(Phase::RunningDirty, wanted))?;
                 Ok(Added::AfterDone)
             }
@@ -232,17 +233,12 @@ impl<K> Place<K> {
         word.waiting().then(|| word.priority())
     }
 
-    /// Takes the key out of its lane to be worked on: its priority, or `None` if this entry is void.
+    /// Takes the key out of the lane of `priority` to be worked on, or says that this entry is void.
     #[inline]
-    pub(crate) fn claim(&self, ticket: Ticket) -> Option<i32> {
-        let mut word = self.load();
-        while word.phase() == Phase::Queued && word.ticket() == ticket {
-            match self.replace(word, word.step(Phase::Running, 0)) {
-                Ok(()) => return Some(word.priority()),
-                Err(seen) => word = seen,
-            }
-        }
-        None
+    pub(crate) fn claim(&self, priority: i32, ticket: Ticket) -> bool {
+        // What the word is if the entry is good: the line comes to this core once, to be written.
+        let queued = Word::queued(priority, ticket);
+        self.replace(queued, queued.step(Phase::Running, 0)).is_ok()
     }
 
     /// The work is done.
@@ -253,6 +249,7 @@ impl<K> Place<K> {
             let (next, finished) = match word.phase() {
                 Phase::RunningDirty => {
                     let next = word.step(Phase::Queued, word.priority());
+                    self.since.store(self.dirty_since.load(Ordering::Relaxed), Ordering::Relaxed);
                     (next, Finished::Again { priority: word.priority(), ticket: next.ticket() })
                 }
                 // A timer set while it ran goes on.
@@ -285,30 +282,21 @@ impl<K> Place<K> {
         matches!(word.phase(), Phase::Queued | Phase::RunningDirty) && word.priority() >= priority
     }
 
-    /// Queued, or worked on.
-    pub(crate) fn is_active(&self) -> bool {
-        self.load().phase() != Phase::Idle
-    }
-
     /// When the work on the key began, if it goes on.
     pub(crate) fn running_since(&self) -> Option<Tick> {
-        matches!(self.load().phase(), Phase::Running | Phase::RunningDirty)
-            .then(|| Tick::from_nanos(self.started_at.load(Ordering::Relaxed)))
+        matches!(self.load().phase(), Phase::Running | Phase::RunningDirty).then(|| self.since())
     }
 
+    /// Since when the key has been queued or worked on, whichever it is.
     #[inline]
-    pub(crate) fn queued_at(&self) -> Tick {
-        Tick::from_nanos(self.queued_at.load(Ordering::Relaxed))
+    pub(crate) fn since(&self) -> Tick {
+        Tick::from_nanos(self.since.load(Ordering::Relaxed))
     }
 
-    #[inline]
-    pub(crate) fn started_at(&self) -> Tick {
-        Tick::from_nanos(self.started_at.load(Ordering::Relaxed))
-    }
-
+    /// The work begins.
     #[inline]
     pub(crate) fn start(&self, now: Tick) {
-        self.started_at.store(now.as_nanos(), Ordering::Relaxed);
+        self.since.store(now.as_nanos(), Ordering::Relaxed);
     }
 
     pub(crate) fn timer(&self) -> (Tick, u64) {

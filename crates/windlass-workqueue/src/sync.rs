@@ -4,23 +4,20 @@
 //! decides nothing, and would only multiply the interleavings.
 
 pub(crate) use std::sync::atomic::{
-    AtomicI64 as PlainI64, AtomicU32 as PlainU32, AtomicU64 as PlainU64, AtomicUsize as PlainUsize,
+    AtomicU8 as PlainU8, AtomicU32 as PlainU32, AtomicU64 as PlainU64, AtomicUsize as PlainUsize,
 };
 
 #[cfg(not(loom))]
 mod real {
-    pub(crate) use parking_lot::{Mutex, RwLock};
+    pub(crate) use parking_lot::Mutex;
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-
-    pub(crate) use crossbeam_queue::SegQueue as Fifo;
 }
 
 #[cfg(loom)]
 mod modelled {
     pub(crate) use loom::sync::Arc;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-    use std::collections::VecDeque;
 
     /// `parking_lot`'s shape over loom's mutex.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
@@ -32,48 +29,6 @@ mod modelled {
 
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().expect("no model panics while it holds the lock")
-        }
-    }
-
-    /// `parking_lot`'s shape over loom's reader-writer lock.
-    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
-
-    impl<T> RwLock<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::RwLock::new(value))
-        }
-
-        pub(crate) fn read(&self) -> loom::sync::RwLockReadGuard<'_, T> {
-            self.0.read().expect("no model panics while it holds the lock")
-        }
-
-        pub(crate) fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
-            self.0.write().expect("no model panics while it holds the lock")
-        }
-    }
-
-    /// A queue as loom can see it. The real one is crossbeam's, which has its own proofs.
-    pub(crate) struct Fifo<T>(Mutex<VecDeque<T>>);
-
-    impl<T> Fifo<T> {
-        pub(crate) fn new() -> Self {
-            Self(Mutex::new(VecDeque::new()))
-        }
-
-        pub(crate) fn push(&self, value: T) {
-            self.0.lock().push_back(value);
-        }
-
-        pub(crate) fn pop(&self) -> Option<T> {
-            self.0.lock().pop_front()
-        }
-
-        pub(crate) fn is_empty(&self) -> bool {
-            self.0.lock().is_empty()
-        }
-
-        pub(crate) fn len(&self) -> usize {
-            self.0.lock().len()
         }
     }
 }

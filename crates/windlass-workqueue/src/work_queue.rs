@@ -3,13 +3,18 @@
 use crate::gate::Gate;
 use crate::metrics::Stripe;
 use crate::queue::{AddOptions, Config, Lease, Queue, Signal};
+use crate::seat::Seat;
+use crate::slot::Place;
 use crate::{Builder, Item, Key, Slot, Snapshot, Tick};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+/// How often a worker that stands back tells its core to wait.
+const STAND_BACK: u32 = 256;
 
 /// A work queue for any number of adders and workers. Clones are handles to the same queue.
 ///
@@ -40,7 +45,7 @@ struct Shared<K: Key> {
     /// Clones ever made, to give each counters of its own.
     clones: AtomicU8,
     /// One of the sleeping workers sits here and watches the clock.
-    watched: AtomicBool,
+    seat: Seat,
     /// Rung once the queue has shut down and nothing is ready, after each piece of work.
     drained: Notify,
 }
@@ -60,7 +65,7 @@ impl<K: Key> WorkQueue<K> {
             bell: Notify::new(),
             alarm: Notify::new(),
             clones: AtomicU8::new(1),
-            watched: AtomicBool::new(false),
+            seat: Seat::new(),
             drained: Notify::new(),
         };
         Self { handle: Arc::new(Handle { shared: Arc::new(shared), stripe: Stripe::default() }) }
@@ -93,8 +98,9 @@ impl<K: Key> WorkQueue<K> {
 
     /// Adds `key`.
     pub fn add_with(&self, key: K, options: AddOptions) {
-        let shared = self.shared();
-        shared.signal(shared.queue.add_by(self.handle.stripe, key, options, || shared.now()));
+        if let Some(place) = self.shared().queue.place_of(key) {
+            self.handle.add(&place, options);
+        }
     }
 
     /// The slot of `key`, for adding the same key often without looking it up.
@@ -104,8 +110,7 @@ impl<K: Key> WorkQueue<K> {
 
     /// Adds the key of `slot`, which must be one of this queue's.
     pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions) {
-        let shared = self.shared();
-        shared.signal(shared.queue.add_place(self.handle.stripe, slot.place(), options, || shared.now()));
+        self.handle.add(slot.place(), options);
     }
 
     /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
@@ -177,11 +182,16 @@ impl<K: Key> WorkQueue<K> {
 
 impl<K: Key> Handle<K> {
     pub(crate) async fn get(this: &Arc<Self>) -> Option<Item<K>> {
+        match Self::try_get(this) {
+            Some(item) => Some(item),
+            // The wait is a large future, and would be moved about even by those who need not wait.
+            None => Box::pin(Self::wait(this)).await,
+        }
+    }
+
+    pub(crate) async fn wait(this: &Arc<Self>) -> Option<Item<K>> {
         let shared = &this.shared;
         loop {
-            if let Some(item) = Self::try_get(this) {
-                return Some(item);
-            }
             let mut rung = pin!(shared.bell.notified());
             let sleeping = shared.gate.enter();
             if rung.as_mut().enable() {
@@ -196,7 +206,7 @@ impl<K: Key> Handle<K> {
             if shut_down {
                 return None;
             }
-            match shared.take_watch() {
+            match shared.take_seat() {
                 None => {
                     rung.await;
                     shared.gate.heard();
@@ -211,6 +221,9 @@ impl<K: Key> Handle<K> {
                 }
             }
             drop(sleeping);
+            if let Some(item) = Self::try_get(this) {
+                return Some(item);
+            }
         }
     }
 
@@ -225,22 +238,38 @@ impl<K: Key> Handle<K> {
         let shared = &self.shared;
         let lease = shared.queue.get_on(self.stripe, now)?;
         // Whoever was woken wakes the next if there is more; so one bell does for many keys.
-        if shared.gate.has_sleepers() && !shared.queue.is_empty() {
-            shared.signal(Signal::Ready);
+        if lease.is_followed() {
+            shared.signal(Signal::Ready, now);
         }
         Some(lease)
     }
 
     /// Ends the work on one key and takes the next, if one is ready.
+    #[inline]
     pub(crate) fn exchange(&self, lease: Lease<K>) -> Option<Lease<K>> {
         let now = self.shared.now();
+        let crowded = lease.is_crowded();
         self.done_at(lease, now);
+        if crowded {
+            stand_back();
+            return self.take(self.shared.now());
+        }
         self.take(now)
     }
 
-    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions) {
+    #[inline]
+    fn add(&self, place: &Arc<Place<K>>, options: AddOptions) {
         let shared = &self.shared;
-        shared.signal(shared.queue.add_place(self.stripe, lease.place(), options, || shared.now()));
+        let mut now = Tick::ZERO;
+        let signal = shared.queue.add_place(self.stripe, place, options, || {
+            now = shared.now();
+            now
+        });
+        shared.signal(signal, now);
+    }
+
+    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions) {
+        self.add(lease.place(), options);
     }
 
     pub(crate) fn done(&self, lease: Lease<K>) {
@@ -250,7 +279,7 @@ impl<K: Key> Handle<K> {
     #[inline]
     fn done_at(&self, lease: Lease<K>, now: Tick) {
         let shared = &self.shared;
-        shared.signal(shared.queue.done(lease, now));
+        shared.signal(shared.queue.done(lease, now), now);
         if shared.queue.is_shut_down() && shared.queue.is_empty() {
             shared.drained.notify_waiters();
         }
@@ -262,15 +291,26 @@ impl<K: Key> Shared<K> {
         Tick::from(self.began.elapsed())
     }
 
-    fn signal(&self, signal: Signal) {
+    #[inline]
+    fn signal(&self, signal: Signal, now: Tick) {
         match signal {
             Signal::Nothing => {}
             Signal::Ready => {
-                if self.gate.opened() {
+                if self.gate.opened(now) {
                     self.bell.notify_one();
                 }
             }
-            Signal::Earlier => self.alarm.notify_one(),
+            Signal::Earlier => self.set_alarm(),
+        }
+    }
+
+    /// The next deadline has moved forward: tells whoever watches the clock, or wakes somebody who will.
+    #[cold]
+    fn set_alarm(&self) {
+        if self.seat.is_taken() {
+            self.alarm.notify_one();
+        } else if self.gate.has_sleepers() {
+            self.bell.notify_one();
         }
     }
 
@@ -283,21 +323,27 @@ impl<K: Key> Shared<K> {
     }
 
     /// The seat of the one who watches the clock, if it is free.
-    fn take_watch(&self) -> Option<Watch<'_, K>> {
-        (!self.watched.swap(true, Ordering::AcqRel)).then(|| Watch(self))
+    fn take_seat(&self) -> Option<Watch<'_, K>> {
+        self.seat.take().then(|| Watch(self))
     }
 }
 
-/// The seat of the worker that watches the clock.
+/// The worker that watches the clock has sat down, until this is dropped.
 struct Watch<'a, K: Key>(&'a Shared<K>);
 
 impl<K: Key> Drop for Watch<'_, K> {
     fn drop(&mut self) {
-        self.0.watched.store(false, Ordering::Release);
-        // Somebody else has to sit down if there is a deadline to watch for.
-        if self.0.gate.others_sleep() && self.0.queue.next_deadline().is_some() {
+        if self.0.seat.leave(&self.0.gate) && self.0.queue.next_deadline().is_some() {
             self.0.bell.notify_one();
         }
+    }
+}
+
+/// Leaves the queue to another worker for a moment: about a microsecond, some ten keys of no work.
+#[cold]
+fn stand_back() {
+    for _ in 0..STAND_BACK {
+        std::hint::spin_loop();
     }
 }
 

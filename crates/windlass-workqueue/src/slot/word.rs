@@ -29,6 +29,12 @@ const PRIORITY_SHIFT: u32 = 32;
 impl Word {
     pub(crate) const IDLE: Self = Self(0);
 
+    /// The word of a key that is queued.
+    #[inline]
+    pub(crate) const fn queued(priority: i32, ticket: Ticket) -> Self {
+        Self::new(Phase::Queued, false, priority, ticket as u64)
+    }
+
     #[inline]
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -84,7 +90,11 @@ impl Word {
 
     #[inline]
     const fn next(self, phase: Phase, waiting: bool, priority: i32) -> Self {
-        let ticket = (self.ticket() as u64 + 1) & TICKET;
+        Self::new(phase, waiting, priority, (self.ticket() as u64 + 1) & TICKET)
+    }
+
+    #[inline]
+    const fn new(phase: Phase, waiting: bool, priority: i32, ticket: u64) -> Self {
         let waiting = if waiting { WAITING } else { 0 };
         Self(
             ((priority.cast_unsigned() as u64) << PRIORITY_SHIFT)

@@ -48,6 +48,29 @@ async fn when_the_one_who_watches_the_clock_leaves_another_does() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deadline_that_is_set_while_nobody_watches_the_clock_wakes_a_sleeper() {
+    let queue = queue();
+    let work = |time: Duration| {
+        let queue = queue.clone();
+        tokio::spawn(async move {
+            let item = queue.get().await.unwrap();
+            tokio::time::sleep(time).await;
+            *item.key()
+        })
+    };
+    let (watcher, other) = (work(Duration::from_hours(1)), work(Duration::ZERO));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    queue.add("long");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    queue.add_after("a", Duration::from_secs(5));
+    let other = timeout(Duration::from_mins(1), other).await.expect("woken when its time has come");
+    assert_eq!(other.unwrap(), "a");
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert_eq!(watcher.await.unwrap(), "long");
+}
+
+#[tokio::test(start_paused = true)]
 async fn all_that_is_due_at_once_wakes_enough_workers() {
     let queue: WorkQueue<u32> = WorkQueue::builder("test").build();
     let workers: Vec<_> = (0..5)

@@ -1,0 +1,174 @@
+//! The keys that are ready: adders fill one side, workers empty the other.
+
+use crate::lanes::{Kinds, Lanes, Turn};
+use crate::metrics::Stripe;
+use crate::slot::{Place, Ticket};
+use crate::sync::{Arc, Mutex, Ordering, Padded, PlainU8};
+use crate::tick::Tick;
+use std::time::Duration;
+
+/// Another worker that was here so short a time ago has a row of very short jobs.
+const CROWD: Duration = Duration::from_micros(1);
+
+/// A queue of two halves, each behind a lock of its own: adders put entries into the one, workers take from the other,
+/// and whoever finds that one empty fetches all that has come in. So adders and workers do not touch the same memory
+/// for each key, which on most machines costs more than everything else.
+///
+/// The order is strict: a priority's entries come out as they went in, and a higher priority is seen at once.
+/// Whoever takes both locks takes the workers' first.
+pub(crate) struct Ready<K> {
+    inbox: Padded<Mutex<Inbox<K>>>,
+    /// What the inbox holds, to be looked at without its lock. It changes rarely: not with each entry.
+    incoming: Padded<PlainU8>,
+    outbox: Padded<Mutex<Outbox<K>>>,
+}
+
+struct Inbox<K> {
+    lanes: Lanes<K>,
+    /// Keys that became ready by an add; a raise does not count.
+    added: u64,
+    /// Keys that became ready when the work on them ended.
+    again: u64,
+}
+
+struct Outbox<K> {
+    lanes: Lanes<K>,
+    turn: Turn,
+    /// Who took the last key of a row, and when.
+    last: Stripe,
+    at: Tick,
+}
+
+/// A key that was taken, claimed.
+pub(crate) struct Taken<K> {
+    pub(crate) place: Arc<Place<K>>,
+    pub(crate) priority: i32,
+    /// There is at least one more entry, which may be void.
+    pub(crate) more: bool,
+    /// Another worker takes keys so fast that the two of them get into each other's way.
+    pub(crate) crowded: bool,
+}
+
+impl<K> Ready<K> {
+    pub(crate) fn new(ageing: u32) -> Self {
+        Self {
+            inbox: Padded(Mutex::new(Inbox { lanes: Lanes::new(), added: 0, again: 0 })),
+            incoming: Padded(PlainU8::new(0)),
+            outbox: Padded(Mutex::new(Outbox {
+                lanes: Lanes::new(),
+                turn: Turn::new(ageing),
+                last: Stripe::default(),
+                at: Tick::ZERO,
+            })),
+        }
+    }
+
+    /// A key was added that was not ready before.
+    #[inline]
+    pub(crate) fn push(&self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+        let mut inbox = self.inbox.lock();
+        inbox.added += 1;
+        self.put(&mut inbox.lanes, priority, place, ticket);
+    }
+
+    /// The work on a key has ended, and the key was added during it.
+    pub(crate) fn push_again(&self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+        let mut inbox = self.inbox.lock();
+        inbox.again += 1;
+        self.put(&mut inbox.lanes, priority, place, ticket);
+    }
+
+    /// A key that is ready was added at a higher priority: its entry in the lane of `from` is void.
+    pub(crate) fn raise(&self, from: i32, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+        let mut inbox = self.inbox.lock();
+        inbox.lanes.void(from);
+        self.put(&mut inbox.lanes, priority, place, ticket);
+    }
+
+    #[inline]
+    fn put(&self, lanes: &mut Lanes<K>, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+        lanes.push(priority, place, ticket);
+        let before = Kinds::from_bits(self.incoming.load(Ordering::Relaxed));
+        let after = before.with(Kinds::of(priority));
+        if after != before {
+            self.incoming.store(after.bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// The key whose turn it is, claimed. When it says that there is none, or no more, it has looked under both locks:
+    /// whoever adds one afterwards sees all that the caller did before.
+    #[inline]
+    pub(crate) fn take(&self, who: Stripe, now: Tick) -> Option<Taken<K>> {
+        let mut outbox = self.outbox.lock();
+        let outbox = &mut *outbox;
+        outbox.turn.begin();
+        let mut fetched = false;
+        let (place, priority) = loop {
+            if self.is_to_fetch(&outbox.lanes) {
+                self.fetch(&mut outbox.lanes);
+                fetched = true;
+            }
+            if let Some(taken) = outbox.lanes.take(&mut outbox.turn) {
+                break taken;
+            }
+            if fetched && outbox.lanes.is_empty() {
+                return None;
+            }
+        };
+        if outbox.lanes.is_empty() && !fetched {
+            self.fetch(&mut outbox.lanes);
+        }
+        let crowded = outbox.is_crowded(who, now);
+        Some(Taken { place, priority, more: !outbox.lanes.is_empty(), crowded })
+    }
+
+    #[inline]
+    fn is_to_fetch(&self, lanes: &Lanes<K>) -> bool {
+        lanes.is_empty() || lanes.lacks(Kinds::from_bits(self.incoming.load(Ordering::Relaxed)))
+    }
+
+    fn fetch(&self, lanes: &mut Lanes<K>) {
+        let mut inbox = self.inbox.lock();
+        lanes.append(&mut inbox.lanes);
+        self.incoming.store(0, Ordering::Relaxed);
+    }
+
+    /// How often a key has become ready, one way or the other.
+    pub(crate) fn entered(&self) -> u64 {
+        let inbox = self.inbox.lock();
+        inbox.added + inbox.again
+    }
+
+    /// How often a key has become ready by an add.
+    pub(crate) fn added(&self) -> u64 {
+        self.inbox.lock().added
+    }
+
+    /// How many keys are ready.
+    pub(crate) fn len(&self) -> usize {
+        let outbox = self.outbox.lock();
+        let depth = outbox.lanes.depth() + self.inbox.lock().lanes.depth();
+        usize::try_from(depth).unwrap_or(0)
+    }
+
+    /// How many keys are ready, by priority in descending order; priorities without any are left out, but for 0.
+    pub(crate) fn depths(&self) -> Vec<(i32, usize)> {
+        let mut outbox = self.outbox.lock();
+        self.fetch(&mut outbox.lanes);
+        let depths =
+            outbox.lanes.depths().map(|(priority, depth)| (priority, usize::try_from(depth).unwrap_or(0)));
+        depths.filter(|&(priority, depth)| depth > 0 || priority == 0).collect()
+    }
+}
+
+impl<K> Outbox<K> {
+    /// Whether `who` comes between the keys of another worker's row. The row goes on: of two only one is to stand back.
+    #[inline]
+    fn is_crowded(&mut self, who: Stripe, now: Tick) -> bool {
+        let crowded = self.last != who && now.since(self.at) < CROWD;
+        if !crowded {
+            (self.last, self.at) = (who, now);
+        }
+        crowded
+    }
+}

@@ -83,6 +83,17 @@ pub trait Key: Eq + std::hash::Hash + Clone + Send + Sync + 'static {}
 
 impl<K: Eq + std::hash::Hash + Clone + Send + Sync + 'static> Key for K {}
 
+/// What stands for a key until one is needed: the queue makes the key only if it does not know it.
+///
+/// It hashes as the key itself does.
+pub trait KeyRef<K>: std::hash::Hash {
+    /// Whether this stands for `key`.
+    fn is(&self, key: &K) -> bool;
+
+    /// The key.
+    fn to_key(&self) -> K;
+}
+
 /// The priority of keys that come from an initial list or a resync rather than from a change: controller-runtime's
 /// `LowPriority`. Whatever changed just now goes first.
 pub const LOW_PRIORITY: i32 = -100;

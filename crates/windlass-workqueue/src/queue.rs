@@ -8,7 +8,7 @@ use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::timers::Timers;
-use crate::{Key, RateLimiter};
+use crate::{Key, KeyRef, RateLimiter};
 use std::time::Duration;
 
 const NEVER: u64 = u64::MAX;
@@ -173,6 +173,11 @@ impl<K: Key> Queue<K> {
     /// The slot of `key`, which it keeps for as long as the slot is held.
     pub fn intern(&self, key: K) -> Slot<K> {
         Slot::new(self.table.intern(key))
+    }
+
+    /// The slot of the key that `key` stands for.
+    pub fn intern_ref(&self, key: &impl KeyRef<K>) -> Slot<K> {
+        Slot::new(self.table.intern_ref(key))
     }
 
     /// Adds `key`.

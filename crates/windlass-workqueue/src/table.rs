@@ -1,8 +1,8 @@
 //! Where keys become slots, and idle slots are given back.
 
-use crate::Key;
 use crate::slot::Place;
 use crate::sync::{Arc, Mutex, Ordering, Padded, PlainUsize, fence};
+use crate::{Key, KeyRef};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -55,13 +55,18 @@ impl<K: Key> Table<K> {
         if let Some(place) = slots.find(hash, |place| place.key == key) {
             return Arc::clone(place);
         }
-        if slots.len() >= shard.sweep_at.load(Ordering::Relaxed) {
-            shard.sweep(&mut slots);
+        shard.insert(&mut slots, Place::new(key, hash))
+    }
+
+    /// The slot of the key that `key` stands for, which is made only if there is no slot.
+    pub(crate) fn intern_ref(&self, key: &impl KeyRef<K>) -> Arc<Place<K>> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shard(hash);
+        let mut slots = shard.slots.lock();
+        if let Some(place) = slots.find(hash, |place| key.is(&place.key)) {
+            return Arc::clone(place);
         }
-        let place = Arc::new(Place::new(key, hash));
-        slots.insert_unique(hash, Arc::clone(&place), |place| place.hash);
-        shard.len.store(slots.len(), Ordering::Relaxed);
-        place
+        shard.insert(&mut slots, Place::new(key.to_key(), hash))
     }
 
     /// The slot of `key`, if there is one.
@@ -110,6 +115,16 @@ impl<K: Key> Table<K> {
 }
 
 impl<K> Shard<K> {
+    fn insert(&self, slots: &mut HashTable<Arc<Place<K>>>, place: Place<K>) -> Arc<Place<K>> {
+        if slots.len() >= self.sweep_at.load(Ordering::Relaxed) {
+            self.sweep(slots);
+        }
+        let place = Arc::new(place);
+        slots.insert_unique(place.hash, Arc::clone(&place), |place| place.hash);
+        self.len.store(slots.len(), Ordering::Relaxed);
+        place
+    }
+
     fn sweep(&self, slots: &mut HashTable<Arc<Place<K>>>) {
         slots.retain(|place| !is_garbage(place, 1));
         self.sweep_at.store((4 * slots.len()).max(2 * SPARE), Ordering::Relaxed);

@@ -5,7 +5,7 @@ use crate::metrics::Stripe;
 use crate::queue::{AddOptions, Config, Lease, Queue, Signal};
 use crate::seat::Seat;
 use crate::slot::Place;
-use crate::{Builder, Item, Key, Slot, Snapshot, Tick};
+use crate::{Builder, Item, Key, KeyRef, Slot, Snapshot, Tick};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -106,6 +106,11 @@ impl<K: Key> WorkQueue<K> {
     /// The slot of `key`, for adding the same key often without looking it up.
     pub fn intern(&self, key: K) -> Slot<K> {
         self.shared().queue.intern(key)
+    }
+
+    /// The slot of the key that `key` stands for: one that is known already is not made again.
+    pub fn intern_ref(&self, key: &impl KeyRef<K>) -> Slot<K> {
+        self.shared().queue.intern_ref(key)
     }
 
     /// Adds the key of `slot`, which must be one of this queue's.

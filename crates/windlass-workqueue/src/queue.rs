@@ -102,17 +102,20 @@ impl<K> Lease<K> {
     }
 
     /// When it was handed out there were others.
+    #[cfg(not(loom))]
     #[inline]
     pub(crate) fn is_followed(&self) -> bool {
         self.terms.0 & Terms::MORE != 0
     }
 
     /// Its worker and another one get into each other's way.
+    #[cfg(not(loom))]
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.terms.0 & Terms::CROWDED != 0
     }
 
+    #[cfg(not(loom))]
     pub(crate) fn place(&self) -> &Arc<Place<K>> {
         &self.place
     }

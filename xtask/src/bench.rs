@@ -3,6 +3,7 @@
 mod budgets;
 mod contender;
 mod feed;
+mod groups;
 mod measure;
 mod rows;
 mod table;
@@ -11,7 +12,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use self::contender::Contenders;
-use self::rows::{GROUPS, Row};
+use self::groups::GROUPS;
+use self::rows::Row;
 use self::table::Line;
 use crate::Result;
 

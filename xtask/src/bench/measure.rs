@@ -119,3 +119,21 @@ fn output(mut child: Child, patience: Duration) -> Result<String> {
     child.stdout.take().ok_or("no output")?.read_to_string(&mut text)?;
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Child, Command, Duration, Stdio, output};
+
+    fn program(name: &str, argument: &str) -> Child {
+        Command::new(name).arg(argument).stdout(Stdio::piped()).spawn().expect("it is everywhere")
+    }
+
+    #[test]
+    fn a_program_that_fails_or_hangs_is_told() {
+        let patience = Duration::from_secs(60);
+        assert_eq!(output(program("echo", "{}"), patience).expect("it ends well"), "{}\n");
+        assert_eq!(output(program("false", ""), patience).unwrap_err().to_string(), "exit status: 1");
+        let hangs = output(program("sleep", "600"), Duration::ZERO);
+        assert_eq!(hangs.unwrap_err().to_string(), "not done after 0 s");
+    }
+}

@@ -133,3 +133,39 @@ fn number(value: f64) -> String {
         _ => format!("{value:.3}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::rows::{Goal, Row, peak, rate};
+    use super::{Line, line};
+
+    fn with(row: Row) -> Option<Line> {
+        let cell = |name: &str, values: &[f64]| BTreeMap::from([(name.to_owned(), values.to_vec())]);
+        let mut ours = cell("rate", &[8e6, 1e6, 6e6]);
+        ours.extend(cell("peak", &[10e6]));
+        let mut theirs = cell("rate", &[2e6, 2e6]);
+        theirs.extend(cell("peak", &[45e6]));
+        line(&row, &BTreeMap::from([("ours", ours), ("theirs", theirs)]))
+    }
+
+    #[test]
+    fn medians_are_compared_in_the_direction_that_is_better() {
+        let faster =
+            with(rate("r", ("ours", "them", "theirs"), Goal::Times(4.0))).expect("both were measured");
+        assert_eq!((faster.ours, faster.ratio, faster.holds), (6.0, Some(3.0), Some(false)));
+        assert_eq!(faster.ours_spread, (1.0, 8.0));
+        let smaller =
+            with(peak("p", ("ours", "them", "theirs"), Goal::Times(4.0))).expect("both were measured");
+        assert_eq!((smaller.ratio, smaller.holds), (Some(4.5), Some(true)));
+        let alone = with(rate("r", ("ours", "", ""), Goal::AtLeast(6.5))).expect("ours was measured");
+        assert_eq!((alone.theirs, alone.holds), (None, Some(false)));
+    }
+
+    #[test]
+    fn a_contender_that_was_not_measured_has_no_row() {
+        assert!(with(rate("r", ("ours", "them", "absent"), Goal::Report)).is_none());
+        assert!(with(rate("r", ("absent", "", ""), Goal::Report)).is_none());
+    }
+}

@@ -1,0 +1,238 @@
+//! What is measured, against whom, and what is aimed at.
+
+use super::contender::Who;
+use super::feed::Feed;
+use super::rows::Goal::{AtLeast, AtMost, Report, Times};
+use super::rows::{
+    Group, Run, against_collected, alone, each, events, feed, peak, processor, processor_each, rate, read,
+    relist, run, scan, time,
+};
+
+const SLOT: &str = "by slot";
+const KEY: &str = "by key";
+const RAW: &str = "raw";
+const OUR_LIST: &str = "raw, by LIST";
+const COMPRESSED: &str = "compressed";
+const LIST: &str = "client-go LIST";
+const WATCH_LIST: &str = "client-go WatchList";
+const KUBE: &str = "kube-rs";
+const PRUNED: &str = "kube-rs pruned";
+const CLIENT_GO: &str = "client-go";
+const PRIORITY: &str = "priority queue";
+
+const INFORMERS: &[Run] = &[
+    run(RAW, Who::Ours, &["informer"]),
+    run(OUR_LIST, Who::Ours, &["informer", "list"]),
+    run(COMPRESSED, Who::Ours, &["informer", "tier=compressed"]),
+    run(LIST, Who::Go, &["informer", "list"]),
+    run(WATCH_LIST, Who::Go, &["informer"]),
+    run(KUBE, Who::KubeRs, &["informer"]),
+    run(PRUNED, Who::KubeRs, &["informer", "pruned=1"]),
+];
+
+const CHANGES: &[Run] = &[
+    run(RAW, Who::Ours, &["informer"]),
+    run(WATCH_LIST, Who::Go, &["informer"]),
+    run(PRUNED, Who::KubeRs, &["informer", "pruned=1"]),
+];
+
+pub(crate) const GROUPS: &[Group] = &[
+    Group {
+        name: "queue",
+        about: "one task adds distinct keys, eight take and finish them; metrics on",
+        feed: None,
+        count: Some(("adds", 500_000)),
+        runs: &[
+            run(SLOT, Who::Ours, &["queue", "load=distinct", "by=slot"]),
+            run(KEY, Who::Ours, &["queue", "load=distinct", "by=key"]),
+            run(CLIENT_GO, Who::Go, &["queue", "load=distinct"]),
+            run(PRIORITY, Who::Go, &["queue", "load=distinct", "queue=priority"]),
+            run(KUBE, Who::KubeRs, &["queue"]),
+        ],
+        rows: &[
+            rate("queue.distinct", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
+            rate("queue.distinct", (SLOT, PRIORITY, PRIORITY), Times(40.0)),
+            rate("queue.distinct", (SLOT, KUBE, KUBE), Times(3.0)),
+            rate("queue.distinct-by-key", (KEY, CLIENT_GO, CLIENT_GO), Report),
+            rate("queue.distinct-by-key", (KEY, PRIORITY, PRIORITY), Report),
+            processor("queue.processor", (SLOT, CLIENT_GO, CLIENT_GO)),
+            processor("queue.processor", (SLOT, PRIORITY, PRIORITY)),
+        ],
+    },
+    Group {
+        name: "queue",
+        about: "one task adds a thousand keys over and over; eight take and finish them",
+        feed: None,
+        count: Some(("adds", 2_000_000)),
+        runs: &[
+            run(SLOT, Who::Ours, &["queue", "load=hot", "by=slot"]),
+            run(KEY, Who::Ours, &["queue", "load=hot", "by=key"]),
+            run(CLIENT_GO, Who::Go, &["queue", "load=hot"]),
+            run(PRIORITY, Who::Go, &["queue", "load=hot", "queue=priority"]),
+        ],
+        rows: &[
+            rate("queue.hot", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
+            rate("queue.hot", (SLOT, PRIORITY, PRIORITY), Report),
+            rate("queue.hot-by-key", (KEY, CLIENT_GO, CLIENT_GO), Report),
+        ],
+    },
+    Group {
+        name: "scan-pods",
+        about: "20k pods in memory, from their JSON; processor time of one thread, best of five passes",
+        feed: None,
+        count: Some(("objects", 20_000)),
+        runs: &[run("scan", Who::Ours, &["scan"])],
+        rows: &[
+            scan("scan-pods.index", "index", AtLeast(2.5)),
+            scan("scan-pods.index-and-copy", "copy", Report),
+            alone("scan-pods.each", "scan", ("bytes_per_object", 1.0, "B"), 5_400.0),
+        ],
+    },
+    Group {
+        name: "sync-crs",
+        about: "100k custom resources into a cache with indexes and a handler",
+        feed: Some(feed("databases", 100_000, 0)),
+        count: None,
+        runs: INFORMERS,
+        rows: &[
+            time("sync-crs", (RAW, LIST, LIST), Times(15.0)),
+            time("sync-crs", (RAW, WATCH_LIST, WATCH_LIST), Times(25.0)),
+            time("sync-crs", (RAW, KUBE, KUBE), Times(5.0)),
+            time("sync-crs.list", (OUR_LIST, LIST, LIST), Report),
+            processor("sync-crs.processor", (RAW, LIST, LIST)),
+            processor("sync-crs.processor", (RAW, KUBE, KUBE)),
+            peak("sync-crs.peak", (RAW, LIST, LIST), Times(4.0)),
+            peak("sync-crs.peak", (RAW, WATCH_LIST, WATCH_LIST), Times(3.0)),
+            peak("sync-crs.peak", (RAW, PRUNED, PRUNED), Times(2.0)),
+            peak("sync-crs.peak-compressed", (COMPRESSED, LIST, LIST), Times(8.0)),
+            each("sync-crs.each", (RAW, PRUNED, PRUNED), Report),
+            each("sync-crs.each-compressed", (COMPRESSED, LIST, LIST), Report),
+        ],
+    },
+    Group {
+        name: "sync-pods",
+        about: "20k pods into a cache with indexes and a handler",
+        feed: Some(feed("pods", 20_000, 0)),
+        count: None,
+        runs: INFORMERS,
+        rows: &[
+            time("sync-pods", (RAW, LIST, LIST), Times(20.0)),
+            time("sync-pods", (RAW, KUBE, KUBE), Times(10.0)),
+            time("sync-pods.list", (OUR_LIST, LIST, LIST), Report),
+            processor("sync-pods.processor", (RAW, LIST, LIST)),
+            processor("sync-pods.processor", (RAW, KUBE, KUBE)),
+            peak("sync-pods.peak", (RAW, LIST, LIST), Times(4.0)),
+            peak("sync-pods.peak", (RAW, WATCH_LIST, WATCH_LIST), Times(3.0)),
+            peak("sync-pods.peak", (RAW, PRUNED, PRUNED), Times(2.0)),
+            peak("sync-pods.peak-compressed", (COMPRESSED, LIST, LIST), Times(8.0)),
+            each("sync-pods.each", (RAW, LIST, LIST), Times(3.0)),
+            each("sync-pods.each", (RAW, PRUNED, PRUNED), Times(5.0)),
+            against_collected("sync-pods.each", (RAW, "client-go, collected", LIST)),
+            each("sync-pods.each-compressed", (COMPRESSED, LIST, LIST), Times(10.0)),
+        ],
+    },
+    Group {
+        name: "events-crs",
+        about: "100k changes of custom resources through a predicate into a queue",
+        feed: Some(feed("databases", 100_000, 100_000)),
+        count: None,
+        runs: CHANGES,
+        rows: &[
+            events("events-crs", (RAW, WATCH_LIST, WATCH_LIST), Times(25.0)),
+            events("events-crs", (RAW, PRUNED, PRUNED), Times(6.0)),
+            processor_each("events-crs.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            processor_each("events-crs.processor", (RAW, PRUNED, PRUNED)),
+        ],
+    },
+    Group {
+        name: "events-pods",
+        about: "20k changes of pods through a predicate into a queue",
+        feed: Some(feed("pods", 20_000, 20_000)),
+        count: None,
+        runs: CHANGES,
+        rows: &[
+            events("events-pods", (RAW, WATCH_LIST, WATCH_LIST), Times(50.0)),
+            events("events-pods", (RAW, PRUNED, PRUNED), Times(15.0)),
+            processor_each("events-pods.processor", (RAW, WATCH_LIST, WATCH_LIST)),
+            processor_each("events-pods.processor", (RAW, PRUNED, PRUNED)),
+        ],
+    },
+    Group {
+        name: "relist",
+        about: "100k custom resources listed again after 410: the peak by what was resident before",
+        feed: Some(Feed {
+            kind: "databases",
+            objects: 100_000,
+            events: 1,
+            expire_after: Some(5),
+            tls: false,
+        }),
+        count: None,
+        runs: &[
+            run(RAW, Who::Ours, &["informer", "relist"]),
+            run(WATCH_LIST, Who::Go, &["informer", "relist=1"]),
+            run(PRUNED, Who::KubeRs, &["informer", "pruned=1", "relist=1"]),
+        ],
+        rows: &[
+            relist("relist", (RAW, "", ""), AtMost(1.1)),
+            relist("relist", (RAW, WATCH_LIST, WATCH_LIST), Report),
+            relist("relist", (RAW, PRUNED, PRUNED), Report),
+        ],
+    },
+    Group {
+        name: "reads-pods",
+        about: "reads from a cache of 20k pods",
+        feed: Some(feed("pods", 20_000, 0)),
+        count: None,
+        runs: &[run("reads", Who::Ours, &["informer", "reads"])],
+        rows: &[
+            read("reads-pods.typed-cold", "typed_cold_ns"),
+            read("reads-pods.typed-memoised", "typed_memoised_ns"),
+            read("reads-pods.get-raw", "get_ns"),
+        ],
+    },
+    Group {
+        name: "reads-crs",
+        about: "reads from a cache of 100k custom resources",
+        feed: Some(feed("databases", 100_000, 0)),
+        count: None,
+        runs: &[run("reads", Who::Ours, &["informer", "reads"])],
+        rows: &[
+            read("reads-crs.typed-cold", "typed_cold_ns"),
+            read("reads-crs.typed-memoised", "typed_memoised_ns"),
+            read("reads-crs.get-raw", "get_ns"),
+            read("reads-crs.index-of-100-raw", "index_100_ns"),
+            read("reads-crs.list-100k-raw", "list_raw_ns"),
+            read("reads-crs.list-100k-typed", "list_typed_ns"),
+        ],
+    },
+    Group {
+        name: "sync-tls",
+        about: "100k custom resources over TLS",
+        feed: Some(Feed { kind: "databases", objects: 100_000, events: 0, expire_after: None, tls: true }),
+        count: None,
+        runs: &[
+            run(RAW, Who::Ours, &["informer"]),
+            run(LIST, Who::Go, &["informer", "list"]),
+            run(KUBE, Who::KubeRs, &["informer"]),
+        ],
+        rows: &[time("sync-tls", (RAW, LIST, LIST), Report), time("sync-tls", (RAW, KUBE, KUBE), Report)],
+    },
+    Group {
+        name: "server",
+        about: "the embedded API server; the real one takes 1.2 to 2.3 s to be ready",
+        feed: None,
+        count: None,
+        runs: &[
+            run("ready", Who::Ours, &["api-server", "of=ready"]),
+            run("in process", Who::Ours, &["api-server", "of=in-process"]),
+            run("at rest", Who::Ours, &["api-server", "of=at-rest"]),
+        ],
+        rows: &[
+            alone("server.ready", "ready", ("seconds", 1e3, "ms"), 50.0),
+            alone("server.in-process", "in process", ("seconds", 1e3, "ms"), 10.0),
+            alone("server.in-process-memory", "in process", ("anonymous", 1e-6, "MB"), 20.0),
+            alone("server.at-rest", "at rest", ("resident", 1e-6, "MB"), 40.0),
+        ],
+    },
+];

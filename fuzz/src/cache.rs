@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 use windlass_cache::frame::{ListFramer, WatchFramer};
+use windlass_cache::scan::twins;
 use windlass_cache::{RawObject, ScanOptions, Scanner};
 
 const LIMIT: usize = 1 << 20;
@@ -39,6 +40,14 @@ fn is_plain_object(value: &Value) -> bool {
         .iter()
         .all(|field| metadata.get(*field).is_some_and(|value| value.as_str().is_some_and(|s| !s.is_empty())))
         && metadata.keys().all(|field| known.contains(&field.as_str()))
+}
+
+/// The vector instructions see what the portable code sees, in one piece and in many.
+pub(crate) fn scan_twins(data: &[u8]) {
+    let Some((size, bytes)) = data.split_first() else { return };
+    let cuts: Vec<usize> = (0..bytes.len()).step_by(usize::from(*size).max(1)).collect();
+    let whole = twins::compare(bytes, &[]);
+    assert_eq!(twins::compare(bytes, &cuts), whole);
 }
 
 /// A watch reads the same however the network cuts it.

@@ -13,6 +13,7 @@ pub type Target = fn(&[u8]);
 /// All targets, by name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("scan", cache::scan),
+    ("scan-twins", cache::scan_twins),
     ("watch-frames", cache::watch_frames),
     ("list-frames", cache::list_frames),
     ("selectors", wire::selectors),

@@ -19,6 +19,10 @@ mod skip;
 mod text;
 mod transform;
 
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod twins;
+
 #[cfg(test)]
 mod tests;
 

@@ -74,7 +74,7 @@ impl Skip {
     }
 
     /// The same by the scalar twin, whatever the processor offers.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn feed_scalar(&mut self, bytes: &[u8]) -> Option<usize> {
         self.run::<super::scalar::Scalar>(bytes)
     }

@@ -5,10 +5,12 @@ use std::{hash::Hash, sync::Arc};
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use windlass_cache::{ObjectKey, RawObject};
+use windlass_workqueue::{AddOptions, KeyRef, Slot, WorkQueue};
 
 use crate::{
     context::{Caches, Lister},
     error::Result,
+    namespaced_name::NamespacedName,
 };
 
 /// A small key that a controller's queue holds: `namespace/name`, or what the controller chooses.
@@ -71,32 +73,59 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The keys of one event, each once.
-#[derive(Debug)]
-pub struct Keys<Q>(Vec<Q>);
+/// The keys of one event, each once: as their places in the controller's queue.
+pub struct Keys<'q, Q: QueueKey> {
+    queue: &'q WorkQueue<Q>,
+    /// An event has one key or two, so that most need no list.
+    first: Option<Slot<Q>>,
+    more: Vec<Slot<Q>>,
+}
 
-impl<Q: Eq> Keys<Q> {
-    pub(crate) fn new() -> Self {
-        Self(Vec::new())
+impl<'q, Q: QueueKey> Keys<'q, Q> {
+    pub(crate) fn new(queue: &'q WorkQueue<Q>) -> Self {
+        Self { queue, first: None, more: Vec::new() }
     }
 
     /// Adds a key unless it is there.
     pub fn add(&mut self, key: Q) {
-        // An event has one key or two; a mapper may have hundreds, which is still cheaper than hashing.
-        if !self.0.contains(&key) {
-            self.0.push(key);
+        self.add_slot(self.queue.intern(key));
+    }
+
+    /// Adds a key unless it is there. It is made only if the queue does not know it.
+    pub(crate) fn add_ref(&mut self, key: &impl KeyRef<Q>) {
+        self.add_slot(self.queue.intern_ref(key));
+    }
+
+    fn add_slot(&mut self, slot: Slot<Q>) {
+        if self.first.is_none() {
+            self.first = Some(slot);
+        } else if !self.slots().any(|other| *other == slot) {
+            self.more.push(slot);
         }
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Q> {
-        self.0
+    fn slots(&self) -> impl Iterator<Item = &Slot<Q>> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// Queues them all.
+    pub(crate) fn enqueue(&self, options: AddOptions) {
+        for slot in self.slots() {
+            self.queue.add_slot(slot, options);
+        }
+    }
+}
+
+impl<Q: QueueKey> std::fmt::Debug for Keys<'_, Q> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.slots().map(|slot| slot.key().to_string())).finish()
     }
 }
 
 /// Maps events to keys. It runs on the watch's path, so it must be quick and must not block.
-pub trait EventHandler<Q>: Send + Sync + 'static {
+pub trait EventHandler<Q: QueueKey>: Send + Sync + 'static {
     /// Adds the keys that `event` concerns.
-    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<Q>);
+    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<'_, Q>);
 }
 
 /// What a mapper may read: the caches of its controller.
@@ -119,8 +148,9 @@ impl MapContext {
 pub(crate) struct EnqueueObject;
 
 impl EventHandler<ObjectKey> for EnqueueObject {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<ObjectKey>) {
-        keys.add(event.object().key());
+    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) {
+        let object = event.object();
+        keys.add_ref(&NamespacedName::new(object.namespace(), object.name()));
     }
 }
 
@@ -134,17 +164,15 @@ pub(crate) struct EnqueueOwner {
 }
 
 impl EventHandler<ObjectKey> for EnqueueOwner {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<ObjectKey>) {
+    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) {
         for object in event.states() {
             for owner in object.owner_references() {
                 let same_kind = owner.group() == self.group && owner.kind == self.kind;
                 if !same_kind || !(self.every_owner || owner.controller) {
                     continue;
                 }
-                keys.add(match object.namespace().filter(|_| self.namespaced) {
-                    Some(namespace) => ObjectKey::namespaced(namespace, owner.name),
-                    None => ObjectKey::cluster(owner.name),
-                });
+                let namespace = object.namespace().filter(|_| self.namespaced);
+                keys.add_ref(&NamespacedName::new(namespace, owner.name));
             }
         }
     }
@@ -158,7 +186,7 @@ where
     Q: QueueKey,
     F: Fn(&RawObject, &MapContext) -> Vec<Q> + Send + Sync + 'static,
 {
-    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<Q>) {
+    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<'_, Q>) {
         for object in event.states() {
             for key in (self.0)(object, cx) {
                 keys.add(key);

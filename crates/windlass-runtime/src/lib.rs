@@ -22,6 +22,7 @@ pub mod read_your_writes;
 pub mod informer;
 
 mod handler;
+mod namespaced_name;
 mod predicate;
 mod source;
 

@@ -24,7 +24,7 @@ use crate::{
 /// let pods: Watch<ObjectKey> = Watch::owned::<Pod>().by::<ConfigMap>().predicate(Predicate::generation_changed());
 /// # let _ = pods;
 /// ```
-pub struct Watch<Q = ObjectKey> {
+pub struct Watch<Q: QueueKey = ObjectKey> {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: Option<bool>,
     pub(crate) options: WatchOptions,

@@ -40,6 +40,15 @@ impl<K> Drop for Slot<K> {
     }
 }
 
+/// Slots of the same key in the same queue are equal.
+impl<K> PartialEq for Slot<K> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<K> Eq for Slot<K> {}
+
 impl<K: std::fmt::Debug> std::fmt::Debug for Slot<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Slot").field(self.key()).finish()

@@ -246,12 +246,10 @@ impl<Q: QueueKey> Enqueuer<Q> {
         if !self.common.iter().chain(&self.own).all(|predicate| predicate.counts(event)) {
             return;
         }
-        let mut keys = Keys::new();
+        let mut keys = Keys::new(&self.queue);
         self.handler.handle(event, &self.cx, &mut keys);
         let priority = if event.is_unchanged() { LOW_PRIORITY } else { 0 };
-        for key in keys.into_vec() {
-            self.queue.add_with(key, AddOptions { priority, ..AddOptions::default() });
-        }
+        keys.enqueue(AddOptions { priority, ..AddOptions::default() });
     }
 }
 

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Another worker that was here so short a time ago has a row of very short jobs.
 const CROWD: Duration = Duration::from_micros(1);
 
+/// Workers that find all gone again after so short a time do better to let some keys gather.
+const GATHER: Duration = Duration::from_micros(4);
+
 /// A queue of two halves, each behind a lock of its own: adders put entries into the one, workers take from the other,
 /// and whoever finds that one empty fetches all that has come in. So adders and workers do not touch the same memory
 /// for each key, which on most machines costs more than everything else.
@@ -37,6 +40,8 @@ struct Outbox<K> {
     /// Who took the last key of a row, and when.
     last: Stripe,
     at: Tick,
+    /// When the inbox was emptied.
+    fetched: Tick,
 }
 
 /// A key that was taken, claimed.
@@ -45,7 +50,7 @@ pub(crate) struct Taken<K> {
     pub(crate) priority: i32,
     /// There is at least one more entry, which may be void.
     pub(crate) more: bool,
-    /// Another worker takes keys so fast that the two of them get into each other's way.
+    /// The worker is in the way of another one, or of the adders, who are faster alone.
     pub(crate) crowded: bool,
 }
 
@@ -59,6 +64,7 @@ impl<K> Ready<K> {
                 turn: Turn::new(ageing),
                 last: Stripe::default(),
                 at: Tick::ZERO,
+                fetched: Tick::ZERO,
             })),
         }
     }
@@ -117,8 +123,10 @@ impl<K> Ready<K> {
         };
         if outbox.lanes.is_empty() && !fetched {
             self.fetch(&mut outbox.lanes);
+            fetched = true;
         }
-        let crowded = outbox.is_crowded(who, now);
+        let chases = fetched && outbox.chases(now);
+        let crowded = outbox.is_crowded(who, now) || chases;
         Some(Taken { place, priority, more: !outbox.lanes.is_empty(), crowded })
     }
 
@@ -162,6 +170,14 @@ impl<K> Ready<K> {
 }
 
 impl<K> Outbox<K> {
+    /// Whether what came in since the last time was gone at once: workers that take each key as it comes are in the
+    /// adders' way.
+    fn chases(&mut self, now: Tick) -> bool {
+        let since = now.since(self.fetched);
+        self.fetched = now;
+        since < GATHER
+    }
+
     /// Whether `who` comes between the keys of another worker's row. The row goes on: of two only one is to stand back.
     #[inline]
     fn is_crowded(&mut self, who: Stripe, now: Tick) -> bool {

@@ -47,14 +47,22 @@ impl Kinds {
         })
     }
 
+    #[inline]
     pub(crate) fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
+    #[inline]
     pub(crate) fn bits(self) -> u8 {
         self.0
     }
 
+    #[inline]
+    fn has(self, any_of: u8) -> bool {
+        self.0 & any_of != 0
+    }
+
+    #[inline]
     pub(crate) fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
@@ -112,13 +120,25 @@ impl<K> Lanes<K> {
     pub(crate) fn lacks(&self, kinds: Kinds) -> bool {
         let normal = if self.normal.is_empty() { Kinds::NORMAL } else { 0 };
         let low = if self.low.is_empty() { Kinds::LOW } else { 0 };
-        kinds.0 & (normal | low | Kinds::OTHERS) != 0
+        kinds.has(normal | low | Kinds::OTHERS)
     }
 
-    /// Puts the entries of `newer` behind its own.
-    pub(crate) fn append(&mut self, newer: &mut Self) {
-        self.normal.append(&mut newer.normal);
-        self.low.append(&mut newer.low);
+    /// Puts the entries of `newer`, of which there are `kinds`, behind its own.
+    #[inline]
+    pub(crate) fn append(&mut self, newer: &mut Self, kinds: Kinds) {
+        if kinds.has(Kinds::NORMAL) {
+            self.normal.append(&mut newer.normal);
+        }
+        if kinds.has(Kinds::LOW) {
+            self.low.append(&mut newer.low);
+        }
+        if kinds.has(Kinds::OTHERS) {
+            self.append_others(newer);
+        }
+    }
+
+    #[cold]
+    fn append_others(&mut self, newer: &mut Self) {
         for mut lane in newer.others.drain(..) {
             self.other(lane.priority).append(&mut lane);
         }
@@ -220,6 +240,7 @@ impl<K> Lane<K> {
         None
     }
 
+    #[inline]
     fn append(&mut self, newer: &mut Self) {
         self.void += std::mem::take(&mut newer.void);
         if !self.is_empty() {

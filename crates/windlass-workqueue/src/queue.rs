@@ -224,6 +224,7 @@ impl<K: Key> Queue<K> {
         if fired { Signal::Ready } else { signal }
     }
 
+    #[inline]
     fn add_one(&self, stripe: Stripe, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
         let delay = if options.rate_limited {
             Some(self.limit(stripe, place, options.after, now))
@@ -241,6 +242,7 @@ impl<K: Key> Queue<K> {
         }
     }
 
+    #[cold]
     fn limit(&self, stripe: Stripe, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration {
         self.meters.retried(stripe);
         let delay = self.limiter.delay(&place.key, place.fail(), now);
@@ -248,6 +250,7 @@ impl<K: Key> Queue<K> {
     }
 
     /// Adds a key that seems to wait for a timer.
+    #[cold]
     fn add_waiting(&self, stripe: Stripe, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
         let added = {
             let mut timers = self.timers.lock();

@@ -88,12 +88,19 @@ impl<K> Ready<K> {
     pub(crate) fn raise(&self, from: i32, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
         let mut inbox = self.inbox.lock();
         inbox.lanes.void(from);
+        self.announce(from);
         self.put(&mut inbox.lanes, priority, place, ticket);
     }
 
     #[inline]
     fn put(&self, lanes: &mut Lanes<K>, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
         lanes.push(priority, place, ticket);
+        self.announce(priority);
+    }
+
+    /// The inbox holds something of this priority. The caller holds its lock.
+    #[inline]
+    fn announce(&self, priority: i32) {
         let before = Kinds::from_bits(self.incoming.load(Ordering::Relaxed));
         let after = before.with(Kinds::of(priority));
         if after != before {
@@ -135,10 +142,15 @@ impl<K> Ready<K> {
         lanes.is_empty() || lanes.lacks(Kinds::from_bits(self.incoming.load(Ordering::Relaxed)))
     }
 
+    #[inline]
     fn fetch(&self, lanes: &mut Lanes<K>) {
         let mut inbox = self.inbox.lock();
-        lanes.append(&mut inbox.lanes);
-        self.incoming.store(0, Ordering::Relaxed);
+        // Only who holds the lock writes it, so that under the lock it is exact.
+        let kinds = Kinds::from_bits(self.incoming.load(Ordering::Relaxed));
+        if kinds != Kinds::default() {
+            lanes.append(&mut inbox.lanes, kinds);
+            self.incoming.store(0, Ordering::Relaxed);
+        }
     }
 
     /// How often a key has become ready, one way or the other.

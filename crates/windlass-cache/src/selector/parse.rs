@@ -103,14 +103,11 @@ impl<'a> Parser<'a> {
         self.value()?.parse().map_err(|_| "`>` and `<` compare with an integer")
     }
 
-    /// `(a,b)`; nothing beside a comma stands for the empty value, nothing at all for none.
+    /// `(a,b)`; nothing beside a comma, or at all, stands for the empty value.
     fn values(&mut self) -> Result<Vec<String>, &'static str> {
         const COMMA: &str = "values stand in parentheses, with commas between them";
         if !self.eat("(") {
             return Err("`in` and `notin` need values in parentheses");
-        }
-        if self.eat(")") {
-            return Ok(Vec::new());
         }
         let mut values = Vec::new();
         loop {

@@ -1,6 +1,7 @@
 //! Watch events.
 
 use bytes::Bytes;
+use memchr::memchr;
 
 use super::{
     BadObject,
@@ -103,7 +104,7 @@ impl WatchFramer {
             if rest.is_empty() {
                 return None;
             }
-            let line = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+            let line = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
             let whole_line = rest[line - 1] == b'\n';
             match self.feed.value_within(line) {
                 Ok(None) => {}
@@ -135,7 +136,7 @@ impl WatchFramer {
     /// Moves behind the next line break.
     fn pass_line(&mut self) -> Option<()> {
         let rest = self.feed.rest();
-        let line = rest.iter().position(|&byte| byte == b'\n');
+        let line = memchr(b'\n', rest);
         self.feed.advance(line.map_or(rest.len(), |at| at + 1));
         self.lost = line.is_none();
         line.map(drop)

@@ -32,6 +32,32 @@ pub(crate) fn scan(data: &[u8]) {
     }
 }
 
+/// Objects, a line each, are read together as they are read alone.
+pub(crate) fn shapes(data: &[u8]) {
+    let mut together = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
+    // The second time around, every shape is known.
+    for _ in 0..2 {
+        for line in data.split(|byte| *byte == b'\n') {
+            let (alone, with_others) = (RawObject::from_json(line), together.object(line));
+            let (Ok(alone), Ok(with_others)) = (&alone, &with_others) else {
+                assert_eq!(alone.err(), with_others.err());
+                continue;
+            };
+            assert_eq!(alone.json(), with_others.json());
+            assert_eq!(alone.key(), with_others.key());
+            assert_eq!(alone.uid(), with_others.uid());
+            assert_eq!(alone.resource_version(), with_others.resource_version());
+            assert_eq!(alone.creation_timestamp(), with_others.creation_timestamp());
+            assert_eq!(alone.deletion_timestamp(), with_others.deletion_timestamp());
+            assert_eq!(alone.generation(), with_others.generation());
+            assert!(alone.labels().eq(with_others.labels()));
+            assert!(alone.owner_references().eq(with_others.owner_references()));
+            assert!(alone.finalizers().eq(with_others.finalizers()));
+            assert_eq!(alone.annotations(), with_others.annotations());
+        }
+    }
+}
+
 /// Whether the metadata is of the types that Kubernetes gives it, so that there is no reason to refuse it.
 fn is_plain_object(value: &Value) -> bool {
     let Some(metadata) = value.get("metadata").and_then(Value::as_object) else { return false };

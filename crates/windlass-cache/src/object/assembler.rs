@@ -6,9 +6,10 @@ use triomphe::ThinArc;
 
 use super::{
     Dictionary, RawObject,
-    layout::{Header, OwnerRecord, Span, put_label, put_owner, put_span},
+    layout::{Form, OwnerRecord, Record, Span, put_label, put_owner, put_span},
+    shaped,
 };
-use crate::scan::{Index, Text};
+use crate::scan::{FIELDS, Index, Text};
 
 /// Makes objects, reusing its working memory.
 #[derive(Debug)]
@@ -27,8 +28,16 @@ impl Assembler {
         Self { type_members, bytes: Vec::new() }
     }
 
+    /// `apiVersion` and `kind`, as members with a comma behind each; empty when they are not known.
+    pub(crate) fn type_members(&self) -> &[u8] {
+        &self.type_members
+    }
+
     /// Copies the object without its cuts, and lays its index beside it.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index) -> RawObject {
+        if let Some(shape) = &index.shape {
+            return shaped::assemble(shape, &index.own, source, &mut self.bytes);
+        }
         self.bytes.clear();
         let inserted = if index.has_type { 0 } else { self.type_members.len() };
         let place = Place { start: index.start as usize, inserted, index };
@@ -36,7 +45,6 @@ impl Assembler {
         let json = Span { offset: 0, length: self.bytes.len() as u32 };
         let texts = json.length;
         self.bytes.extend_from_slice(&index.unescaped);
-        let tables = self.bytes.len() as u32;
         let at = |text: Text| place.span(text, texts);
         for &(key, value) in &index.labels {
             put_label(&mut self.bytes, at(key), at(value));
@@ -55,26 +63,18 @@ impl Assembler {
         for &finalizer in &index.finalizers {
             put_span(&mut self.bytes, at(finalizer));
         }
-        let optional = |text: Option<Text>| text.map_or(Span::default(), at);
-        let header = Header {
-            dictionary: None,
-            revision: revision(source, index),
-            generation: index.generation,
+        let record = Record {
+            fields: index.texts.map(|text| text.map_or(Span::default(), at)),
             json,
-            json_length: json.length,
-            name: optional(index.name),
-            namespace: optional(index.namespace),
-            uid: optional(index.uid),
-            resource_version: optional(index.resource_version),
-            creation: optional(index.creation),
-            deletion: optional(index.deletion),
             annotations: index.annotations.map_or(Span::default(), |text| place.range(text)),
-            tables,
+            generation: index.generation,
+            json_length: json.length,
             labels: index.labels.len() as u16,
             owners: index.owners.len() as u16,
             finalizers: index.finalizers.len() as u16,
         };
-        RawObject(ThinArc::from_header_and_slice(header, &self.bytes))
+        record.put(&mut self.bytes);
+        RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes))
     }
 
     fn copy_json(&mut self, source: &[u8], place: &Place<'_>) {
@@ -129,41 +129,35 @@ impl Place<'_> {
     }
 }
 
-fn revision(source: &[u8], index: &Index) -> u64 {
-    let Some(text) = index.resource_version else { return 0 };
-    std::str::from_utf8(index.text(source, text)).ok().and_then(|text| text.parse().ok()).unwrap_or_default()
-}
-
 impl RawObject {
-    /// The same object with its JSON compressed. What is indexed stays readable without decompressing.
+    /// The same object with its JSON compressed. What is indexed stays readable without decompressing. What an object with
+    /// a shape has of its own is little already: it stays as it is.
     pub(crate) fn compress(&self, dictionary: &Arc<Dictionary>) -> Option<Self> {
+        if self.is_shaped() {
+            return None;
+        }
         let json = self.json();
-        let stored = dictionary.compress(&json).ok()?;
-        let header = self.header();
-        let mut bytes = stored;
+        let mut bytes = dictionary.compress(&json).ok()?;
         let stored = Span { offset: 0, length: bytes.len() as u32 };
-        let slice = self.slice();
-        let mut keep = |span: Span| {
+        let mut keep = |text: &[u8]| {
             let offset = bytes.len() as u32;
-            bytes.extend_from_slice(span.of(slice));
-            Span { offset, ..span }
+            bytes.extend_from_slice(text);
+            Span { offset, length: text.len() as u32 }
         };
-        let (name, namespace, uid) = (keep(header.name), keep(header.namespace), keep(header.uid));
-        let resource_version = keep(header.resource_version);
-        let (creation, deletion) = (keep(header.creation), keep(header.deletion));
-        let labels: Vec<_> = header.labels(slice).map(|(key, value)| (keep(key), keep(value))).collect();
-        let owners: Vec<_> = header
-            .owners(slice)
+        let fields = FIELDS.map(|field| keep(self.field(field)));
+        let labels: Vec<_> = self.label_bytes().map(|(key, value)| (keep(key), keep(value))).collect();
+        let owners: Vec<_> = self
+            .owner_references()
             .map(|owner| OwnerRecord {
-                api_version: keep(owner.api_version),
-                kind: keep(owner.kind),
-                name: keep(owner.name),
-                uid: keep(owner.uid),
-                ..owner
+                api_version: keep(owner.api_version.as_bytes()),
+                kind: keep(owner.kind.as_bytes()),
+                name: keep(owner.name.as_bytes()),
+                uid: keep(owner.uid.as_bytes()),
+                controller: owner.controller,
+                block_owner_deletion: owner.block_owner_deletion,
             })
             .collect();
-        let finalizers: Vec<_> = header.finalizers(slice).map(&mut keep).collect();
-        let tables = bytes.len() as u32;
+        let finalizers: Vec<_> = self.finalizers().map(|finalizer| keep(finalizer.as_bytes())).collect();
         for &(key, value) in &labels {
             put_label(&mut bytes, key, value);
         }
@@ -173,18 +167,17 @@ impl RawObject {
         for &finalizer in &finalizers {
             put_span(&mut bytes, finalizer);
         }
-        let header = Header {
-            dictionary: Some(dictionary.clone()),
+        let record = Record {
+            fields,
             json: stored,
-            name,
-            namespace,
-            uid,
-            resource_version,
-            creation,
-            deletion,
-            tables,
-            ..*header
+            annotations: self.annotation_span(),
+            generation: self.generation(),
+            json_length: json.len() as u32,
+            labels: labels.len() as u16,
+            owners: owners.len() as u16,
+            finalizers: finalizers.len() as u16,
         };
-        Some(Self(ThinArc::from_header_and_slice(header, &bytes)))
+        record.put(&mut bytes);
+        Some(Self(ThinArc::from_header_and_slice(Form::Compressed(dictionary.clone()), &bytes)))
     }
 }

@@ -1,8 +1,22 @@
-//! How an object lies in memory: a header, then bytes: JSON, texts, and tables of fixed-size records.
+//! How an object lies in memory: its form, then bytes.
+//!
+//! Of an object that is kept as JSON, the bytes are the JSON, compressed or not, the texts that are not in it as they are read,
+//! tables of fixed-size records, and at the end a [`Record`] that says where everything is.
 
 use std::{ops::Range, sync::Arc};
 
 use super::Dictionary;
+use crate::scan::{Field, Shape};
+
+/// What an object's bytes are.
+pub(super) enum Form {
+    /// JSON.
+    Plain,
+    /// Compressed JSON.
+    Compressed(Arc<Dictionary>),
+    /// What an object has of its own; see [`Shaped`](super::shaped::Shaped).
+    Shaped(Arc<Shape>),
+}
 
 /// A range of an object's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,26 +35,17 @@ impl Span {
     }
 }
 
-/// The part of the index that every object has.
-pub(super) struct Header {
-    /// Present when the JSON is compressed.
-    pub(super) dictionary: Option<Arc<Dictionary>>,
-    pub(super) revision: u64,
-    pub(super) generation: i64,
+/// Where everything is that is said of an object besides its JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) fields: [Span; 6],
     /// Where the JSON lies, as it is stored.
     pub(super) json: Span,
-    /// Length of the JSON, not compressed.
-    pub(super) json_length: u32,
-    pub(super) name: Span,
-    pub(super) namespace: Span,
-    pub(super) uid: Span,
-    pub(super) resource_version: Span,
-    pub(super) creation: Span,
-    pub(super) deletion: Span,
     /// Of the JSON, not of the bytes; empty when there are none.
     pub(super) annotations: Span,
-    /// Where the tables begin: labels, owners, finalizers.
-    pub(super) tables: u32,
+    pub(super) generation: i64,
+    /// Length of the JSON, not compressed.
+    pub(super) json_length: u32,
     pub(super) labels: u16,
     pub(super) owners: u16,
     pub(super) finalizers: u16,
@@ -57,48 +62,114 @@ pub(super) struct OwnerRecord {
     pub(super) block_owner_deletion: bool,
 }
 
+const SPAN: usize = 8;
+const JSON: usize = 6 * SPAN;
+const ANNOTATIONS: usize = 7 * SPAN;
+const GENERATION: usize = 8 * SPAN;
+const JSON_LENGTH: usize = GENERATION + 8;
+const COUNTS: usize = JSON_LENGTH + 4;
+const RECORD: usize = COUNTS + 6;
+
 const LABEL: usize = 12;
 const OWNER: usize = 33;
-const FINALIZER: usize = 8;
 
-impl Header {
-    pub(super) fn annotations(&self) -> Option<Span> {
-        (self.annotations.length > 0).then_some(self.annotations)
+impl Record {
+    /// Puts the record behind the tables.
+    pub(super) fn put(&self, bytes: &mut Vec<u8>) {
+        self.fields.iter().chain([&self.json, &self.annotations]).for_each(|&span| put_span(bytes, span));
+        bytes.extend_from_slice(&self.generation.to_le_bytes());
+        bytes.extend_from_slice(&self.json_length.to_le_bytes());
+        for count in [self.labels, self.owners, self.finalizers] {
+            bytes.extend_from_slice(&count.to_le_bytes());
+        }
+    }
+}
+
+/// The bytes of an object that is kept as JSON.
+#[derive(Clone, Copy)]
+pub(super) struct Plain<'a> {
+    bytes: &'a [u8],
+    record: &'a [u8],
+}
+
+impl<'a> Plain<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let record = bytes.len().saturating_sub(RECORD);
+        Self { bytes, record: &bytes[record..] }
     }
 
-    pub(super) fn labels(&self, bytes: &[u8]) -> impl Iterator<Item = (Span, Span)> {
-        let records = self.table(bytes, 0, usize::from(self.labels) * LABEL).as_chunks::<LABEL>().0;
-        records.iter().map(|record| {
-            let short = |at| u32::from(u16::from_le_bytes([record[at], record[at + 1]]));
-            (
-                Span { offset: word(record, 0), length: short(8) },
-                Span { offset: word(record, 4), length: short(10) },
-            )
-        })
+    pub(super) fn field(self, field: Field) -> &'a [u8] {
+        span(self.record, field as usize * SPAN).of(self.bytes)
     }
 
-    pub(super) fn owners(&self, bytes: &[u8]) -> impl Iterator<Item = OwnerRecord> {
-        let start = usize::from(self.labels) * LABEL;
-        let records = self.table(bytes, start, usize::from(self.owners) * OWNER).as_chunks::<OWNER>().0;
-        records.iter().map(|record| OwnerRecord {
+    pub(super) fn json(self) -> &'a [u8] {
+        span(self.record, JSON).of(self.bytes)
+    }
+
+    pub(super) fn annotations(self) -> Span {
+        span(self.record, ANNOTATIONS)
+    }
+
+    pub(super) fn generation(self) -> i64 {
+        let bytes = self.record.get(GENERATION..JSON_LENGTH).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, i64::from_le_bytes)
+    }
+
+    pub(super) fn json_length(self) -> usize {
+        word(self.record, JSON_LENGTH) as usize
+    }
+
+    pub(super) fn labels(self) -> usize {
+        self.count(0)
+    }
+
+    pub(super) fn label(self, number: usize) -> (&'a [u8], &'a [u8]) {
+        let record = self.table(0, LABEL, number);
+        let key = Span { offset: word(record, 0), length: short(record, 8) };
+        let value = Span { offset: word(record, 4), length: short(record, 10) };
+        (key.of(self.bytes), value.of(self.bytes))
+    }
+
+    pub(super) fn owners(self) -> usize {
+        self.count(1)
+    }
+
+    pub(super) fn owner(self, number: usize) -> OwnerRecord {
+        let record = self.table(self.labels() * LABEL, OWNER, number);
+        let flags = record.get(32).copied().unwrap_or_default();
+        OwnerRecord {
             api_version: span(record, 0),
             kind: span(record, 8),
             name: span(record, 16),
             uid: span(record, 24),
-            controller: record[32] & 1 != 0,
-            block_owner_deletion: record[32] & 2 != 0,
-        })
+            controller: flags & 1 != 0,
+            block_owner_deletion: flags & 2 != 0,
+        }
     }
 
-    pub(super) fn finalizers(&self, bytes: &[u8]) -> impl Iterator<Item = Span> {
-        let start = usize::from(self.labels) * LABEL + usize::from(self.owners) * OWNER;
-        let length = usize::from(self.finalizers) * FINALIZER;
-        self.table(bytes, start, length).as_chunks::<FINALIZER>().0.iter().map(|record| span(record, 0))
+    pub(super) fn finalizers(self) -> usize {
+        self.count(2)
     }
 
-    fn table<'a>(&self, bytes: &'a [u8], start: usize, length: usize) -> &'a [u8] {
-        let start = self.tables as usize + start;
-        bytes.get(start..start + length).unwrap_or_default()
+    pub(super) fn finalizer(self, number: usize) -> &'a [u8] {
+        let record = self.table(self.labels() * LABEL + self.owners() * OWNER, SPAN, number);
+        span(record, 0).of(self.bytes)
+    }
+
+    pub(super) fn text(self, span: Span) -> &'a [u8] {
+        span.of(self.bytes)
+    }
+
+    fn count(self, number: usize) -> usize {
+        short(self.record, COUNTS + 2 * number) as usize
+    }
+
+    /// A record of the table that begins so many bytes behind the first one.
+    fn table(self, start: usize, size: usize, number: usize) -> &'a [u8] {
+        let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * SPAN;
+        let end = self.bytes.len().saturating_sub(RECORD);
+        let at = end.saturating_sub(tables) + start + number * size;
+        self.bytes.get(at..at + size).unwrap_or_default()
     }
 }
 
@@ -128,4 +199,11 @@ fn span(record: &[u8], at: usize) -> Span {
 
 fn word(record: &[u8], at: usize) -> u32 {
     record.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+pub(super) fn short(record: &[u8], at: usize) -> u32 {
+    record
+        .get(at..at + 2)
+        .and_then(|short| short.try_into().ok())
+        .map_or(0, |short| u16::from_le_bytes(short).into())
 }

@@ -5,6 +5,7 @@ mod dictionary;
 mod error;
 mod layout;
 mod owner;
+mod shaped;
 
 pub(crate) use self::assembler::Assembler;
 pub use self::{dictionary::Dictionary, error::DecodeError, owner::OwnerReference};
@@ -15,10 +16,13 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use triomphe::ThinArc;
 
-use self::layout::{Header, Span};
+use self::{
+    layout::{Form, Plain, Span},
+    shaped::Shaped,
+};
 use crate::{
     ObjectKey,
-    scan::{ScanError, ScanOptions, Scanner},
+    scan::{Field, ScanError, ScanOptions, Scanner},
 };
 
 /// One object: its JSON without what the cache leaves out, and an index of its metadata.
@@ -34,7 +38,7 @@ use crate::{
 /// # Ok::<(), windlass_cache::scan::ScanError>(())
 /// ```
 #[derive(Clone)]
-pub struct RawObject(ThinArc<Header, u8>);
+pub struct RawObject(ThinArc<Form, u8>);
 
 impl RawObject {
     /// Indexes one object, leaving out `managedFields`. For many, or with other options, keep a [`Scanner`].
@@ -49,62 +53,64 @@ impl RawObject {
 
     /// `metadata.name`.
     pub fn name(&self) -> &str {
-        self.text(self.header().name)
+        self.text(Field::Name)
     }
 
     /// `metadata.namespace`, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
-        self.optional(self.header().namespace)
+        Some(self.text(Field::Namespace)).filter(|text| !text.is_empty())
     }
 
     /// `metadata.uid`; empty when the object has none.
     pub fn uid(&self) -> &str {
-        self.text(self.header().uid)
+        self.text(Field::Uid)
     }
 
     /// `metadata.resourceVersion`; empty when the object has none.
     pub fn resource_version(&self) -> &str {
-        self.text(self.header().resource_version)
+        self.text(Field::ResourceVersion)
     }
 
     /// The resourceVersion as the integer that it is; zero when it is none.
     pub fn revision(&self) -> u64 {
-        self.header().revision
+        self.resource_version().parse().unwrap_or_default()
     }
 
     /// `metadata.generation`; zero when the object has none.
     pub fn generation(&self) -> i64 {
-        self.header().generation
+        match self.parts() {
+            Parts::Plain(plain) => plain.generation(),
+            Parts::Shaped(shaped) => shaped.generation(),
+        }
     }
 
     /// `metadata.creationTimestamp`, as it is written (RFC 3339, which orders as text).
     pub fn creation_timestamp(&self) -> Option<&str> {
-        self.optional(self.header().creation)
+        Some(self.text(Field::Creation)).filter(|text| !text.is_empty())
     }
 
     /// `metadata.deletionTimestamp`: set when the object is being deleted.
     pub fn deletion_timestamp(&self) -> Option<&str> {
-        self.optional(self.header().deletion)
+        Some(self.text(Field::Deletion)).filter(|text| !text.is_empty())
     }
 
     /// The labels, in the order in which they are written.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.header().labels(self.slice()).map(|(key, value)| (self.text(key), self.text(value)))
+        self.label_bytes().map(|(key, value)| (text(key), text(value)))
     }
 
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        let bytes = self.slice();
-        let mut labels = self.header().labels(bytes);
-        labels.find(|(name, _)| name.of(bytes) == key.as_bytes()).map(|(_, value)| self.text(value))
+        self.label_bytes().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| text(value))
     }
 
     /// The annotations, in the order in which they are written. They are not indexed: each call reads them.
     pub fn annotations(&self) -> Vec<(String, String)> {
-        let Some(span) = self.header().annotations() else { return Vec::new() };
-        let json = self.json();
-        let annotations = json.get(span.range()).unwrap_or_default();
-        crate::scan::string_map(annotations)
+        let span = self.annotation_span();
+        if span.length == 0 {
+            return Vec::new();
+        }
+        crate::scan::string_map(span.of(&self.json()))
     }
 
     /// The value of an annotation.
@@ -114,7 +120,8 @@ impl RawObject {
 
     /// The owner references.
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
-        self.header().owners(self.slice()).map(|record| OwnerReference::read(self, &record))
+        let parts = self.parts();
+        (0..parts.owners()).map(move |number| OwnerReference::read(&parts, number))
     }
 
     /// The owner reference whose `controller` is true.
@@ -124,19 +131,23 @@ impl RawObject {
 
     /// The finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        self.header().finalizers(self.slice()).map(|span| self.text(span))
+        let parts = self.parts();
+        (0..parts.finalizers()).map(move |number| text(parts.finalizer(number)))
     }
 
-    /// The object's JSON, without what the cache leaves out. Borrowed unless it is kept compressed.
+    /// The object's JSON, without what the cache leaves out. Borrowed only when it is kept as it is, not when it is
+    /// compressed or shares its shape with others.
     pub fn json(&self) -> Cow<'_, [u8]> {
-        let stored = self.header().json.of(self.slice());
-        match &self.header().dictionary {
-            None => Cow::Borrowed(stored),
-            Some(dictionary) => Cow::Owned(dictionary.decompress(stored, self.header().json_length as usize)),
+        match (self.form(), self.parts()) {
+            (_, Parts::Shaped(shaped)) => Cow::Owned(shaped.json()),
+            (Form::Compressed(dictionary), Parts::Plain(plain)) => {
+                Cow::Owned(dictionary.decompress(plain.json(), plain.json_length()))
+            }
+            (_, Parts::Plain(plain)) => Cow::Borrowed(plain.json()),
         }
     }
 
-    /// The same as shared bytes, without a copy unless it is kept compressed.
+    /// The same as shared bytes, without a copy when it is kept as it is.
     pub fn json_bytes(&self) -> Bytes {
         match self.json() {
             Cow::Borrowed(_) => Bytes::from_owner(Json(self.clone())),
@@ -146,7 +157,10 @@ impl RawObject {
 
     /// Length of the JSON in bytes, not compressed.
     pub fn json_length(&self) -> usize {
-        self.header().json_length as usize
+        match self.parts() {
+            Parts::Plain(plain) => plain.json_length(),
+            Parts::Shaped(shaped) => shaped.json_length(),
+        }
     }
 
     /// Decodes the object.
@@ -163,14 +177,19 @@ impl RawObject {
         std::ptr::eq(self.slice(), other.slice())
     }
 
-    /// Bytes of memory that the object takes.
+    /// Bytes of memory that the object takes, without what it shares with others.
     pub fn memory(&self) -> usize {
-        size_of::<Header>() + 2 * size_of::<usize>() + self.slice().len()
+        size_of::<Form>() + 2 * size_of::<usize>() + self.slice().len()
     }
 
     /// Whether the JSON is kept compressed.
     pub fn is_compressed(&self) -> bool {
-        self.header().dictionary.is_some()
+        matches!(self.form(), Form::Compressed(_))
+    }
+
+    /// Whether only what the object has of its own is kept, and the rest together with others of its kind.
+    pub fn is_shaped(&self) -> bool {
+        matches!(self.form(), Form::Shaped(_))
     }
 
     /// Whether this is the object's name; the namespace is empty for what is in none.
@@ -179,29 +198,29 @@ impl RawObject {
     }
 
     pub(crate) fn name_bytes(&self) -> &[u8] {
-        self.header().name.of(self.slice())
+        self.field(Field::Name)
     }
 
     pub(crate) fn namespace_bytes(&self) -> &[u8] {
-        self.header().namespace.of(self.slice())
+        self.field(Field::Namespace)
     }
 
     pub(crate) fn uid_bytes(&self) -> &[u8] {
-        self.header().uid.of(self.slice())
+        self.field(Field::Uid)
     }
 
     pub(crate) fn resource_version_bytes(&self) -> &[u8] {
-        self.header().resource_version.of(self.slice())
+        self.field(Field::ResourceVersion)
     }
 
     pub(crate) fn label_bytes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let bytes = self.slice();
-        self.header().labels(bytes).map(|(key, value)| (key.of(bytes), value.of(bytes)))
+        let parts = self.parts();
+        (0..parts.labels()).map(move |number| parts.label(number))
     }
 
     pub(crate) fn owner_uids(&self) -> impl Iterator<Item = &[u8]> {
-        let bytes = self.slice();
-        self.header().owners(bytes).map(|owner| owner.uid.of(bytes))
+        let parts = self.parts();
+        (0..parts.owners()).map(move |number| parts.owner_uid(number))
     }
 
     /// A number that no other object in memory has.
@@ -209,7 +228,7 @@ impl RawObject {
         self.slice().as_ptr().addr()
     }
 
-    fn header(&self) -> &Header {
+    fn form(&self) -> &Form {
         &self.0.header.header
     }
 
@@ -217,13 +236,90 @@ impl RawObject {
         &self.0.slice
     }
 
-    fn text(&self, span: Span) -> &str {
-        // The scan has found it to be UTF-8.
-        std::str::from_utf8(span.of(self.slice())).unwrap_or_default()
+    fn parts(&self) -> Parts<'_> {
+        match self.form() {
+            Form::Plain | Form::Compressed(_) => Parts::Plain(Plain::new(self.slice())),
+            Form::Shaped(shape) => Parts::Shaped(Shaped::new(shape, self.slice())),
+        }
     }
 
-    fn optional(&self, span: Span) -> Option<&str> {
-        Some(self.text(span)).filter(|text| !text.is_empty())
+    #[inline]
+    fn field(&self, field: Field) -> &[u8] {
+        match self.parts() {
+            Parts::Plain(plain) => plain.field(field),
+            Parts::Shaped(shaped) => shaped.field(field),
+        }
+    }
+
+    fn text(&self, field: Field) -> &str {
+        text(self.field(field))
+    }
+
+    /// Where the annotations lie in the JSON.
+    fn annotation_span(&self) -> Span {
+        match self.parts() {
+            Parts::Plain(plain) => plain.annotations(),
+            Parts::Shaped(shaped) => {
+                let range = shaped.annotations().unwrap_or_default();
+                Span { offset: range.start as u32, length: range.len() as u32 }
+            }
+        }
+    }
+}
+
+/// The scan has found it to be UTF-8.
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+/// An object's bytes, to be read as what they are.
+#[derive(Clone, Copy)]
+enum Parts<'a> {
+    Plain(Plain<'a>),
+    Shaped(Shaped<'a>),
+}
+
+impl<'a> Parts<'a> {
+    fn labels(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.labels(),
+            Self::Shaped(shaped) => shaped.labels(),
+        }
+    }
+
+    fn label(&self, number: usize) -> (&'a [u8], &'a [u8]) {
+        match self {
+            Self::Plain(plain) => plain.label(number),
+            Self::Shaped(shaped) => shaped.label(number),
+        }
+    }
+
+    fn owners(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.owners(),
+            Self::Shaped(shaped) => shaped.owners().len(),
+        }
+    }
+
+    fn owner_uid(&self, number: usize) -> &'a [u8] {
+        match self {
+            Self::Plain(plain) => plain.text(plain.owner(number).uid),
+            Self::Shaped(shaped) => shaped.optional(shaped.owners()[number].uid),
+        }
+    }
+
+    fn finalizers(&self) -> usize {
+        match self {
+            Self::Plain(plain) => plain.finalizers(),
+            Self::Shaped(shaped) => shaped.finalizers().len(),
+        }
+    }
+
+    fn finalizer(&self, number: usize) -> &'a [u8] {
+        match self {
+            Self::Plain(plain) => plain.finalizer(number),
+            Self::Shaped(shaped) => shaped.value(shaped.finalizers()[number]),
+        }
     }
 }
 
@@ -239,6 +335,6 @@ struct Json(RawObject);
 
 impl AsRef<[u8]> for Json {
     fn as_ref(&self) -> &[u8] {
-        self.0.header().json.of(self.0.slice())
+        Plain::new(self.0.slice()).json()
     }
 }

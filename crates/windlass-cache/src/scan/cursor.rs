@@ -95,6 +95,20 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(super) fn string(&mut self, expected: &'static str) -> Result<Token, ScanError> {
         self.expect(b'"', expected)?;
+        self.content()
+    }
+
+    /// Reads the content of a string whose opening quote has been read; the cursor stays before the closing one.
+    #[inline(always)]
+    pub(super) fn text(&mut self) -> Result<Token, ScanError> {
+        let token = self.content()?;
+        self.at = token.end;
+        Ok(token)
+    }
+
+    /// Reads a string whose opening quote has been read.
+    #[inline(always)]
+    fn content(&mut self) -> Result<Token, ScanError> {
         let start = self.at;
         // Nearly all strings are short, have no escapes, and end in a block that is at hand.
         let within = start.wrapping_sub(self.block.start);
@@ -106,12 +120,11 @@ impl<'a> Cursor<'a> {
                 return Ok(Token { start, end, escaped: false });
             }
         }
-        self.rest_of_string()
+        self.content_by_blocks()
     }
 
-    /// Reads a string whose opening quote has been read.
     #[inline(never)]
-    fn rest_of_string(&mut self) -> Result<Token, ScanError> {
+    fn content_by_blocks(&mut self) -> Result<Token, ScanError> {
         let start = self.at;
         let mut escaped = false;
         if start < self.bytes.len() {

@@ -1,6 +1,13 @@
 //! What the scan finds in one object.
 
-use super::{ScanError, cursor::Token, text::unescape};
+use std::sync::Arc;
+
+use super::{
+    ScanError,
+    cursor::Token,
+    shape::{Own, Shape},
+    text::unescape,
+};
 
 /// Where a text lies: in the scanned bytes, or among the unescaped texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,6 +17,20 @@ pub(crate) struct Text {
     pub(crate) unescaped: bool,
 }
 
+/// The texts that every object has. A number is the place in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Name,
+    Namespace,
+    Uid,
+    ResourceVersion,
+    Creation,
+    Deletion,
+}
+
+pub(crate) const FIELDS: [Field; 6] =
+    [Field::Name, Field::Namespace, Field::Uid, Field::ResourceVersion, Field::Creation, Field::Deletion];
+
 /// An owner reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owner {
@@ -18,7 +39,9 @@ pub(crate) struct Owner {
     pub(crate) name: Text,
     pub(crate) uid: Text,
     pub(crate) controller: bool,
+    pub(crate) controller_at: Option<Text>,
     pub(crate) block_owner_deletion: bool,
+    pub(crate) block_owner_deletion_at: Option<Text>,
 }
 
 /// What the scan finds in one object. Reused from object to object.
@@ -28,13 +51,10 @@ pub(crate) struct Index {
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) has_type: bool,
-    pub(crate) name: Option<Text>,
-    pub(crate) namespace: Option<Text>,
-    pub(crate) uid: Option<Text>,
-    pub(crate) resource_version: Option<Text>,
+    /// By [`Field`].
+    pub(crate) texts: [Option<Text>; 6],
     pub(crate) generation: i64,
-    pub(crate) creation: Option<Text>,
-    pub(crate) deletion: Option<Text>,
+    pub(crate) generation_at: Option<Text>,
     pub(crate) annotations: Option<Text>,
     pub(crate) labels: Vec<(Text, Text)>,
     pub(crate) owners: Vec<Owner>,
@@ -43,21 +63,28 @@ pub(crate) struct Index {
     pub(crate) cuts: Vec<(u32, u32)>,
     /// Texts that held escapes, without them.
     pub(crate) unescaped: Vec<u8>,
+    /// The object's shape, if it has a known one. Then labels, owners, finalizers and annotations are not listed here: they
+    /// are in the holes that the shape says.
+    pub(crate) shape: Option<Arc<Shape>>,
+    /// What stands in the holes of the shape that is not usual, by hole.
+    pub(crate) own: Vec<Own>,
 }
 
 impl Index {
     pub(super) fn clear(&mut self) {
         self.clear_metadata();
         self.has_type = false;
+        self.shape = None;
         self.cuts.clear();
         self.unescaped.clear();
     }
 
     /// Forgets what an earlier `metadata` said: of duplicate keys the last wins.
     pub(super) fn clear_metadata(&mut self) {
-        (self.name, self.namespace, self.uid, self.resource_version) = (None, None, None, None);
-        (self.creation, self.deletion, self.annotations) = (None, None, None);
+        self.texts = [None; 6];
+        self.annotations = None;
         self.generation = 0;
+        self.generation_at = None;
         self.labels.clear();
         self.owners.clear();
         self.finalizers.clear();
@@ -75,6 +102,10 @@ impl Index {
         let start = self.unescaped.len();
         self.unescaped.extend_from_slice(&text);
         Ok(Text { unescaped: true, ..Text::at(start, self.unescaped.len()) })
+    }
+
+    pub(crate) fn field(&self, field: Field) -> Option<Text> {
+        self.texts[field as usize]
     }
 
     pub(crate) fn text<'a>(&'a self, source: &'a [u8], text: Text) -> &'a [u8] {

@@ -15,6 +15,7 @@ mod kernel;
 mod object;
 mod path;
 mod scalar;
+mod shape;
 mod skip;
 mod text;
 mod transform;
@@ -37,11 +38,12 @@ pub use self::{
     transform::{FieldPath, FieldPathError, Transform, TransformError},
 };
 pub(crate) use self::{
-    index::{Index, Text},
+    index::{FIELDS, Field, Index, Text},
+    shape::{HoleId, Own, OwnerHoles, Place, Shape, integer},
     skip::Skip,
 };
 
-use self::{cursor::Cursor, object::ObjectScan};
+use self::{cursor::Cursor, object::ObjectScan, shape::Shapes};
 use crate::{ObjectKey, RawObject, object::Assembler};
 
 /// What of an object is kept.
@@ -55,6 +57,8 @@ pub struct ScanOptions {
     pub metadata_only: bool,
     /// `apiVersion` and `kind` for objects that come without, as those in a typed list do.
     pub type_meta: Option<(String, String)>,
+    /// The objects are of one kind: what they have in common is kept once.
+    pub one_kind: bool,
     /// Objects larger than this are refused. In bytes; at most 1 GiB.
     pub max_object_size: usize,
 }
@@ -66,6 +70,7 @@ impl Default for ScanOptions {
             keep_managed_fields: false,
             metadata_only: false,
             type_meta: None,
+            one_kind: false,
             max_object_size: 64 << 20,
         }
     }
@@ -80,6 +85,7 @@ pub struct Scanner {
     index: Index,
     has_controls: bool,
     assembler: Assembler,
+    shapes: Option<Shapes>,
 }
 
 impl Scanner {
@@ -96,6 +102,7 @@ impl Scanner {
             index: Index::default(),
             has_controls: false,
             assembler: Assembler::new(options.type_meta.as_ref()),
+            shapes: options.one_kind.then(Shapes::default),
         }
     }
 
@@ -137,6 +144,8 @@ impl Scanner {
             index: &mut self.index,
             transform: &self.transform,
             metadata_only: self.metadata_only,
+            shapes: self.shapes.as_mut(),
+            type_members: self.assembler.type_members(),
         };
         let limit = self.max_object_size;
         let found = match scan(&mut object) {
@@ -186,43 +195,43 @@ impl<'a> Scanned<'a> {
 
     /// `metadata.name`.
     pub fn name(&self) -> Option<&'a str> {
-        self.text(self.index.name)
+        self.text(Field::Name)
     }
 
     /// `metadata.namespace`; an empty one counts as none.
     pub fn namespace(&self) -> Option<&'a str> {
-        self.text(self.index.namespace).filter(|namespace| !namespace.is_empty())
+        self.text(Field::Namespace).filter(|namespace| !namespace.is_empty())
     }
 
     /// `metadata.uid`, or the empty string.
     pub fn uid(&self) -> &'a str {
-        self.text(self.index.uid).unwrap_or_default()
+        self.text(Field::Uid).unwrap_or_default()
     }
 
     /// `metadata.resourceVersion`, or the empty string.
     pub fn resource_version(&self) -> &'a str {
-        self.text(self.index.resource_version).unwrap_or_default()
+        self.text(Field::ResourceVersion).unwrap_or_default()
     }
 
     /// `metadata.name`, when there is one.
     pub(crate) fn name_bytes(&self) -> Option<&'a [u8]> {
-        self.index.name.map(|name| self.index.text(self.source, name)).filter(|name| !name.is_empty())
+        Some(self.bytes(Field::Name)).filter(|name| !name.is_empty())
     }
 
     pub(crate) fn namespace_bytes(&self) -> &'a [u8] {
-        self.bytes(self.index.namespace)
+        self.bytes(Field::Namespace)
     }
 
     pub(crate) fn uid_bytes(&self) -> &'a [u8] {
-        self.bytes(self.index.uid)
+        self.bytes(Field::Uid)
     }
 
     pub(crate) fn resource_version_bytes(&self) -> &'a [u8] {
-        self.bytes(self.index.resource_version)
+        self.bytes(Field::ResourceVersion)
     }
 
-    fn bytes(&self, text: Option<Text>) -> &'a [u8] {
-        text.map_or(&[], |text| self.index.text(self.source, text))
+    fn bytes(&self, field: Field) -> &'a [u8] {
+        self.index.field(field).map_or(&[], |text| self.index.text(self.source, text))
     }
 
     /// The object's key.
@@ -235,8 +244,8 @@ impl<'a> Scanned<'a> {
         self.source.get(self.index.start as usize..self.index.end as usize).unwrap_or_default()
     }
 
-    /// The value of an annotation.
-    pub fn annotation(&self, key: &str) -> Option<String> {
+    /// The value of an annotation, of an object that has no shape: bookmarks, having no name, never have one.
+    pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         let annotations = self.index.text(self.source, self.index.annotations?);
         string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
@@ -252,8 +261,8 @@ impl<'a> Scanned<'a> {
         Ok(self.assembler.assemble(self.source, self.index))
     }
 
-    fn text(&self, text: Option<Text>) -> Option<&'a str> {
-        std::str::from_utf8(self.index.text(self.source, text?)).ok()
+    fn text(&self, field: Field) -> Option<&'a str> {
+        std::str::from_utf8(self.index.text(self.source, self.index.field(field)?)).ok()
     }
 }
 

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::{
     ScanError,
     cursor::{Cursor, Token},
-    index::{Index, Owner, Text},
+    index::{Field, Index, Owner, Text},
+    shape::{Shapes, integer},
     text::unescape,
     transform::{NodeId, ROOT, Transform},
 };
@@ -16,15 +17,29 @@ pub(super) struct ObjectScan<'a, 'i> {
     pub(super) index: &'i mut Index,
     pub(super) transform: &'i Transform,
     pub(super) metadata_only: bool,
+    /// The shapes of the objects so far, if they are of one kind.
+    pub(super) shapes: Option<&'i mut Shapes>,
+    pub(super) type_members: &'i [u8],
 }
 
 impl<'a> ObjectScan<'a, '_> {
     /// Reads the object that begins at the cursor.
     pub(super) fn object(&mut self) -> Result<(), ScanError> {
-        let (mut api_version, mut kind) = (false, false);
         if self.cursor.peek()? != b'{' {
             return self.wrong("the object", "an object");
         }
+        let Some(shapes) = self.shapes.take() else { return self.tokens() };
+        if !shapes.recognise(&mut self.cursor, self.index) {
+            self.tokens()?;
+            shapes.learn(self.cursor.bytes, self.index, self.type_members);
+        }
+        self.shapes = Some(shapes);
+        Ok(())
+    }
+
+    /// Reads the object token by token.
+    fn tokens(&mut self) -> Result<(), ScanError> {
+        let (mut api_version, mut kind) = (false, false);
         self.index.start = self.cursor.at as u32;
         self.members(|scan, key| {
             let name = scan.key_text(key)?;
@@ -151,22 +166,28 @@ impl<'a> ObjectScan<'a, '_> {
             }
             // By length first: a name is compared with two others at most.
             match (name.len(), &*name) {
-                (3, b"uid") => scan.index.uid = scan.text("metadata.uid")?,
-                (4, b"name") => scan.index.name = scan.text("metadata.name")?,
+                (3, b"uid") => scan.index.texts[Field::Uid as usize] = scan.text("metadata.uid")?,
+                (4, b"name") => scan.index.texts[Field::Name as usize] = scan.text("metadata.name")?,
                 (6, b"labels") => scan.labels()?,
-                (9, b"namespace") => scan.index.namespace = scan.text("metadata.namespace")?,
-                (10, b"generation") => scan.index.generation = scan.integer("metadata.generation")?,
+                (9, b"namespace") => {
+                    scan.index.texts[Field::Namespace as usize] = scan.text("metadata.namespace")?;
+                }
+                (10, b"generation") => {
+                    (scan.index.generation, scan.index.generation_at) =
+                        scan.integer("metadata.generation")?;
+                }
                 (10, b"finalizers") => scan.finalizers()?,
                 (11, b"annotations") => return scan.annotations(inner),
                 (15, b"resourceVersion") => {
-                    scan.index.resource_version = scan.text("metadata.resourceVersion")?;
+                    scan.index.texts[Field::ResourceVersion as usize] =
+                        scan.text("metadata.resourceVersion")?;
                 }
                 (15, b"ownerReferences") => scan.owners()?,
                 (17, b"creationTimestamp") => {
-                    scan.index.creation = scan.text("metadata.creationTimestamp")?;
+                    scan.index.texts[Field::Creation as usize] = scan.text("metadata.creationTimestamp")?;
                 }
                 (17, b"deletionTimestamp") => {
-                    scan.index.deletion = scan.text("metadata.deletionTimestamp")?;
+                    scan.index.texts[Field::Deletion as usize] = scan.text("metadata.deletionTimestamp")?;
                 }
                 _ => return scan.along(inner),
             }
@@ -244,9 +265,13 @@ impl<'a> ObjectScan<'a, '_> {
                 b"kind" => owner.kind = scan.text("an ownerReference's kind")?.unwrap_or_default(),
                 b"name" => owner.name = scan.text("an ownerReference's name")?.unwrap_or_default(),
                 b"uid" => owner.uid = scan.text("an ownerReference's uid")?.unwrap_or_default(),
-                b"controller" => owner.controller = scan.boolean("an ownerReference's controller")?,
+                b"controller" => {
+                    (owner.controller, owner.controller_at) =
+                        scan.boolean("an ownerReference's controller")?;
+                }
                 b"blockOwnerDeletion" => {
-                    owner.block_owner_deletion = scan.boolean("an ownerReference's blockOwnerDeletion")?;
+                    (owner.block_owner_deletion, owner.block_owner_deletion_at) =
+                        scan.boolean("an ownerReference's blockOwnerDeletion")?;
                 }
                 _ => scan.cursor.skip_value()?,
             }
@@ -285,27 +310,31 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    fn integer(&mut self, field: &'static str) -> Result<i64, ScanError> {
+    /// Reads an integer or null, which is zero; answers where the integer stands.
+    fn integer(&mut self, field: &'static str) -> Result<(i64, Option<Text>), ScanError> {
         if self.cursor.eat_null()? {
-            return Ok(0);
+            return Ok((0, None));
         }
         if !matches!(self.cursor.peek()?, b'-' | b'0'..=b'9') {
-            return self.wrong(field, "an integer").map(|()| 0);
+            return self.wrong(field, "an integer").map(|()| (0, None));
         }
-        let number = self.cursor.number()?;
-        // JSON has a negative zero, integers have not.
-        let integer = Some(number).filter(|number| *number != b"-0");
-        let number = integer.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
-        number.ok_or(ScanError::field(field, "a 64-bit integer"))
+        let start = self.cursor.at;
+        let digits = self.cursor.number()?;
+        let number = integer(digits).ok_or(ScanError::field(field, "a 64-bit integer"))?;
+        Ok((number, Some(Text::at(start, self.cursor.at))))
     }
 
-    fn boolean(&mut self, field: &'static str) -> Result<bool, ScanError> {
-        match self.cursor.peek()? {
-            b't' => self.cursor.literal(b"true").map(|()| true),
-            b'f' => self.cursor.literal(b"false").map(|()| false),
-            b'n' => self.cursor.literal(b"null").map(|()| false),
-            _ => self.wrong(field, "a boolean").map(|()| false),
+    /// Reads a boolean or null, which is false; answers where the boolean stands.
+    fn boolean(&mut self, field: &'static str) -> Result<(bool, Option<Text>), ScanError> {
+        let first = self.cursor.peek()?;
+        let start = self.cursor.at;
+        match first {
+            b't' => self.cursor.literal(b"true")?,
+            b'f' => self.cursor.literal(b"false")?,
+            b'n' => return self.cursor.literal(b"null").map(|()| (false, None)),
+            _ => return self.wrong(field, "a boolean").map(|()| (false, None)),
         }
+        Ok((first == b't', Some(Text::at(start, self.cursor.at))))
     }
 
     fn not_an_object(&mut self, field: &'static str) -> Result<(), ScanError> {

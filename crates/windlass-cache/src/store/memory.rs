@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How the objects of a kind are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// As JSON, which a read decodes; the decoded form of those read last is remembered. The default.
+    /// As JSON, which a read decodes; the decoded form of those read last is remembered. What objects of a kind have in
+    /// common (their shape: members and usual values) is kept once. The default.
     #[default]
     Raw,
-    /// As JSON compressed with a dictionary that is trained on the kind: a fifth of the memory, some microseconds
-    /// more for each read.
+    /// The same; objects that share no shape with others are compressed with a dictionary that is trained on the kind: a
+    /// fifth of their memory, some microseconds more for each read.
     Compressed,
 }
 

@@ -42,6 +42,9 @@ impl Default for Packer {
 
 impl Packer {
     pub(super) fn pack(&mut self, object: RawObject) -> RawObject {
+        if object.is_shaped() {
+            return object;
+        }
         let (State::Trained(dictionary) | State::Packing(dictionary)) = &self.state else {
             self.sample(&object);
             return object;

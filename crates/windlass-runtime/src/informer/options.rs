@@ -88,6 +88,7 @@ impl WatchOptions {
             keep_managed_fields: self.keep_managed_fields,
             metadata_only: self.metadata_only,
             type_meta: Some((api_version.to_owned(), kind.to_owned())),
+            one_kind: true,
             ..ScanOptions::default()
         }
     }

@@ -94,19 +94,64 @@ fn name() -> impl Strategy<Value = String> {
 
 /// Writes a value down, with white space and escapes where they are legal.
 pub(super) fn render(value: &Json, seed: u64) -> String {
-    let mut writer = Writer { out: String::new(), random: seed | 1 };
+    let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
     writer.value(value);
     writer.space();
     writer.out
 }
 
+/// Writes a value down as servers do: without white space, and with escapes only where they are needed.
+pub(super) fn compact(value: &Json) -> String {
+    let mut writer = Writer { out: String::new(), random: 1, plain: true };
+    writer.value(value);
+    writer.out
+}
+
+/// The same object with some other values: one of the same kind, mostly.
+pub(super) fn relative(value: &Json, seed: u64) -> Json {
+    let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
+    writer.relative(value)
+}
+
 struct Writer {
     out: String,
     random: u64,
+    /// Nothing is left to chance.
+    plain: bool,
 }
 
 impl Writer {
+    fn relative(&mut self, value: &Json) -> Json {
+        match value {
+            Json::Literal("true" | "false") if self.chance(3) => Json::Literal("false"),
+            Json::Number(_) if self.chance(3) => Json::Number((self.random >> 40).to_string()),
+            Json::Text(text) if self.chance(3) => {
+                let added = [
+                    "",
+                    "x",
+                    "é",
+                    "\\",
+                    "\"",
+                    "\n",
+                    "a much longer text than before, of more than 64 bytes, it is",
+                ];
+                Json::Text(format!("{text}{}", added[(self.random >> 32) as usize % added.len()]))
+            }
+            Json::Array(elements) => {
+                Json::Array(elements.iter().map(|element| self.relative(element)).collect())
+            }
+            Json::Object(members) => Json::Object(
+                members.iter().map(|(name, member)| (name.clone(), self.relative(member))).collect(),
+            ),
+            value if self.chance(40) => Json::Array(vec![value.clone()]),
+            value => value.clone(),
+        }
+    }
+
     fn chance(&mut self, one_in: u64) -> bool {
+        if self.plain {
+            return false;
+        }
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -183,7 +228,7 @@ impl Writer {
             _ => None,
         };
         match short {
-            Some(short) if !self.chance(3) => self.out.push_str(short),
+            Some(short) if self.plain || !self.chance(3) => self.out.push_str(short),
             _ => {
                 for unit in letter.encode_utf16(&mut [0; 2]) {
                     write!(self.out, "\\u{unit:04x}").expect("a string");

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use self::{
-    generate::{object, render, value},
+    generate::{compact, object, relative, render, value},
     reference::{Seen, has_duplicates, without},
 };
 use super::{FieldPath, ScanError, ScanOptions, Scanner, Transform, twins};
@@ -145,6 +145,40 @@ proptest! {
     }
 
     #[test]
+    fn objects_of_one_kind_say_the_same(
+        kinds in prop::collection::vec((object(), prop::collection::vec(any::<u64>(), 1..6)), 1..4),
+        paths in prop::collection::vec(prop::sample::select(vec![
+            "spec.a", "spec.*.b", "status", "spec[*].a", "metadata.annotations", "metadata.labels", "metadata.x",
+            "metadata.annotations['a']", "metadata.finalizers", "metadata.ownerReferences",
+        ]), 0..3),
+    ) {
+        let paths: Vec<FieldPath> = paths.iter().map(|path| path.parse().expect("a path")).collect();
+        let options = ScanOptions {
+            transform: Some(Transform::drop_fields(paths).expect("droppable")),
+            type_meta: Some(("v1".to_owned(), "Thing".to_owned())),
+            ..ScanOptions::default()
+        };
+        let mut together = Scanner::new(&ScanOptions { one_kind: true, ..options.clone() });
+        let relatives = kinds.iter().flat_map(|(object, seeds)| {
+            let relatives = seeds.iter().map(|&seed| compact(&relative(object, seed)));
+            [compact(object), compact(object)].into_iter().chain(relatives).chain([render(object, seeds[0])])
+        });
+        for json in relatives {
+            let alone = scan(json.as_bytes(), &options);
+            let with_others = together.object(json.as_bytes());
+            let (Ok(alone), Ok(with_others)) = (&alone, &with_others) else {
+                prop_assert_eq!(alone.err(), with_others.err(), "{}", json);
+                continue;
+            };
+            let read = |object: &RawObject| String::from_utf8_lossy(&object.json()).into_owned();
+            prop_assert_eq!(read(with_others), read(alone));
+            prop_assert_eq!(with_others.json_length(), alone.json_length());
+            prop_assert_eq!(Seen::of(with_others), Seen::of(alone));
+            prop_assert_eq!(with_others.annotations(), alone.annotations());
+        }
+    }
+
+    #[test]
     #[cfg_attr(miri, ignore = "zstd is C")]
     fn compressed_objects_say_the_same((object, seed) in (object(), any::<u64>())) {
         let Ok(raw) = scan(render(&object, seed).as_bytes(), &whole()) else { return Ok(()) };
@@ -203,4 +237,30 @@ fn of_duplicate_keys_the_last_wins() {
     let object = scan(json, &whole()).expect("an object");
     assert_eq!(object.name(), "c");
     assert_eq!(object.labels().collect::<Vec<_>>(), [("y", "2")]);
+}
+
+#[test]
+fn objects_of_one_kind_keep_what_they_have_of_their_own() {
+    let pod = |name: &str, version: u64, node: &str| {
+        format!(
+            r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"default","uid":"uid-{name}","resourceVersion":"{version}","generation":{version},"labels":{{"app":"web","node":"{node}"}},"annotations":{{"note":"of {name}"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"owner-of-{name}","controller":true}}],"managedFields":[{{"manager":"{name}"}}],"finalizers":["a/b"]}},"spec":{{"nodeName":"{node}","containers":[{{"name":"app","image":"registry.example.com/web:1","ports":[{{"containerPort":80}}]}}]}},"status":{{"phase":"Running","ready":true}}}}"#
+        )
+    };
+    let options = ScanOptions { one_kind: true, ..ScanOptions::default() };
+    let mut scanner = Scanner::new(&options);
+    let first = scanner.object(pod("web-0", 1, "n0").as_bytes()).expect("a pod");
+    let second = scanner.object(pod("web-1", 2, "n1").as_bytes()).expect("a pod");
+    assert!(!first.is_shaped(), "it is the first of its shape");
+    assert!(second.is_shaped());
+    assert!(second.memory() * 3 < first.memory(), "{} of {} bytes", second.memory(), first.memory());
+    assert_eq!(
+        second.json(),
+        scan(pod("web-1", 2, "n1").as_bytes(), &ScanOptions::default()).expect("a pod").json()
+    );
+    assert_eq!(second.label("node"), Some("n1"));
+    assert_eq!(second.generation(), 2);
+    assert_eq!(second.annotation("note").as_deref(), Some("of web-1"));
+    let owner = second.controller_owner().expect("an owner");
+    assert_eq!((owner.kind, owner.name, owner.uid), ("ReplicaSet", "web", "owner-of-web-1"));
+    assert_eq!(second.finalizers().collect::<Vec<_>>(), ["a/b"]);
 }

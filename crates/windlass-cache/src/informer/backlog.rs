@@ -1,10 +1,11 @@
 //! What a handler has not been told yet.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, hash::BuildHasher};
 
-use hashbrown::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
-use crate::{Delta, ObjectKey, RawObject};
+use crate::{Delta, RawObject};
 
 /// A handler that is further behind than this many changes is told the latest of each object only.
 const FAITHFUL: usize = 1024;
@@ -21,7 +22,9 @@ pub(super) struct Backlog {
     /// How many entries have been taken from the front since the beginning.
     taken: u64,
     /// Where the entries lie that further changes of the same object are merged into, counted from the beginning.
-    mergeable: HashMap<ObjectKey, u64>,
+    /// By the object's name, which is read from the entry.
+    mergeable: HashTable<u64>,
+    hasher: RandomState,
     merged: u64,
 }
 
@@ -57,17 +60,31 @@ impl Backlog {
             return;
         }
         let end = self.taken + self.entries.len() as u64;
-        let key = delta.object().key();
-        let place = *self.mergeable.entry(key.clone()).or_insert(end);
-        if place == end {
+        let (taken, entries, hasher) = (self.taken, &self.entries, &self.hasher);
+        let at = |place: u64| entries.get((place - taken) as usize).and_then(Entry::object);
+        let is_same = |&place: &u64| at(place).is_some_and(|object| is_same_name(object, delta.object()));
+        let hash = hash(hasher, delta.object());
+        let Some(&place) = self.mergeable.find(hash, is_same) else {
+            let hash_of = |&place: &u64| at(place).map_or(0, |object| self::hash(hasher, object));
+            self.mergeable.insert_unique(hash, end, hash_of);
             self.entries.push_back(Entry::Delta(delta));
             return;
-        }
+        };
         let Some(entry) = self.entries.get_mut((place - self.taken) as usize) else { return };
         self.merged += 1;
         *entry = merge(std::mem::replace(entry, Entry::Nothing), delta);
         if let Entry::Nothing = entry {
-            self.mergeable.remove(&key);
+            self.remove(hash, place);
+            // Objects that come and go leave nothing behind.
+            while let Some(Entry::Nothing) = self.entries.back() {
+                self.entries.pop_back();
+            }
+        }
+    }
+
+    fn remove(&mut self, hash: u64, place: u64) {
+        if let Ok(entry) = self.mergeable.find_entry(hash, |&other| other == place) {
+            entry.remove();
         }
     }
 
@@ -82,23 +99,17 @@ impl Backlog {
         let mut batch: Vec<_> =
             initial.map(|object| Entry::Delta(Delta::Added { object, initial: true })).collect();
         while batch.len() < most {
+            // No further change is merged into an entry that has been taken.
+            if !self.mergeable.is_empty()
+                && let Some(object) = self.entries.front().and_then(Entry::object)
+            {
+                self.remove(hash(&self.hasher, object), self.taken);
+            }
             let Some(entry) = self.entries.pop_front() else { break };
             self.taken += 1;
-            if !self.mergeable.is_empty() {
-                self.forget(&entry);
-            }
             batch.push(entry);
         }
         batch
-    }
-
-    /// No further change is merged into an entry that has been taken.
-    fn forget(&mut self, entry: &Entry) {
-        let (Entry::Delta(delta) | Entry::Replaced { added: delta, .. }) = entry else { return };
-        let key = delta.object().key();
-        if self.mergeable.get(&key).is_some_and(|&place| place < self.taken) {
-            self.mergeable.remove(&key);
-        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -109,6 +120,24 @@ impl Backlog {
     pub(super) fn merged(&self) -> u64 {
         self.merged
     }
+}
+
+impl Entry {
+    /// The object that it is about.
+    fn object(&self) -> Option<&RawObject> {
+        match self {
+            Self::Delta(delta) | Self::Replaced { added: delta, .. } => Some(delta.object()),
+            Self::Synced | Self::Nothing => None,
+        }
+    }
+}
+
+fn hash(hasher: &RandomState, object: &RawObject) -> u64 {
+    hasher.hash_one((object.namespace_bytes(), object.name_bytes()))
+}
+
+fn is_same_name(one: &RawObject, other: &RawObject) -> bool {
+    one.is_named(other.namespace_bytes(), other.name_bytes())
 }
 
 /// What `entry` and a later change of the same object come to.

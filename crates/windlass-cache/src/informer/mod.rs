@@ -225,7 +225,10 @@ impl SharedInformer {
             core.metrics.added += loaded.len() as u64;
             core.handlers.values().for_each(|mailbox| mailbox.push_initial(loaded.clone()));
         }
-        core.handlers.values().for_each(|mailbox| mailbox.extend(&deltas));
+        if let Some((last, others)) = core.handlers.values().collect::<Vec<_>>().split_last() {
+            others.iter().for_each(|mailbox| mailbox.extend(deltas.iter().cloned()));
+            last.extend(deltas.into_iter());
+        }
         if let Some(state) = core.sources.get_mut(place) {
             *state = after;
         }
@@ -252,9 +255,7 @@ impl SharedInformer {
     /// Tells one handler of all objects again, as updates that change nothing.
     fn resync(&self, mailbox: &Mailbox) {
         let objects: Vec<RawObject> = self.inner.store.list();
-        mailbox.extend_owned(
-            objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }),
-        );
+        mailbox.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
     }
 
     /// A warning to give, once, when the store has grown beyond its limit.

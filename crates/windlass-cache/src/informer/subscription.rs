@@ -40,11 +40,7 @@ impl Mailbox {
         self.filled.notify_one();
     }
 
-    pub(super) fn extend(&self, deltas: &[Delta]) {
-        self.extend_owned(deltas.iter().cloned());
-    }
-
-    pub(super) fn extend_owned(&self, deltas: impl ExactSizeIterator<Item = Delta>) {
+    pub(super) fn extend(&self, deltas: impl ExactSizeIterator<Item = Delta>) {
         if deltas.len() == 0 {
             return;
         }

@@ -204,3 +204,22 @@ async fn all_watches_of_a_cache_must_be_through() {
     through(1, "12");
     assert_eq!(informer.high_water_mark(), 10);
 }
+
+#[tokio::test]
+async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    let (registration, mut subscription) = informer.subscribe();
+    for number in 0..1024 {
+        put(&informer, &format!("kept-{number}"), number + 1);
+    }
+    for number in 0..5000 {
+        let name = format!("brief-{number}");
+        put(&informer, &name, 10_000 + number);
+        delete(&informer, &name, 20_000 + number);
+    }
+    put(&informer, "last", 30_000);
+    assert_eq!(registration.backlog(), 1025);
+    let diary = Diary::default();
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take().last().map(String::as_str), Some("+last!"));
+}

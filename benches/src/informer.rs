@@ -127,10 +127,16 @@ async fn measure(args: &Args) -> Cell {
 /// After so long the memory is what stays.
 const SETTLED: Duration = Duration::from_secs(1);
 
+/// Takes and finishes so many keys in a task of its own, as a controller's worker does.
 async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
-    for _ in 0..count {
-        queue.get().await.expect("the queue is open").done();
-    }
+    let queue = queue.clone();
+    let worker = tokio::spawn(async move {
+        let mut item = queue.get().await;
+        for _ in 1..count {
+            item = item.expect("the queue is open").next().await;
+        }
+    });
+    worker.await.expect("a worker does not panic");
 }
 
 /// The peak while everything is listed again, and what was resident before.

@@ -72,6 +72,8 @@ enum Passed {
 
 /// A shape is smaller than the objects that have it, but a kind whose objects all look different has none.
 const MAX_MEMORY: usize = 4 << 20;
+/// Where more ways part, members are data: they are named after something.
+const MAX_WAYS: usize = 32;
 /// The values that an object keeps of its own are shorter than this, so that their places fit in 16 bits.
 const MAX_OWN_LENGTH: usize = 56_000;
 /// So many objects are looked at closely at the beginning, and one in so many later.
@@ -213,7 +215,7 @@ impl Shapes {
         let type_members = if index.has_type { &[][..] } else { type_members };
         let Some(sketch) = Sketch::new(bytes, index, type_members) else { return };
         self.learned += 1;
-        let path = self.insert(&sketch);
+        let Some(path) = self.insert(&sketch) else { return };
         let Some(&end) = path.last() else { return };
         if self.nodes[end as usize].shape.is_none() {
             let shape = self.shape(&path, &sketch);
@@ -222,8 +224,8 @@ impl Shapes {
         }
     }
 
-    /// Enters an object's way through the tree.
-    fn insert(&mut self, sketch: &Sketch<'_>) -> Vec<NodeId> {
+    /// Enters an object's way through the tree; `None` where too many part already.
+    fn insert(&mut self, sketch: &Sketch<'_>) -> Option<Vec<NodeId>> {
         let mut path: Vec<NodeId> = Vec::with_capacity(sketch.pieces.len());
         for piece in &sketch.pieces {
             let next = path.last().map_or(&self.roots, |&last| &self.nodes[last as usize].next);
@@ -231,9 +233,14 @@ impl Shapes {
                 let node = &self.nodes[id as usize];
                 node.gap == piece.gap && *node.source == *piece.source
             });
-            path.push(known.unwrap_or_else(|| self.add(path.last().copied(), piece)));
+            let id = match known {
+                Some(id) => id,
+                None if next.len() < MAX_WAYS => self.add(path.last().copied(), piece),
+                None => return None,
+            };
+            path.push(id);
         }
-        path
+        Some(path)
     }
 
     fn add(&mut self, before: Option<NodeId>, piece: &Piece<'_>) -> NodeId {

@@ -264,3 +264,19 @@ fn objects_of_one_kind_keep_what_they_have_of_their_own() {
     assert_eq!((owner.kind, owner.name, owner.uid), ("ReplicaSet", "web", "owner-of-web-1"));
     assert_eq!(second.finalizers().collect::<Vec<_>>(), ["a/b"]);
 }
+
+#[test]
+fn objects_that_all_look_different_are_kept_as_they_are() {
+    let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
+    let different = |number: u32| {
+        format!(r#"{{"metadata":{{"name":"a","uid":"u"}},"data":{{"key-{number}":"{number}"}}}}"#)
+    };
+    for number in 0..if cfg!(miri) { 50 } else { 2000 } {
+        let object = scanner.object(different(number).as_bytes()).expect("an object");
+        assert!(!object.is_shaped());
+    }
+    let again = scanner.object(different(1).as_bytes()).expect("an object");
+    assert!(again.is_shaped(), "the first ones have been learned");
+    let late = scanner.object(different(49).as_bytes()).expect("an object");
+    assert!(!late.is_shaped(), "learning has been given up");
+}

@@ -15,16 +15,27 @@ pub(crate) fn run(objects: usize) -> Cell {
     let index = best(&corpus, |json| {
         black_box(scanner.scan(json).expect("a pod"));
     });
-    let copy = best(&corpus, |json| {
-        black_box(scanner.object(json).expect("a pod"));
-    });
-    let memory: usize = (0..corpus.len())
-        .map(|number| scanner.object(corpus.object(number)).as_ref().map_or(0, RawObject::memory))
-        .sum();
+    let (copy, alone) = objects_of(&corpus, &ScanOptions::default());
+    // As informers scan: what the objects have in common is kept once.
+    let (shaped, shaped_alone) =
+        objects_of(&corpus, &ScanOptions { one_kind: true, ..ScanOptions::default() });
     Cell::default()
         .with("index", index)
         .with("copy", copy)
-        .with("bytes_per_object", memory as f64 / corpus.len() as f64)
+        .with("bytes_per_object", alone)
+        .with("shaped", shaped)
+        .with("shaped_bytes_per_object", shaped_alone)
+}
+
+/// Bytes of JSON a second that become objects, and what one of them takes.
+fn objects_of(corpus: &Corpus, options: &ScanOptions) -> (f64, f64) {
+    let mut scanner = Scanner::new(options);
+    let rate = best(corpus, |json| {
+        black_box(scanner.object(json).expect("a pod"));
+    });
+    let each = |number| scanner.object(corpus.object(number)).as_ref().map_or(0, RawObject::memory);
+    let memory: usize = (0..corpus.len()).map(each).sum();
+    (rate, memory as f64 / corpus.len() as f64)
 }
 
 /// Bytes a second.

@@ -86,6 +86,8 @@ pub(crate) const GROUPS: &[Group] = &[
             scan("scan-pods.index", "index", AtLeast(2.5)),
             scan("scan-pods.index-and-copy", "copy", Report),
             alone("scan-pods.each", "scan", ("bytes_per_object", 1.0, "B"), 5_400.0),
+            scan("scan-pods.one-kind", "shaped", Report),
+            alone("scan-pods.one-kind-each", "scan", ("shaped_bytes_per_object", 1.0, "B"), 5_400.0),
         ],
     },
     Group {

@@ -12,7 +12,7 @@ pub(crate) use self::shapes::Shapes;
 
 use std::ops::Range;
 
-use super::index::{Index, Text};
+use super::index::{FIELDS, Index, Text};
 
 /// A value in the source that is not the usual one of its hole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,11 +123,12 @@ impl Shape {
             let number = index.own.binary_search_by_key(&hole, |own| own.hole).ok()?;
             index.own.get(number)
         };
-        let text = |hole: Option<HoleId>| {
-            let own = own(hole?)?;
-            Some(Text::at(own.start as usize, own.end as usize))
-        };
-        let texts = self.fields.texts.map(text);
+        let mut texts = [None; FIELDS.len()];
+        for (text, hole) in texts.iter_mut().zip(self.fields.texts) {
+            let Some(hole) = hole else { continue };
+            let Some(own) = own(hole) else { return false };
+            *text = Some(Text::at(own.start as usize, own.end as usize));
+        }
         let value = |hole: HoleId| match own(hole) {
             Some(own) => own.of(source),
             None => self.text.get(self.usual(hole.into())).unwrap_or_default(),

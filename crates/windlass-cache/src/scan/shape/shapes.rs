@@ -234,13 +234,27 @@ impl Shapes {
                 node.gap == piece.gap && *node.source == *piece.source
             });
             let id = match known {
-                Some(id) => id,
+                Some(id) => {
+                    self.mark(id, piece);
+                    id
+                }
                 None if next.len() < MAX_WAYS => self.add(path.last().copied(), piece),
                 None => return None,
             };
             path.push(id);
         }
         Some(path)
+    }
+
+    /// What is no field of the index where a key is repeated may be one where it is not. Values that are kept although they
+    /// are usual do no harm to the shapes that are there already.
+    fn mark(&mut self, id: NodeId, piece: &Piece<'_>) {
+        let node = &mut self.nodes[id as usize];
+        node.is_indexed |= piece.is_indexed;
+        if node.usual.is_some() && piece.usual.is_none() {
+            node.usual = None;
+            self.nodes.iter_mut().for_each(|node| node.run = None);
+        }
     }
 
     fn add(&mut self, before: Option<NodeId>, piece: &Piece<'_>) -> NodeId {
@@ -269,8 +283,13 @@ impl Shapes {
     fn shape(&self, path: &[NodeId], sketch: &Sketch<'_>) -> Shape {
         let (mut text, mut holes) = (Vec::new(), Vec::new());
         for node in path.iter().map(|&id| &self.nodes[id as usize]) {
+            let is_first = text.is_empty();
             text.extend_from_slice(&node.kept);
-            if matches!(node.gap, Gap::Text | Gap::Scalar) {
+            if is_first {
+                // Behind the opening bracket.
+                text.splice(1..1, sketch.type_members.iter().copied());
+            }
+            if node.gap.is_hole() {
                 let literal_end = text.len() as u32;
                 text.extend_from_slice(node.usual.as_deref().unwrap_or_default());
                 holes.push(Hole { literal_end, usual_end: text.len() as u32 });

@@ -10,8 +10,10 @@ use crate::scan::index::{FIELDS, Index, Owner, Text};
 /// An object to learn from.
 pub(super) struct Sketch<'a> {
     pub(super) pieces: Vec<Piece<'a>>,
+    /// Members that the objects come without.
+    pub(super) type_members: &'a [u8],
     fields: Fields,
-    /// The keys of the labels, and the annotations.
+    /// Where the keys of the labels lie, and their lengths.
     keys: Vec<(Place, u32)>,
 }
 
@@ -42,10 +44,10 @@ struct Holes<'a> {
 impl<'a> Sketch<'a> {
     /// `None` when the object is not one to learn from: it is not compact JSON throughout, or a field of the index stands
     /// where no value does.
-    pub(super) fn new(bytes: &'a [u8], index: &'a Index, type_members: &[u8]) -> Option<Self> {
+    pub(super) fn new(bytes: &'a [u8], index: &'a Index, type_members: &'a [u8]) -> Option<Self> {
         let values = outline(bytes, index.start as usize, index.end as usize, &index.cuts)?;
         let mut start = index.start as usize;
-        let mut pieces: Vec<_> = values
+        let pieces = values
             .iter()
             .map(|value| {
                 let source = &bytes[start..value.start];
@@ -55,12 +57,9 @@ impl<'a> Sketch<'a> {
                 Piece { source, kept, gap: value.gap, usual, is_indexed: false }
             })
             .collect();
-        if let Some(first) = pieces.first_mut().filter(|_| !type_members.is_empty()) {
-            first.kept.splice(1..1, type_members.iter().copied());
-        }
         let holes = Holes { bytes, index, values, type_members: type_members.len() };
         let (fields, keys) = (holes.fields().ok()?, holes.keys());
-        Some(Self { pieces, fields, keys }.marked())
+        Some(Self { pieces, type_members, fields, keys }.marked())
     }
 
     /// Notes which values are in the index, and which of them tell objects apart.

@@ -280,3 +280,26 @@ fn objects_that_all_look_different_are_kept_as_they_are() {
     let late = scanner.object(different(49).as_bytes()).expect("an object");
     assert!(!late.is_shaped(), "learning has been given up");
 }
+
+#[test]
+fn a_shape_with_a_repeated_key_says_nothing_of_one_without() {
+    let options = ScanOptions { type_meta: Some(("v1".into(), "Thing".into())), ..ScanOptions::default() };
+    let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..options.clone() });
+    let name = |name: &str| format!(r#"{{"metadata":{{"name":"{name}","uid":"u"}}"#);
+    let repeated = format!(r#"{},"metadata":{{"name":"b"}}}}"#, name("a"));
+    let typed = format!(r#"{},"kind":"Other"}}"#, name("a"));
+    for json in [
+        &repeated,
+        &repeated,
+        &typed,
+        &typed,
+        &(name("a") + "}"),
+        &(name(r"a\u0062") + "}"),
+        &(name("a") + "}"),
+    ] {
+        let alone = scan(json.as_bytes(), &options).expect("an object");
+        let with_others = scanner.object(json.as_bytes()).expect("an object");
+        assert_eq!(Seen::of(&with_others), Seen::of(&alone), "{json}");
+        assert_eq!(with_others.json(), alone.json());
+    }
+}

@@ -29,11 +29,13 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn worker(self: Arc<Self>, shutdown: Shutdown) {
+        // A handle of its own: then workers do not fight over one reference count.
+        let queue = self.queue.clone();
         loop {
             let item = tokio::select! {
                 biased;
                 () = shutdown.requested() => return,
-                item = self.queue.get() => item,
+                item = queue.get() => item,
             };
             let Some(item) = item else { return };
             self.metrics.active.inc();

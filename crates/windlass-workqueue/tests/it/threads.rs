@@ -156,3 +156,39 @@ fn a_worker_that_sleeps_is_woken() {
     });
     queue.shut_down();
 }
+
+#[test]
+fn a_worker_is_woken_while_the_task_that_adds_goes_on() {
+    let queue: WorkQueue<u64> = WorkQueue::builder("test").build();
+    let worked = Arc::new(AtomicU64::new(0));
+    let runtime = runtime(2);
+    for _ in 0..2 {
+        let (queue, worked) = (queue.clone(), Arc::clone(&worked));
+        runtime.spawn(async move {
+            while let Some(item) = queue.get().await {
+                worked.fetch_add(1, Ordering::Relaxed);
+                item.done();
+            }
+        });
+    }
+    // What this task wakes is run on its own thread, when it pauses: and it does not.
+    let adder = runtime.spawn({
+        let queue = queue.clone();
+        async move {
+            let began = std::time::Instant::now();
+            for key in 0.. {
+                queue.add(key);
+                if worked.load(Ordering::Relaxed) > 0 {
+                    return true;
+                }
+                if began.elapsed() > std::time::Duration::from_secs(20) {
+                    return false;
+                }
+            }
+            false
+        }
+    });
+    // Both sleep by now, or are about to.
+    assert!(runtime.block_on(adder).unwrap(), "nobody came while keys were added");
+    queue.shut_down();
+}

@@ -50,7 +50,7 @@ pub(crate) struct Taken<K> {
     pub(crate) priority: i32,
     /// There is at least one more entry, which may be void.
     pub(crate) more: bool,
-    /// The worker is in the way of another one, or of the adders, who are faster alone.
+    /// The worker is in the way of another one, or of the adders, who are faster alone; and there is more to do.
     pub(crate) crowded: bool,
 }
 
@@ -132,9 +132,10 @@ impl<K> Ready<K> {
             self.fetch(&mut outbox.lanes);
             fetched = true;
         }
+        let more = !outbox.lanes.is_empty();
         let chases = fetched && outbox.chases(now);
         let crowded = outbox.is_crowded(who, now) || chases;
-        Some(Taken { place, priority, more: !outbox.lanes.is_empty(), crowded })
+        Some(Taken { place, priority, more, crowded: crowded && more })
     }
 
     #[inline]

@@ -206,6 +206,7 @@ async fn all_watches_of_a_cache_must_be_through() {
 }
 
 #[tokio::test]
+#[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
 async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
     let informer = SharedInformer::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();

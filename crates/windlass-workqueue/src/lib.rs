@@ -8,7 +8,7 @@
 //!   queued is one load;
 //! - ready slots lie in FIFO lanes, one for each priority, with ageing so that a low priority is slow but never
 //!   starves. Adders fill one set of lanes and workers empty another, which is exchanged for the first when it is
-//!   empty: so the two do not fight over memory, and nobody holds a lock for longer than it takes to move a pointer;
+//!   empty: so the two do not fight over memory, and the lock of either half is held only while one entry is moved;
 //! - delayed keys lie in a timer core. It reads no clock: [`Queue`] is a state machine that is told the time,
 //!   [`WorkQueue`] is the thin shell that brings tokio's clock and its `get().await`.
 //!

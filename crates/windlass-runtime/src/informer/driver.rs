@@ -37,7 +37,7 @@ enum Arrival {
 }
 
 /// So many pieces that have come already are applied together.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 4;
 
 impl Driver {
     /// Runs until it is cancelled.
@@ -86,19 +86,26 @@ impl Driver {
                 *exchange = Exchange::Reading(response.into_body());
                 self.informer.feed(self.source, |sink| reflector.on_response(now, code, wait, sink));
             }
-            Arrival::Piece(piece) => self.informer.feed(self.source, |sink| {
-                reflector.on_bytes(now, piece, sink);
-                for _ in 1..TOGETHER {
-                    match next(exchange).now_or_never() {
-                        Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, sink),
-                        Some(Arrival::End(broken)) => {
-                            *exchange = Exchange::Nothing;
-                            return reflector.on_end(now, broken.as_deref(), sink);
+            Arrival::Piece(piece) => {
+                let more = self.informer.feed(self.source, |sink| {
+                    reflector.on_bytes(now, piece, sink);
+                    for _ in 1..TOGETHER {
+                        match next(exchange).now_or_never() {
+                            Some(Arrival::Piece(piece)) => reflector.on_bytes(now, piece, sink),
+                            Some(Arrival::End(broken)) => {
+                                *exchange = Exchange::Nothing;
+                                reflector.on_end(now, broken.as_deref(), sink);
+                                return false;
+                            }
+                            Some(Arrival::Response(_)) | None => return false,
                         }
-                        Some(Arrival::Response(_)) | None => return,
                     }
+                    true
+                });
+                if more && self.informer.has_synced() {
+                    let_handlers_run();
                 }
-            }),
+            }
             Arrival::End(broken) => {
                 *exchange = Exchange::Nothing;
                 self.informer.feed(self.source, |sink| reflector.on_end(now, broken.as_deref(), sink));
@@ -108,6 +115,14 @@ impl Driver {
             tracing::warn!("{warning}");
         }
     }
+}
+
+/// Lets another thread run the handlers that have just been woken, while this one goes on.
+///
+/// The task that was woken last waits in a place of this thread where no other thread looks (tokio's LIFO slot). The
+/// next one that is woken takes the place, and pushes it to where they do.
+fn let_handlers_run() {
+    drop(tokio::spawn(std::future::ready(())));
 }
 
 /// The next thing to come; never, when nothing is under way.

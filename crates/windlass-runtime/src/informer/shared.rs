@@ -131,7 +131,8 @@ impl SharedInformer {
                 if !alive {
                     return;
                 }
-                tokio::task::consume_budget().await;
+                // Who has been woken by this, on the same thread, waits for a pause.
+                tokio::task::yield_now().await;
             }
         });
         HandlerRegistration { registration, _lease: self.lease.clone() }

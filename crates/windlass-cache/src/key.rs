@@ -40,10 +40,7 @@ impl ObjectKey {
         if namespace.is_empty() {
             return Self::cluster(name);
         }
-        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
-        text.push_str(namespace);
-        text.push('/');
-        text.push_str(name);
+        let text = [namespace, "/", name].concat();
         Self { text: text.into(), namespace: namespace.len() as u32 }
     }
 
@@ -85,7 +82,8 @@ impl PartialOrd for ObjectKey {
 
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        // By its parts, so that whoever has these need not put them together.
+        (self.namespace(), self.name()).hash(state);
     }
 }
 

@@ -109,18 +109,27 @@ impl<'a> Cursor<'a> {
     /// Reads a string whose opening quote has been read.
     #[inline(always)]
     fn content(&mut self) -> Result<Token, ScanError> {
-        let start = self.at;
-        // Nearly all strings are short, have no escapes, and end in a block that is at hand.
-        let within = start.wrapping_sub(self.block.start);
-        if within < self.block.length {
-            let special = self.block.special >> within;
-            let end = start + special.trailing_zeros() as usize;
-            if special != 0 && self.bytes.get(end) == Some(&b'"') {
-                self.at = end + 1;
-                return Ok(Token { start, end, escaped: false });
-            }
+        match self.plain_content() {
+            Some(token) => Ok(token),
+            None => self.content_by_blocks(),
         }
-        self.content_by_blocks()
+    }
+
+    /// The same if it has no escapes and ends in the block at hand, as nearly all do.
+    #[inline(always)]
+    fn plain_content(&mut self) -> Option<Token> {
+        let start = self.at;
+        let within = start.wrapping_sub(self.block.start);
+        if within >= self.block.length {
+            return None;
+        }
+        let special = self.block.special >> within;
+        let end = start + special.trailing_zeros() as usize;
+        if special == 0 || self.bytes.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.at = end + 1;
+        Some(Token { start, end, escaped: false })
     }
 
     #[inline(never)]
@@ -128,8 +137,11 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut escaped = false;
         if start < self.bytes.len() {
-            // Strings come one after the other: the next ones lie in this block, too.
+            // The block that begins here holds the whole of most strings, and often the next ones.
             self.classify();
+            if let Some(token) = self.plain_content() {
+                return Ok(token);
+            }
         }
         loop {
             self.find_special();

@@ -150,7 +150,7 @@ impl SharedInformer {
     /// subscription. It ends when the registration is dropped.
     pub fn subscribe(&self) -> (HandlerRegistration, Subscription) {
         let mut core = self.inner.core.lock();
-        let mailbox = Arc::new(Mailbox::new(self.inner.store.list()));
+        let mailbox = Arc::new(Mailbox::new(self.told_of(&core)));
         if self.has_synced() {
             mailbox.push_synced();
         }
@@ -252,9 +252,16 @@ impl SharedInformer {
         }
     }
 
+    /// The objects that handlers have been told of, or are about to be. An index that is added during the first list shows
+    /// some of it early, but nobody has been told.
+    fn told_of(&self, core: &Core) -> Vec<RawObject> {
+        if core.writer.is_loading() { Vec::new() } else { self.inner.store.list() }
+    }
+
     /// Tells one handler of all objects again, as updates that change nothing.
     fn resync(&self, mailbox: &Mailbox) {
-        let objects: Vec<RawObject> = self.inner.store.list();
+        let core = self.inner.core.lock();
+        let objects = self.told_of(&core);
         mailbox.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
     }
 

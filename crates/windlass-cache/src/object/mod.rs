@@ -27,7 +27,8 @@ use crate::{
 
 /// One object: its JSON without what the cache leaves out, and an index of its metadata.
 ///
-/// It is immutable and one allocation; a clone is a count. It is decoded only when asked.
+/// It is immutable and one allocation, beside what it may share with others of its kind; a clone is a count. It is decoded
+/// only when asked.
 ///
 /// ```
 /// use windlass_cache::RawObject;

@@ -4,6 +4,8 @@
 //! processor has them and by a portable twin where it has not. What the cache does not keep (`managedFields`
 //! unless asked for, and the fields of a [`Transform`]) is noted as a cut and never copied.
 //!
+//! Objects of one kind ([`ScanOptions::one_kind`]) are first compared with the text that those before them have shared.
+//!
 //! What is read equals what `serde_json` reads: any white space, any escape, of duplicate keys the last. What is skipped
 //! is checked for balanced brackets and for UTF-8; its finer syntax is checked when the object is decoded.
 

@@ -164,29 +164,28 @@ impl<'a> ObjectScan<'a, '_> {
                 scan.cursor.skip_value()?;
                 return Ok(false);
             }
-            // By length first: a name is compared with two others at most.
-            match (name.len(), &*name) {
-                (3, b"uid") => scan.index.texts[Field::Uid as usize] = scan.text("metadata.uid")?,
-                (4, b"name") => scan.index.texts[Field::Name as usize] = scan.text("metadata.name")?,
-                (6, b"labels") => scan.labels()?,
-                (9, b"namespace") => {
+            match &*name {
+                b"uid" => scan.index.texts[Field::Uid as usize] = scan.text("metadata.uid")?,
+                b"name" => scan.index.texts[Field::Name as usize] = scan.text("metadata.name")?,
+                b"labels" => scan.labels()?,
+                b"namespace" => {
                     scan.index.texts[Field::Namespace as usize] = scan.text("metadata.namespace")?;
                 }
-                (10, b"generation") => {
+                b"generation" => {
                     (scan.index.generation, scan.index.generation_at) =
                         scan.integer("metadata.generation")?;
                 }
-                (10, b"finalizers") => scan.finalizers()?,
-                (11, b"annotations") => return scan.annotations(inner),
-                (15, b"resourceVersion") => {
+                b"finalizers" => scan.finalizers()?,
+                b"annotations" => return scan.annotations(inner),
+                b"resourceVersion" => {
                     scan.index.texts[Field::ResourceVersion as usize] =
                         scan.text("metadata.resourceVersion")?;
                 }
-                (15, b"ownerReferences") => scan.owners()?,
-                (17, b"creationTimestamp") => {
+                b"ownerReferences" => scan.owners()?,
+                b"creationTimestamp" => {
                     scan.index.texts[Field::Creation as usize] = scan.text("metadata.creationTimestamp")?;
                 }
-                (17, b"deletionTimestamp") => {
+                b"deletionTimestamp" => {
                     scan.index.texts[Field::Deletion as usize] = scan.text("metadata.deletionTimestamp")?;
                 }
                 _ => return scan.along(inner),

@@ -119,6 +119,11 @@ impl Writer {
         writer
     }
 
+    /// Whether the first list is coming: its objects are told of when it has ended.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.book.loading
+    }
+
     /// Adds a named index over all objects, or replaces nothing when it is there already.
     pub fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
         self.write(|transaction| transaction.add_index(name, function))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use windlass_cache::{
-    Handler, HandlerRegistration, InformerOptions, ObjectKey, RawObject, ScanOptions, Scanner,
+    Handler, HandlerRegistration, IndexFn, InformerOptions, ObjectKey, RawObject, ScanOptions, Scanner,
     SharedInformer, Sink, SourceId, Subscription,
 };
 
@@ -91,6 +91,22 @@ async fn the_first_list_becomes_visible_as_a_whole() {
     assert_eq!(informer.store().len(), 2);
     drain(&registration, &mut subscription, &diary).await;
     assert_eq!(diary.take(), ["+a!", "+b!", "a:1-3"]);
+}
+
+#[tokio::test]
+async fn who_comes_during_the_first_list_is_told_each_object_once() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    informer.feed(SOURCE, |sink| sink.begin_list());
+    put(&informer, "a", 1);
+    // It shows what has come so far to those who read by it.
+    assert!(informer.add_index("name", IndexFn::new(|object| vec![object.name().to_owned()])));
+    let (registration, mut subscription) = informer.subscribe();
+    registration.resync();
+    put(&informer, "b", 2);
+    informer.feed(SOURCE, |sink| sink.end_list());
+    let diary = Diary::default();
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+a!", "+b!"]);
 }
 
 #[tokio::test]

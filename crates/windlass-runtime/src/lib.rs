@@ -16,6 +16,8 @@ mod error;
 
 pub mod env;
 
+mod supervisor;
+
 pub mod client;
 pub mod read_your_writes;
 

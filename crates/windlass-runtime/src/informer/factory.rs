@@ -19,6 +19,7 @@ use super::{
     request::Collection,
     shared::{Lease, Listener, SharedInformer},
 };
+use crate::supervisor::Supervisor;
 
 /// Makes informers: one watch for each kind and selector, however many ask for it. Cheap to clone.
 ///
@@ -31,6 +32,7 @@ pub struct SharedInformerFactory {
 struct Inner {
     client: Client,
     seed: u64,
+    supervisor: Supervisor,
     state: Mutex<State>,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -109,10 +111,16 @@ impl SharedInformerFactory {
 
     /// The same, with jitter that is the same in every run with the same seed.
     pub fn with_seed(client: Client, seed: u64) -> Self {
+        Self::supervised(client, seed, Supervisor::default())
+    }
+
+    /// As [`with_seed`](Self::with_seed), with the supervisor that restarts the watches and handlers.
+    pub(crate) fn supervised(client: Client, seed: u64, supervisor: Supervisor) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
                 seed,
+                supervisor,
                 state: Mutex::default(),
                 tasks: TaskTracker::new(),
                 cancelled: CancellationToken::new(),

@@ -13,6 +13,7 @@ use crate::{
     informer::SharedInformerFactory,
     metrics::{Metrics, QueueMetrics},
     read_your_writes::WriteLog,
+    supervisor::Supervisor,
 };
 
 pub(crate) struct Shared {
@@ -23,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) queues: QueueMetrics,
     pub(crate) env: Env,
+    pub(crate) supervisor: Supervisor,
     /// The namespaces that caches are limited to; all, if empty.
     pub(crate) namespaces: Vec<String>,
 }
@@ -36,18 +38,21 @@ impl Shared {
     ) -> Result<Arc<Self>> {
         let (client, of_client) = client::adopt(client).await?;
         let queues = QueueMetrics::default();
+        let supervisor = Supervisor::default();
         metrics.register(|registry| {
             of_client.register_metrics(registry);
             registry.register_collector(Box::new(queues.clone()));
+            supervisor.register_metrics(registry);
         });
         Ok(Arc::new(Self {
-            informers: SharedInformerFactory::new(client.clone()),
+            informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
             recorder: Recorder::start(client.clone(), env.clone()),
             writes: of_client.writes.clone(),
             client,
             metrics,
             queues,
             env,
+            supervisor,
             namespaces,
         }))
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use windlass_cache::{IndexFn, ObjectKey, RawObject, ReflectorConfig};
-use windlass_runtime::informer::{Handler, HandlerOptions, SharedInformerFactory, Tier, WatchOptions};
+use windlass_cache::{Delta, IndexFn, ObjectKey, ReflectorConfig};
+use windlass_runtime::informer::{HandlerOptions, SharedInformerFactory, Tier, WatchOptions};
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -56,22 +56,25 @@ struct Counter {
     all_added: Notify,
 }
 
-impl Handler for Counter {
-    fn on_add(&self, _object: &RawObject, _initial: bool) {
-        if self.added.fetch_add(1, Ordering::Relaxed) + 1 == self.objects {
-            self.all_added.notify_one();
+impl Counter {
+    fn handle(&self, delta: &Delta) {
+        match delta {
+            Delta::Added { .. } => {
+                if self.added.fetch_add(1, Ordering::Relaxed) + 1 == self.objects {
+                    self.all_added.notify_one();
+                }
+            }
+            Delta::Updated { old, new } => {
+                self.first_change.get_or_init(Instant::now);
+                let changed = old.resource_version() != new.resource_version();
+                if changed && new.label("app.kubernetes.io/name").is_some() {
+                    self.passed.fetch_add(1, Ordering::Relaxed);
+                    self.queue.add(new.key());
+                }
+            }
+            Delta::Deleted { .. } => {}
         }
     }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        self.first_change.get_or_init(Instant::now);
-        if old.resource_version() != new.resource_version() && new.label("app.kubernetes.io/name").is_some() {
-            self.passed.fetch_add(1, Ordering::Relaxed);
-            self.queue.add(new.key());
-        }
-    }
-
-    fn on_delete(&self, _last: &RawObject, _final_state_unknown: bool) {}
 }
 
 pub(crate) fn run(args: &Args) -> Cell {
@@ -93,7 +96,13 @@ async fn measure(args: &Args) -> Cell {
         objects: args.objects,
         all_added: Notify::new(),
     });
-    let _registration = informer.add_handler(Arc::clone(&counter), HandlerOptions::default());
+    let _registration = informer.add_handler(
+        {
+            let counter = Arc::clone(&counter);
+            move |delta: &Delta| counter.handle(delta)
+        },
+        HandlerOptions::default(),
+    );
     factory.start();
     informer.synced().await;
     counter.all_added.notified().await;
@@ -181,13 +190,12 @@ fn options(args: &Args) -> WatchOptions {
     }
     let mut reflector = ReflectorConfig::new("");
     reflector.watch_list = !args.list;
-    WatchOptions {
-        tier: Some(match args.tier {
+    let mut options = WatchOptions::new()
+        .tier(match args.tier {
             Kept::Raw => Tier::Raw,
             Kept::Compressed => Tier::Compressed,
-        }),
-        indexes,
-        reflector: Some(reflector),
-        ..WatchOptions::default()
-    }
+        })
+        .reflector(reflector);
+    options.indexes = indexes;
+    options
 }

@@ -95,7 +95,7 @@ fn of<K: DeserializeOwned + Send + Sync + 'static>(informer: &SharedInformer, ce
     assert_eq!(store.by_index(Hundreds::NAME, &hundred).map(|found| found.len()), Ok(100));
     let by_index = timed(1000, || drop(black_box(store.by_index(Hundreds::NAME, &hundred)))) / 1000.0;
     let list_raw = timed(10, || drop(black_box(store.list()))) / 10.0;
-    let list_typed = timed(1, || drop(black_box(lister.list())));
+    let list_typed = timed(1, || drop(black_box(lister.all())));
     cell.with("typed_cold_ns", cold)
         .with("typed_memoised_ns", memoised)
         .with("get_ns", get)

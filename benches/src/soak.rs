@@ -12,8 +12,8 @@ use futures::FutureExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use windlass_cache::{
-    Handler, HandlerRegistration, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig,
-    ScanOptions, SharedInformer, SourceId, Step, Subscription,
+    Delta, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig, ScanOptions,
+    SourceId, Step, Subscription, SubscriptionGuard,
 };
 use windlass_workqueue::{AddOptions, Config, Queue, Tick};
 
@@ -169,8 +169,8 @@ impl Cluster {
 /// The way of a change through an operator, without the network and without threads.
 struct Operator {
     reflector: Reflector,
-    informer: SharedInformer,
-    registration: HandlerRegistration,
+    informer: InformerCore,
+    registration: SubscriptionGuard,
     subscription: Subscription,
     handler: Enqueue,
     now: Instant,
@@ -184,7 +184,7 @@ const EACH: Duration = Duration::from_micros(1);
 impl Operator {
     fn new() -> Self {
         let now = Instant::now();
-        let informer = SharedInformer::new(InformerOptions::default());
+        let informer = InformerCore::new(InformerOptions::default());
         let (registration, subscription) = informer.subscribe();
         let reflector =
             Reflector::new(ReflectorConfig::new("databases.db.example.com"), &ScanOptions::default(), now);
@@ -210,7 +210,7 @@ impl Operator {
         self.handler.now.fetch_add(EACH.as_nanos() as u64, Ordering::Relaxed);
         self.informer.feed(SOURCE, |sink| self.reflector.on_bytes(self.now, piece, sink));
         while self.registration.backlog() > 0 {
-            self.subscription.tell(&self.handler).now_or_never();
+            self.subscription.deliver(&mut |delta| self.handler.handle(delta)).now_or_never();
         }
         self.handler.work_off();
     }
@@ -255,18 +255,11 @@ impl Enqueue {
     }
 }
 
-impl Handler for Enqueue {
-    fn on_add(&self, object: &RawObject, _initial: bool) {
-        self.add(object);
-    }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        if old.resource_version() != new.resource_version() {
-            self.add(new);
+impl Enqueue {
+    fn handle(&self, delta: &Delta) {
+        match delta {
+            Delta::Updated { old, new } if old.resource_version() == new.resource_version() => {}
+            _ => self.add(delta.object()),
         }
-    }
-
-    fn on_delete(&self, last: &RawObject, _final_state_unknown: bool) {
-        self.add(last);
     }
 }

@@ -2,39 +2,57 @@
 
 use crate::RawObject;
 
-/// What became of one object, as the cache saw it.
+/// A change of one object, as the cache saw it: what handlers, predicates and mappers are given.
 #[derive(Clone, Debug)]
 pub enum Delta {
-    /// It appeared.
+    /// The object appeared.
     Added {
         /// The object.
         object: RawObject,
-        /// It was there when the watch, or the handler, began.
+        /// Whether the object existed when the watch, or the handler, began.
         initial: bool,
     },
-    /// It changed; or, when both are the same, a resync repeats it.
+    /// The object changed. A resync repeats an object with `old` and `new` the same.
     Updated {
-        /// As it was.
+        /// The state before.
         old: RawObject,
-        /// As it is.
+        /// The state after.
         new: RawObject,
     },
-    /// It is gone.
+    /// The object is gone.
     Deleted {
-        /// Its last known state.
+        /// The last known state.
         last: RawObject,
-        /// The deletion was not seen, only that the object is no longer there: `last` may be old.
+        /// Whether the deletion itself was missed, so that `last` may be older than the final state.
         final_state_unknown: bool,
     },
 }
 
 impl Delta {
-    /// The object as it is now, or was last.
+    /// Returns the current state of the object, or its last one.
     pub fn object(&self) -> &RawObject {
         match self {
             Self::Added { object, .. } => object,
             Self::Updated { new, .. } => new,
             Self::Deleted { last, .. } => last,
+        }
+    }
+
+    /// Returns the state before an update, then the current or last one.
+    pub fn states(&self) -> impl Iterator<Item = &RawObject> {
+        let old = match self {
+            Self::Updated { old, .. } => Some(old),
+            _ => None,
+        };
+        old.into_iter().chain(std::iter::once(self.object()))
+    }
+
+    /// Whether the object itself did not change: it comes from an initial list or a resync.
+    pub fn is_unchanged(&self) -> bool {
+        match self {
+            Self::Added { initial, .. } => *initial,
+            Self::Updated { old, new } => old.resource_version() == new.resource_version(),
+            Self::Deleted { .. } => false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An operator's view of the cluster: objects as bytes and an index, stores, indexes, listers, reflector, informer.
+//! An operator's view of the cluster: objects as bytes and an index, stores, indexes, reflector, informer.
 //!
 //! The cache keeps each object's JSON (without `managedFields`) and a fixed index over its metadata. Nothing is decoded
 //! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
@@ -10,7 +10,6 @@ pub mod scan;
 mod delta;
 mod informer;
 mod key;
-mod lister;
 mod memo;
 mod object;
 mod reflector;
@@ -20,11 +19,11 @@ mod store;
 pub use self::{
     delta::Delta,
     informer::{
-        Handler, HandlerRegistration, InformerMetrics, InformerOptions, InformerSink, NoticeHandler,
-        SharedInformer, Subscription,
+        InformerCore, InformerMetrics, InformerOptions, InformerSink, NoticeHandler, Subscription,
+        SubscriptionGuard,
     },
     key::{ObjectKey, ParseKeyError},
-    lister::{Lister, NamespaceLister, ReadError},
+    memo::Decoder,
     object::{DecodeError, Dictionary, OwnerReference, RawObject},
     reflector::{BackoffConfig, ListWatch, Notice, Reflector, ReflectorConfig, Sink, Step, WatchError},
     scan::{FieldPath, ScanError, ScanOptions, Scanner, Transform},

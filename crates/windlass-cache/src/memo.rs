@@ -37,6 +37,39 @@ impl fmt::Debug for Memos {
     }
 }
 
+/// Decodes the objects of a store into `K`, and remembers those decoded last. Cheap to clone.
+pub struct Decoder<K> {
+    memo: Arc<Memo<K>>,
+}
+
+impl<K> Decoder<K> {
+    pub(crate) fn new(memo: Arc<Memo<K>>) -> Self {
+        Self { memo }
+    }
+}
+
+impl<K: DeserializeOwned> Decoder<K> {
+    /// Decodes an object, or returns the remembered one.
+    ///
+    /// # Errors
+    /// The object is not a `K`.
+    pub fn decode(&self, object: &RawObject) -> Result<Arc<K>, DecodeError> {
+        self.memo.decode(object)
+    }
+}
+
+impl<K> Clone for Decoder<K> {
+    fn clone(&self) -> Self {
+        Self { memo: self.memo.clone() }
+    }
+}
+
+impl<K> fmt::Debug for Decoder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").finish_non_exhaustive()
+    }
+}
+
 /// Decoded objects, the least recently used of which are forgotten when they grow beyond a budget.
 pub(crate) struct Memo<K> {
     budget: usize,

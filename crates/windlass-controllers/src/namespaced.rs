@@ -3,8 +3,7 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use windlass_runtime::{Action, Context, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Object, ObjectKey, Result};
 
 /// Whether the namespace is there to stay.
 pub(crate) fn is_active(key: &ObjectKey, cx: &Context<Namespace>) -> Result<bool> {
@@ -20,7 +19,7 @@ pub(crate) fn of_object<K: Resource>(object: &K, name: &str) -> Vec<ObjectKey> {
 /// Creates the object. That it is there already, or that its namespace is going, is as good.
 pub(crate) async fn create_unless_there<K>(cx: &Context<Namespace>, object: K) -> Result<Action>
 where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + DeserializeOwned + 'static,
+    K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
 {
     match cx.create(object).await {
         Err(error) if !(error.is_already_exists() || error.is_not_found() || error.is_forbidden()) => {

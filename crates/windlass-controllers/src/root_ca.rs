@@ -23,7 +23,7 @@ struct Publisher {
 pub(crate) fn controller(certificate: String) -> Controller {
     Controller::of::<Namespace>(Patient(Publisher { certificate }))
         .named("root-ca-certificate-publisher-controller")
-        .watches::<ConfigMap>(|config, _| namespaced::of_object(config, NAME))
+        .watches::<ConfigMap>(|config, _| Ok(namespaced::of_object(config, NAME)))
         .concurrency(4)
 }
 

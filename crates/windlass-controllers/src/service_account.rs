@@ -13,7 +13,7 @@ const DEFAULT: &str = "default";
 pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(Patient(reconcile))
         .named("serviceaccount-controller")
-        .watches::<ServiceAccount>(|account, _| namespaced::of_object(account, DEFAULT))
+        .watches::<ServiceAccount>(|account, _| Ok(namespaced::of_object(account, DEFAULT)))
         .concurrency(4)
 }
 

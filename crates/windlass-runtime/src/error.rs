@@ -23,6 +23,8 @@ struct Inner {
     /// What was being done, outermost first: "creating pod default/a".
     doing: Option<String>,
     terminal: bool,
+    /// When a reconcile that failed with this error is retried, in place of the back-off.
+    retry_after: Option<Duration>,
 }
 
 enum Kind {
@@ -34,6 +36,8 @@ enum Kind {
     Timeout(Duration),
     /// An object that is not what its type says.
     Decode { what: String, cause: BoxError },
+    /// A cached object that does not decode. The cause names it.
+    Undecodable(windlass_cache::DecodeError),
     /// A read of a kind that the controller did not declare.
     NotDeclared { controller: String, kind: String },
     /// The program's own mistake, or its environment's: flags, kubeconfig, addresses in use.
@@ -48,7 +52,7 @@ enum Kind {
 
 impl Error {
     fn new(kind: Kind) -> Self {
-        Self(Box::new(Inner { kind, doing: None, terminal: false }))
+        Self(Box::new(Inner { kind, doing: None, terminal: false, retry_after: None }))
     }
 
     /// An error of one's own.
@@ -85,6 +89,10 @@ impl Error {
 
     pub(crate) fn decode(what: impl Into<String>, cause: impl Into<BoxError>) -> Self {
         Self::new(Kind::Decode { what: what.into(), cause: cause.into() })
+    }
+
+    pub(crate) fn undecodable(cause: windlass_cache::DecodeError) -> Self {
+        Self::new(Kind::Undecodable(cause))
     }
 
     /// Where, and not what: serde's own words repeat values, which may be secrets.
@@ -216,7 +224,7 @@ impl Error {
 
     /// An object did not decode into the type it was read as.
     pub fn is_decode(&self) -> bool {
-        matches!(self.0.kind, Kind::Decode { .. })
+        matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable(_))
     }
 
     /// A kind was read that the controller did not declare with `.owns` or `.watches`.
@@ -239,8 +247,8 @@ impl Error {
         self.0.terminal
     }
 
-    /// How long the server asked to wait.
-    pub fn retry_after(&self) -> Option<Duration> {
+    /// How long the server asked the client to wait.
+    pub fn server_retry_after(&self) -> Option<Duration> {
         match &self.0.kind {
             Kind::Api { status, retry_after } => retry_after.or_else(|| {
                 let seconds = status.details.as_ref()?.retry_after_seconds;
@@ -249,18 +257,64 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Retries a reconcile that fails with this error after `delay`, instead of the controller's back-off.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use windlass_runtime::{Action, Error};
+    ///
+    /// fn reconcile_backup() -> Result<Action, Error> {
+    ///     Err(Error::other("the store is in maintenance").retry_after(Duration::from_secs(60)))
+    /// }
+    /// # assert!(reconcile_backup().is_err());
+    /// ```
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.0.retry_after = Some(delay);
+        self
+    }
 }
 
-/// Whether any error in the chain of causes is terminal.
-pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
+/// Finds the first answer that an [`Error`] in the chain of causes gives.
+fn find_in_chain<T>(
+    error: &(dyn std::error::Error + 'static),
+    find: impl Fn(&Error) -> Option<T>,
+) -> Option<T> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.downcast_ref::<Error>().is_some_and(Error::is_terminal) {
+        if let Some(found) = error.downcast_ref::<Error>().and_then(&find) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The delay that [`Error::retry_after`] set on an error or one of its causes.
+pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
+    find_in_chain(error, |error| error.0.retry_after)
+}
+
+/// Whether an error or one of its causes is a conflict, of this crate or of `kube_client`.
+pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let is_kubes = matches!(
+            error.downcast_ref::<kube_client::Error>(),
+            Some(kube_client::Error::Api(status)) if status.code == 409 && status.reason != "AlreadyExists"
+        );
+        if is_kubes || error.downcast_ref::<Error>().is_some_and(Error::is_conflict) {
             return true;
         }
         next = error.source();
     }
     false
+}
+
+/// Whether any error in the chain of causes is terminal.
+pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
+    find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
 }
 
 /// An error with its causes on one line, each said once.
@@ -292,6 +346,7 @@ impl fmt::Display for Error {
             Kind::Transport(cause) => write!(f, "no answer from the API server: {}", chain(cause.as_ref())),
             Kind::Timeout(after) => write!(f, "no answer from the API server within {after:?}"),
             Kind::Decode { what, cause } => write!(f, "{what} does not decode: {cause}"),
+            Kind::Undecodable(cause) => write!(f, "{cause}"),
             Kind::NotDeclared { controller, kind } => write!(
                 f,
                 "controller {controller:?} reads {kind} but did not declare it; \

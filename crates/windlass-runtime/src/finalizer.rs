@@ -1,9 +1,9 @@
-//! The finalizer guard: what was made outside the cluster is taken away again.
+//! The finalizer guard: cleans up what was made outside of the cluster before an object goes.
 
 use std::sync::Arc;
 
 use http::Request;
-use kube_core::{Resource, ResourceExt};
+use kube_core::ResourceExt;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -11,22 +11,23 @@ use crate::{
     client::request,
     context::{Context, Target},
     error::{BoxError, Error, Result},
+    kind::Object,
     reconcile::Action,
 };
 
-/// What is to be done with an object that has a finalizer of ours.
+/// What to do with an object that has the finalizer.
 #[derive(Clone, Debug)]
 pub enum Finalize<K> {
-    /// It lives, and the finalizer is in place: external effects are safe now.
+    /// The object lives and has the finalizer: external effects are safe.
     Apply(Arc<K>),
-    /// It is being deleted: undo the external effects. When that went well the finalizer is removed, and the object goes.
+    /// The object is being deleted: undo the external effects. On success, the finalizer is removed.
     Cleanup(Arc<K>),
 }
 
-/// Runs `reconcile` behind a finalizer: it is added before anything is applied, and removed after the clean-up.
+/// Runs `reconcile` under a finalizer, which is added before [`Finalize::Apply`] and removed after [`Finalize::Cleanup`].
 ///
-/// `name` is qualified by a domain: `network.example.com/cleanup`. The guard writes with a condition on what it read, so it never
-/// takes away another's finalizer, and touches no object that was created again under the name.
+/// `name` is qualified by a domain: `network.example.com/cleanup`. Each write has a condition on the state that was read, so the guard
+/// never removes another finalizer and never touches another object that was created under the name since.
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -48,7 +49,7 @@ pub async fn guard<K, C, F, Fut, E>(
     reconcile: F,
 ) -> Result<Action>
 where
-    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + 'static,
+    K: Object + Serialize,
     F: FnOnce(Finalize<K>) -> Fut,
     Fut: Future<Output = Result<Action, E>>,
     E: Into<BoxError>,
@@ -63,36 +64,36 @@ where
         (true, Some(position)) => {
             let action = reconcile(Finalize::Cleanup(object.clone())).await.map_err(Error::other)?;
             if action.requeues_after().is_some() {
-                // Not through yet.
+                // The clean-up has not completed.
                 return Ok(action);
             }
             remove(cx, object.as_ref(), name, position).await?;
             Ok(action)
         }
-        // Others still hold it.
+        // Other finalizers still hold the object.
         (true, None) => Ok(Action::done()),
     }
 }
 
 async fn add<K, C>(cx: &Context<C>, object: &K, name: &str) -> Result<K>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
+    K: Object,
 {
     let add = match object.finalizers() {
         [] => json!({ "op": "add", "path": "/metadata/finalizers", "value": [name] }),
         _ => json!({ "op": "add", "path": "/metadata/finalizers/-", "value": name }),
     };
-    // With the resourceVersion: an empty list that is not empty any more would be overwritten.
+    // Tests the resource version: a list that has been empty when it was read must not be overwritten.
     let test =
         json!({ "op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version() });
-    let target = Target::of(object);
+    let target = cx.target(object)?;
     let added = patch::<K, C>(cx, &target, &[test, add]).await;
-    added.map_err(|error| told(error, format_args!("adding finalizer {name} to {target}")))
+    added.map_err(|error| explain(error, format_args!("adding finalizer {name} to {target}")))
 }
 
 async fn remove<K, C>(cx: &Context<C>, object: &K, name: &str, position: usize) -> Result<()>
 where
-    K: Resource<DynamicType = ()> + 'static,
+    K: Object,
 {
     let path = format!("/metadata/finalizers/{position}");
     let steps = [
@@ -100,22 +101,22 @@ where
         json!({ "op": "test", "path": path, "value": name }),
         json!({ "op": "remove", "path": path }),
     ];
-    let target = Target::of(object);
+    let target = cx.target(object)?;
     match patch::<Value, C>(cx, &target, &steps).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
-        Err(error) => Err(told(error, format_args!("removing finalizer {name} from {target}"))),
+        Err(error) => Err(explain(error, format_args!("removing finalizer {name} from {target}"))),
     }
 }
 
-fn told(error: Error, doing: std::fmt::Arguments<'_>) -> Error {
+fn explain(error: Error, doing: std::fmt::Arguments<'_>) -> Error {
     if error.is_failed_test() {
-        return error.while_doing(format_args!("{doing}, which is not any more as it was read"));
+        return error.while_doing(format_args!("{doing}: the object changed since it was read"));
     }
     error.while_doing(doing)
 }
 
 async fn patch<T: DeserializeOwned, C>(cx: &Context<C>, target: &Target, steps: &[Value]) -> Result<T> {
-    let path = format!("{}?fieldManager={}", target.path()?, cx.controller());
+    let path = format!("{}?{}", target.path()?, cx.field_manager());
     request::exchange(cx.client(), Request::patch(path), "application/json-patch+json", &steps).await
 }

@@ -2,76 +2,22 @@
 
 use std::{hash::Hash, sync::Arc};
 
-use kube_core::Resource;
-use serde::de::DeserializeOwned;
-use windlass_cache::{ObjectKey, RawObject};
+use kube_core::ApiResource;
+use windlass_cache::{Delta, ObjectKey, RawObject};
 use windlass_workqueue::{AddOptions, KeyRef, Slot, WorkQueue};
 
 use crate::{
-    context::{Caches, Lister},
-    error::Result,
+    context::Caches,
+    error::{BoxError, Result},
+    kind::Object,
+    lister::Lister,
     namespaced_name::NamespacedName,
 };
 
-/// A small key that a controller's queue holds: `namespace/name`, or what the controller chooses.
+/// A key that a controller's queue holds: `namespace/name`, or another small value.
 pub trait QueueKey: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static {}
 
 impl<T: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static> QueueKey for T {}
-
-/// A change, as a watch tells of it.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// An object that was not there; `initial` if it comes from the first list.
-    Create {
-        /// The object.
-        object: &'a RawObject,
-        /// Whether it comes from the first list.
-        initial: bool,
-    },
-    /// A changed object; a resync hands out the same twice.
-    Update {
-        /// As it was.
-        old: &'a RawObject,
-        /// As it is.
-        new: &'a RawObject,
-    },
-    /// An object that is gone.
-    Delete {
-        /// Its last known state.
-        last: &'a RawObject,
-        /// Whether that may not have been its very last one: a new list did not have it any more.
-        final_state_unknown: bool,
-    },
-}
-
-impl<'a> Event<'a> {
-    /// The object as it is now, or was last.
-    pub fn object(&self) -> &'a RawObject {
-        match self {
-            Self::Create { object, .. } => object,
-            Self::Update { new, .. } => new,
-            Self::Delete { last, .. } => last,
-        }
-    }
-
-    /// The states to look at: the new one, and the old one of an update.
-    fn states(&self) -> impl Iterator<Item = &'a RawObject> + use<'a> {
-        let old = match self {
-            Self::Update { old, .. } => Some(*old),
-            _ => None,
-        };
-        old.into_iter().chain(std::iter::once(self.object()))
-    }
-
-    /// Whether nothing happened: the first list, or a resync. Such keys go behind those of which something changed.
-    pub(crate) fn is_unchanged(&self) -> bool {
-        match self {
-            Self::Create { initial, .. } => *initial,
-            Self::Update { old, new } => old.resource_version() == new.resource_version(),
-            Self::Delete { .. } => false,
-        }
-    }
-}
 
 /// The keys of one event, each once: as their places in the controller's queue.
 pub struct Keys<'q, Q: QueueKey> {
@@ -122,41 +68,56 @@ impl<Q: QueueKey> std::fmt::Debug for Keys<'_, Q> {
     }
 }
 
-/// Maps events to keys. It runs on the watch's path, so it must be quick and must not block.
+/// Maps changes to the keys that they concern.
+///
+/// It runs in the watch's handler task, so it must be quick and must not block. An error is logged and counted, and the change is
+/// mapped again with back-off.
 pub trait EventHandler<Q: QueueKey>: Send + Sync + 'static {
-    /// Adds the keys that `event` concerns.
-    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<'_, Q>);
+    /// Adds the keys that `delta` concerns.
+    ///
+    /// # Errors
+    /// The keys could not be found out; the change is handled again later. Keys that were added are queued all the same.
+    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, Q>) -> Result<(), BoxError>;
 }
 
-/// What a mapper may read: the caches of its controller.
+/// What a mapper may read: the caches of its controller. Cheap to clone.
 #[derive(Clone)]
 pub struct MapContext {
     pub(crate) caches: Arc<Caches>,
 }
 
 impl MapContext {
-    /// Reads the cache of a kind that the controller declared.
-    pub fn lister<C>(&self) -> Result<Lister<C>>
-    where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
+    /// Returns a lister of a kind that the controller declares.
+    ///
+    /// # Errors
+    /// The controller does not declare the kind.
+    pub fn lister<C: Object>(&self) -> Result<Lister<C>> {
         self.caches.lister::<C>()
+    }
+
+    /// Returns a lister of a kind that is known only at run time, or of a typed kind in another version.
+    ///
+    /// # Errors
+    /// The controller does not declare the kind.
+    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+        self.caches.lister_of::<C>(resource)
     }
 }
 
-/// The object itself.
+/// Enqueues the object itself.
 pub(crate) struct EnqueueObject;
 
 impl EventHandler<ObjectKey> for EnqueueObject {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) {
-        let object = event.object();
+    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+        let object = delta.object();
         keys.add_ref(&NamespacedName::new(object.namespace(), object.name()));
+        Ok(())
     }
 }
 
-/// The owners of one kind that the object names, before and after: an object that changes hands concerns both.
+/// Enqueues the owners of one kind that the object names, before and after a change: an object that changes its owner concerns both.
 pub(crate) struct EnqueueOwner {
-    /// Compared with the reference's group and kind; its version says nothing about identity.
+    /// The owner's group and kind. Its version does not matter for identity.
     pub(crate) group: String,
     pub(crate) kind: String,
     pub(crate) namespaced: bool,
@@ -164,8 +125,8 @@ pub(crate) struct EnqueueOwner {
 }
 
 impl EventHandler<ObjectKey> for EnqueueOwner {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) {
-        for object in event.states() {
+    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+        for object in delta.states() {
             for owner in object.owner_references() {
                 let same_kind = owner.group() == self.group && owner.kind == self.kind;
                 if !same_kind || !(self.every_owner || owner.controller) {
@@ -175,22 +136,26 @@ impl EventHandler<ObjectKey> for EnqueueOwner {
                 keys.add_ref(&NamespacedName::new(namespace, owner.name));
             }
         }
+        Ok(())
     }
 }
 
-/// A function of the bytes and their index, before and after.
+/// Enqueues what a function of the raw object returns, before and after a change.
 pub(crate) struct EnqueueMapped<F>(pub(crate) F);
 
 impl<Q, F> EventHandler<Q> for EnqueueMapped<F>
 where
     Q: QueueKey,
-    F: Fn(&RawObject, &MapContext) -> Vec<Q> + Send + Sync + 'static,
+    F: Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
 {
-    fn handle(&self, event: &Event<'_>, cx: &MapContext, keys: &mut Keys<'_, Q>) {
-        for object in event.states() {
-            for key in (self.0)(object, cx) {
-                keys.add(key);
+    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, Q>) -> Result<(), BoxError> {
+        let mut outcome = Ok(());
+        for object in delta.states() {
+            match (self.0)(object, cx) {
+                Ok(mapped) => mapped.into_iter().for_each(|key| keys.add(key)),
+                Err(error) => outcome = Err(error.into()),
             }
         }
+        outcome
     }
 }

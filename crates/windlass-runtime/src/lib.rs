@@ -1,11 +1,11 @@
 //! The runtime of an operator: watches feed a queue of keys, workers reconcile them, a manager runs it all.
 //!
-//! The words are controller-runtime's, the types are kube's:
+//! The terms are controller-runtime's, the types are kube's:
 //!
-//! - [`Reconciler`]: what a person writes, a function from a key to an [`Action`], with a [`Context`] to read and write by.
+//! - [`Reconciler`]: the user's code, a function from a key to an [`Action`], with a [`Context`] for reads and writes.
 //! - [`Controller`]: a reconciler, the kinds it watches, and how it is run.
-//! - [`Manager`]: runs controllers in order and stops them gracefully; leader election, metrics and health belong to it.
-//! - [`client`]: the one constructor of every `kube::Client`; what is written through it is seen by reads at once
+//! - [`Manager`]: starts controllers in order and stops them gracefully; with leader election, metrics and health.
+//! - [`client`]: the one constructor of every `kube::Client`. Reads see what is written through it at once
 //!   ([`read_your_writes`]).
 //! - [`informer`]: shared caches, one watch per kind and selector.
 //!
@@ -23,6 +23,13 @@ pub mod read_your_writes;
 
 pub mod informer;
 
+mod kind;
+mod kind_cache;
+mod lister;
+mod objects;
+mod undecodable;
+
+mod discovery;
 mod handler;
 mod namespaced_name;
 mod predicate;
@@ -45,18 +52,21 @@ pub mod leader_election;
 
 pub mod manager;
 
-pub use windlass_cache::{ObjectKey, RawObject, Selector};
+pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 
 pub use self::{
-    context::{Context, Lister, Objects},
+    context::{Context, OperationResult, StatusUpdate, Upserted},
     controller::{Controller, ControllerHandle, WatchId},
     error::{BoxError, Error, Result},
-    handler::{Event, EventHandler, Keys, MapContext, QueueKey},
+    handler::{EventHandler, Keys, MapContext, QueueKey},
     health::Check,
+    kind::{Object, ObjectKeyExt},
+    lister::Lister,
     manager::{Manager, RunContext, Runnable, Shutdown},
     metrics::Metrics,
+    objects::Objects,
     predicate::Predicate,
     reconcile::{Action, Reconciler},
-    source::{Owned, Watch},
+    source::Watch,
 };

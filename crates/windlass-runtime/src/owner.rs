@@ -1,14 +1,17 @@
-//! Owner references: who is behind an object, and who goes when it goes.
+//! Owner references: which object controls another, and which objects are deleted with their owners.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{Resource, ResourceExt};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    kind::{Object, owner_reference},
+};
 
-/// Says who owns an object.
+/// Sets and reads the owners of an object.
 pub trait Owned: Resource + Sized {
-    /// Makes `owner` the one controller of this object: it is found by [`owned_by`](crate::Context::owned_by), a change of it
-    /// concerns its owner, and it is deleted with its owner.
+    /// Makes `owner` the controller of this object: [`owned_by`](crate::Context::owned_by) finds the object, a change of it enqueues
+    /// its owner, and it is deleted with its owner.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -19,30 +22,36 @@ pub trait Owned: Resource + Sized {
     /// # Ok(pod) }
     /// ```
     ///
-    /// Fails when another owner controls it already, when `owner` was not read from the server and so has no uid, and when the
-    /// two lie in different namespaces: the garbage collector would delete the object.
-    fn controlled_by<O>(self, owner: &O) -> Result<Self>
-    where
-        O: Resource<DynamicType = ()>;
+    /// # Errors
+    /// Another owner controls the object already; `owner` was not read from the server and so has no uid; or the two are in different
+    /// namespaces, so that the garbage collector would delete the object.
+    fn controlled_by<O: Object>(mut self, owner: &O) -> Result<Self> {
+        self.set_controller(owner)?;
+        Ok(self)
+    }
 
-    /// Makes `owner` one of the owners of this object; it is deleted when all of them are gone.
-    fn also_owned_by<O>(self, owner: &O) -> Result<Self>
-    where
-        O: Resource<DynamicType = ()>;
+    /// As [`controlled_by`](Self::controlled_by), in place.
+    ///
+    /// # Errors
+    /// As [`controlled_by`](Self::controlled_by).
+    fn set_controller<O: Object>(&mut self, owner: &O) -> Result<()>;
 
-    /// Whether the object with this uid owns this one.
+    /// Makes `owner` one of the owners of this object, which is deleted when all of them are gone.
+    ///
+    /// # Errors
+    /// `owner` has no uid, or the two are in different namespaces.
+    fn also_owned_by<O: Object>(self, owner: &O) -> Result<Self>;
+
+    /// Whether the object with this uid is an owner of this one.
     fn is_owned_by(&self, uid: &str) -> bool;
 
-    /// The reference to the one owner that controls this object.
+    /// Returns the reference to the owner that controls this object.
     fn controller(&self) -> Option<&OwnerReference>;
 }
 
 impl<K: Resource> Owned for K {
-    fn controlled_by<O>(mut self, owner: &O) -> Result<Self>
-    where
-        O: Resource<DynamicType = ()>,
-    {
-        let mut reference = reference_to(owner, &self)?;
+    fn set_controller<O: Object>(&mut self, owner: &O) -> Result<()> {
+        let mut reference = reference_to(owner, self)?;
         if let Some(other) = self.controller().filter(|other| other.uid != reference.uid) {
             let message = format!(
                 "{} is controlled by {} {} already; an object has one controller",
@@ -54,14 +63,11 @@ impl<K: Resource> Owned for K {
         }
         reference.controller = Some(true);
         reference.block_owner_deletion = Some(true);
-        put(&mut self, reference);
-        Ok(self)
+        put(self, reference);
+        Ok(())
     }
 
-    fn also_owned_by<O>(mut self, owner: &O) -> Result<Self>
-    where
-        O: Resource<DynamicType = ()>,
-    {
+    fn also_owned_by<O: Object>(mut self, owner: &O) -> Result<Self> {
         let reference = reference_to(owner, &self)?;
         if !self.is_owned_by(&reference.uid) {
             put(&mut self, reference);
@@ -78,20 +84,26 @@ impl<K: Resource> Owned for K {
     }
 }
 
-fn reference_to<O: Resource<DynamicType = ()>>(owner: &O, owned: &impl Resource) -> Result<OwnerReference> {
-    let named = || format!("{} {}", O::kind(&()), owner.name_any());
+fn reference_to<O: Object>(owner: &O, owned: &impl Resource) -> Result<OwnerReference> {
+    let named = || {
+        let kind = owner.type_meta().map_or_else(|| "object".to_owned(), |types| types.kind);
+        format!("{kind} {}", owner.name_any())
+    };
     match (owner.namespace(), owned.namespace()) {
         (Some(of_owner), of_owned) if of_owned.as_ref() != Some(&of_owner) => {
             return Err(Error::setup(format!(
-                "{} lies in namespace {of_owner} and can only own what lies there, not {:?}",
+                "{} is in namespace {of_owner} and can own only objects there, not in {:?}",
                 named(),
                 of_owned.unwrap_or_default()
             )));
         }
         _ => {}
     }
-    owner.owner_ref(&()).ok_or_else(|| {
-        Error::setup(format!("{} has no uid and so cannot own anything; use what was read", named()))
+    owner_reference(owner).ok_or_else(|| {
+        Error::setup(format!(
+            "{} has no uid or kind and so cannot own anything; use the object that was read",
+            named()
+        ))
     })
 }
 

@@ -1,86 +1,90 @@
-//! Which events count. Predicates look at the index of an object; nothing is decoded for one.
+//! Predicates: which changes a controller reacts to.
 
 use std::sync::Arc;
 
-use windlass_cache::{RawObject, Selector};
+use windlass_cache::{Delta, RawObject, Selector};
 
-use crate::handler::Event;
-
-/// Says of an event whether it counts.
+/// Decides whether a change is mapped to keys.
 ///
-/// Predicates filter what is queued, not what is cached: for less memory, select in the
-/// [`WatchOptions`](crate::informer::WatchOptions).
+/// Predicates read the index of an object; nothing is decoded for one. They filter what is queued, not what is cached: for less
+/// memory, select in the [`WatchOptions`](crate::informer::WatchOptions).
+///
+/// ```
+/// use windlass_runtime::{Delta, Predicate};
+///
+/// let large = Predicate::new(|delta: &Delta| delta.object().annotation("size") == Some("large"));
+/// let spec_or_labels = Predicate::generation_changed().or(Predicate::label_changed()).and(large);
+/// # let _ = spec_or_labels;
+/// ```
 #[derive(Clone)]
-pub struct Predicate(Arc<dyn Fn(&Event<'_>) -> bool + Send + Sync>);
+pub struct Predicate(Arc<dyn Fn(&Delta) -> bool + Send + Sync>);
 
 impl Predicate {
-    /// A predicate of one's own.
-    pub fn new(counts: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(counts))
+    /// A predicate from a function that returns true for the changes to react to.
+    pub fn new(matches: impl Fn(&Delta) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(matches))
     }
 
-    /// Updates count only if `differs`; creations and deletions always do.
+    /// Matches updates for which `differs` returns true, and every creation and deletion.
     fn on_update(differs: impl Fn(&RawObject, &RawObject) -> bool + Send + Sync + 'static) -> Self {
-        Self::new(move |event| match event {
-            Event::Update { old, new } => differs(old, new),
+        Self::new(move |delta| match delta {
+            Delta::Updated { old, new } => differs(old, new),
             _ => true,
         })
     }
 
-    /// Not a resync.
+    /// Drops resyncs.
     pub fn resource_version_changed() -> Self {
         Self::on_update(|old, new| old.resource_version() != new.resource_version())
     }
 
-    /// The spec changed, not only metadata or status. Mind that a deletion which finalizers hold up changes the generation of
-    /// most kinds, but a finalizer's removal does not.
+    /// Drops updates of metadata and status alone.
+    ///
+    /// Setting `deletionTimestamp` changes the generation of most kinds; removing a finalizer does not.
     pub fn generation_changed() -> Self {
         Self::on_update(|old, new| old.generation() != new.generation())
     }
 
-    /// An annotation changed.
+    /// Drops updates that do not change an annotation.
     pub fn annotation_changed() -> Self {
         Self::on_update(|old, new| old.annotations() != new.annotations())
     }
 
-    /// A label changed.
+    /// Drops updates that do not change a label.
     pub fn label_changed() -> Self {
         Self::on_update(|old, new| !old.labels().eq(new.labels()))
     }
 
-    /// The object has matching labels; for an update, before or after.
+    /// Matches objects with matching labels; for an update, before or after it.
     pub fn labels(selector: Selector) -> Self {
-        Self::new(move |event| match event {
-            Event::Update { old, new } => selector.matches(old) || selector.matches(new),
-            _ => selector.matches(event.object()),
-        })
+        Self::new(move |delta| delta.states().any(|object| selector.matches(object)))
     }
 
-    /// The object lies in this namespace.
+    /// Matches objects in this namespace.
     pub fn namespace(namespace: impl Into<String>) -> Self {
         let namespace = namespace.into();
-        Self::new(move |event| event.object().namespace() == Some(namespace.as_str()))
+        Self::new(move |delta| delta.object().namespace() == Some(namespace.as_str()))
     }
 
-    /// Both count.
+    /// Matches where both predicates match.
     pub fn and(self, other: Self) -> Self {
-        Self::new(move |event| self.counts(event) && other.counts(event))
+        Self::new(move |delta| self.matches(delta) && other.matches(delta))
     }
 
-    /// Either counts.
+    /// Matches where either predicate matches.
     pub fn or(self, other: Self) -> Self {
-        Self::new(move |event| self.counts(event) || other.counts(event))
+        Self::new(move |delta| self.matches(delta) || other.matches(delta))
     }
 
-    /// The other way round.
-    #[expect(clippy::should_implement_trait, reason = "reads as .or and .and do")]
+    /// Matches where this predicate does not.
+    #[expect(clippy::should_implement_trait, reason = "reads like `.or` and `.and`")]
     pub fn not(self) -> Self {
-        Self::new(move |event| !self.counts(event))
+        Self::new(move |delta| !self.matches(delta))
     }
 
-    /// Whether the event counts.
-    pub fn counts(&self, event: &Event<'_>) -> bool {
-        (self.0)(event)
+    /// Whether the change matches.
+    pub fn matches(&self, delta: &Delta) -> bool {
+        (self.0)(delta)
     }
 }
 

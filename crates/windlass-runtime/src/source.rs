@@ -1,151 +1,217 @@
-//! Where a controller's keys come from: watches, and whatever else.
+//! A controller's watches.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kube_core::{ApiResource, Resource};
-use serde::de::DeserializeOwned;
 use windlass_cache::{ObjectKey, RawObject};
 
 use crate::{
+    error::Result,
     handler::{EnqueueMapped, EnqueueObject, EnqueueOwner, EventHandler, MapContext, QueueKey},
     informer::WatchOptions,
+    kind::{Kind, Object},
     predicate::Predicate,
 };
 
-/// One watch of a controller: a kind, which events of it count, and which keys they concern.
+/// One watch of a controller: a kind, the changes of it that matter, and the keys that they concern.
 ///
-/// `.owns::<Pod>()` and its like on a [`Controller`](crate::Controller) are short for the usual ones; for a selector, a predicate or
-/// a kind that is only known at run time, build one of these.
+/// [`Controller::owns`](crate::Controller::owns), [`watches`](crate::Controller::watches) and their like declare the usual watches; a
+/// `Watch` has all options.
 ///
 /// ```
-/// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+/// use k8s_openapi::api::core::v1::Pod;
 /// use windlass_runtime::{ObjectKey, Predicate, Watch};
 ///
-/// let pods: Watch<ObjectKey> = Watch::owned::<Pod>().by::<ConfigMap>().predicate(Predicate::generation_changed());
+/// let pods: Watch<ObjectKey> = Watch::owned::<Pod>().predicate(Predicate::generation_changed());
 /// # let _ = pods;
 /// ```
 pub struct Watch<Q: QueueKey = ObjectKey> {
-    pub(crate) resource: ApiResource,
-    pub(crate) namespaced: Option<bool>,
+    pub(crate) kind: Kind,
     pub(crate) options: WatchOptions,
-    pub(crate) handler: Arc<dyn EventHandler<Q>>,
+    pub(crate) target: WatchTarget<Q>,
     pub(crate) predicates: Vec<Predicate>,
+    pub(crate) name: Option<String>,
+    pub(crate) readable: bool,
+    pub(crate) resync: Option<Duration>,
+}
+
+/// The keys that a change concerns.
+pub(crate) enum WatchTarget<Q: QueueKey> {
+    Handler(Arc<dyn EventHandler<Q>>),
+    /// The object's owner of the controller's own kind.
+    Owner {
+        every_owner: bool,
+        make: fn(EnqueueOwner) -> Arc<dyn EventHandler<Q>>,
+    },
 }
 
 impl<Q: QueueKey> Watch<Q> {
-    /// Watches a kind, with a handler of one's own.
-    pub fn with_handler(resource: ApiResource, handler: impl EventHandler<Q>) -> Self {
+    fn of_kind(kind: Kind, target: WatchTarget<Q>) -> Self {
         Self {
-            resource,
-            namespaced: None,
+            kind,
             options: WatchOptions::default(),
-            handler: Arc::new(handler),
+            target,
             predicates: Vec::new(),
+            name: None,
+            readable: true,
+            resync: None,
         }
+    }
+
+    /// Watches a kind with a handler that maps changes to keys.
+    pub fn with_handler(resource: ApiResource, handler: impl EventHandler<Q>) -> Self {
+        Self::of_kind(Kind::dynamic(resource), WatchTarget::Handler(Arc::new(handler)))
     }
 
     /// Watches a kind and maps its objects to keys; an update is mapped before and after.
     ///
-    /// An object that does not decode is logged and concerns no key.
-    pub fn mapped<W>(mapper: impl Fn(&W, &MapContext) -> Vec<Q> + Send + Sync + 'static) -> Self
+    /// If `mapper` returns an error, the object is mapped again with back-off.
+    /// An object that does not decode is logged, counted and recorded as an Event, and is mapped to no key.
+    pub fn mapped<W>(mapper: impl Fn(&W, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static) -> Self
     where
-        W: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        W: Object + Resource<DynamicType = ()>,
     {
+        let resource = ApiResource::erase::<W>(&());
         let mapper = move |object: &RawObject, cx: &MapContext| match object.decode::<W>() {
             Ok(typed) => mapper(&typed, cx),
             Err(error) => {
-                tracing::error!(kind = %W::kind(&()), object = %object.key(), %error, "an object does not decode");
-                Vec::new()
+                cx.caches.report_undecodable(&resource, object, &error);
+                Ok(Vec::new())
             }
         };
-        Self {
-            namespaced: Some(is_namespaced::<W>()),
-            ..Self::with_handler(ApiResource::erase::<W>(&()), EnqueueMapped(mapper))
-        }
+        Self::of_kind(Kind::of::<W>(), WatchTarget::Handler(Arc::new(EnqueueMapped(mapper))))
     }
 
-    /// Watches a kind that may be known only at run time, its metadata alone.
+    /// Watches the metadata of a kind, which may be known only at run time, and maps its objects to keys.
     pub fn metadata(
         resource: ApiResource,
-        mapper: impl Fn(&RawObject, &MapContext) -> Vec<Q> + Send + Sync + 'static,
+        mapper: impl Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self {
-        let mut watch = Self::with_handler(resource, EnqueueMapped(mapper));
+        let mut watch = Self::dynamic(resource, mapper);
         watch.options.metadata_only = true;
         watch
     }
 
-    /// Watches a kind that may be known only at run time, whole.
+    /// Watches a kind that may be known only at run time, and maps its objects to keys.
     pub fn dynamic(
         resource: ApiResource,
-        mapper: impl Fn(&RawObject, &MapContext) -> Vec<Q> + Send + Sync + 'static,
+        mapper: impl Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self {
         Self::with_handler(resource, EnqueueMapped(mapper))
     }
 
-    /// Lets only those events through that all predicates count.
+    /// Drops the changes that do not match. Several predicates must all match.
     pub fn predicate(mut self, predicate: Predicate) -> Self {
         self.predicates.push(predicate);
         self
     }
 
-    /// What is watched and kept: selectors, namespaces, transform, memory.
+    /// Sets what is watched and how it is kept: selectors, namespaces, indexes, transform, memory.
     pub fn options(mut self, options: WatchOptions) -> Self {
+        let metadata_only = self.options.metadata_only || options.metadata_only;
         self.options = options;
+        self.options.metadata_only = metadata_only;
         self
+    }
+
+    /// Maps every object again this often, as an update that changes nothing. Default: never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
+        self
+    }
+
+    /// Names the watch, so that its cache is read by [`Context::lister_named`](crate::Context::lister_named) instead of
+    /// [`Context::lister`](crate::Context::lister).
+    ///
+    /// A controller that watches one kind with different selectors names all of these watches but one.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Uses the watch for its changes only: its cache is not read.
+    pub fn events_only(mut self) -> Self {
+        self.readable = false;
+        self
+    }
+
+    /// Says that objects of a kind that is known only at run time are in no namespace. Without it, the server is asked when the
+    /// controller starts and is limited to namespaces.
+    pub fn cluster_scoped(mut self) -> Self {
+        self.kind.namespaced = Some(false);
+        self
+    }
+
+    /// Whether changes concern an owner of the controller's kind.
+    pub(crate) fn maps_to_owner(&self) -> bool {
+        matches!(self.target, WatchTarget::Owner { .. })
+    }
+
+    /// The handler, once the kind of the controller is known.
+    pub(crate) fn handler(&self, owner: Option<&Kind>) -> Option<Arc<dyn EventHandler<Q>>> {
+        match &self.target {
+            WatchTarget::Handler(handler) => Some(handler.clone()),
+            WatchTarget::Owner { every_owner, make } => {
+                let owner = owner?;
+                Some(make(EnqueueOwner {
+                    group: owner.resource.group.clone(),
+                    kind: owner.resource.kind.clone(),
+                    namespaced: owner.namespaced.unwrap_or(true),
+                    every_owner: *every_owner,
+                }))
+            }
+        }
     }
 }
 
 impl Watch<ObjectKey> {
-    /// Watches the controller's own kind: each event concerns its object.
-    pub fn primary<K>() -> Self
-    where
-        K: Resource<DynamicType = ()> + 'static,
-    {
-        Self {
-            namespaced: Some(is_namespaced::<K>()),
-            ..Self::with_handler(ApiResource::erase::<K>(&()), EnqueueObject)
-        }
+    /// Watches a kind and enqueues the changed object itself.
+    pub fn primary<K: Object + Resource<DynamicType = ()>>() -> Self {
+        Self::primary_of(Kind::of::<K>())
     }
 
-    /// Watches objects that others own; say by whom with [`Owned::by`].
-    pub fn owned<C>() -> Owned
-    where
-        C: Resource<DynamicType = ()> + 'static,
-    {
-        Owned { resource: ApiResource::erase::<C>(&()), namespaced: is_namespaced::<C>(), every_owner: false }
+    /// As [`primary`](Self::primary), of a kind that is known only at run time.
+    pub fn primary_dynamic(resource: ApiResource) -> Self {
+        Self::primary_of(Kind::dynamic(resource))
     }
-}
 
-/// A watch of owned objects that lacks its owner's kind.
-pub struct Owned {
-    resource: ApiResource,
-    namespaced: bool,
-    every_owner: bool,
-}
+    pub(crate) fn primary_of(kind: Kind) -> Self {
+        Self::of_kind(kind, WatchTarget::Handler(Arc::new(EnqueueObject)))
+    }
 
-impl Owned {
-    /// Every owner counts, not only the one that controls the object.
+    /// Watches objects that objects of the controller's kind own, and enqueues their owner.
+    pub fn owned<C: Object + Resource<DynamicType = ()>>() -> Self {
+        Self::owned_of(Kind::of::<C>())
+    }
+
+    /// As [`owned`](Self::owned), of a kind that is known only at run time.
+    pub fn owned_dynamic(resource: ApiResource) -> Self {
+        Self::owned_of(Kind::dynamic(resource))
+    }
+
+    fn owned_of(kind: Kind) -> Self {
+        Self::of_kind(kind, WatchTarget::Owner { every_owner: false, make: |handler| Arc::new(handler) })
+    }
+
+    /// Enqueues every owner of the controller's kind, not only the one that is the object's controller.
+    ///
+    /// Only for a watch of owned objects; without effect on others.
     pub fn every_owner(mut self) -> Self {
-        self.every_owner = true;
+        if let WatchTarget::Owner { every_owner, .. } = &mut self.target {
+            *every_owner = true;
+        }
         self
     }
 
-    /// The owner's kind: each event concerns the owner.
-    pub fn by<K>(self) -> Watch<ObjectKey>
-    where
-        K: Resource<DynamicType = ()> + 'static,
-    {
-        let handler = EnqueueOwner {
-            group: K::group(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-            namespaced: is_namespaced::<K>(),
-            every_owner: self.every_owner,
-        };
-        Watch { namespaced: Some(self.namespaced), ..Watch::with_handler(self.resource, handler) }
+    /// Enqueues owners of kind `K` instead of the controller's kind.
+    ///
+    /// Only for a watch of owned objects; without effect on others.
+    pub fn by<K: Object + Resource<DynamicType = ()>>(mut self) -> Self {
+        if let (WatchTarget::Owner { .. }, Some(handler)) =
+            (&self.target, self.handler(Some(&Kind::of::<K>())))
+        {
+            self.target = WatchTarget::Handler(handler);
+        }
+        self
     }
-}
-
-/// Whether objects of a type lie in namespaces.
-pub(crate) fn is_namespaced<K: Resource + 'static>() -> bool {
-    std::any::TypeId::of::<K::Scope>() == std::any::TypeId::of::<k8s_openapi::NamespaceResourceScope>()
 }

@@ -19,6 +19,7 @@ use prometheus_client::{
     registry::Registry,
 };
 use tokio::{task::JoinHandle, time::sleep};
+use tokio_util::sync::CancellationToken;
 
 /// The pause before the first restart; it doubles with each panic in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -70,11 +71,11 @@ impl Supervisor {
         F: FnMut(Recovery) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        tokio::spawn(self.clone().supervise(task.into(), start))
+        tokio::spawn(self.clone().supervise(task.into(), CancellationToken::new(), start))
     }
 
-    /// As [`spawn`](Self::spawn), in the caller's task.
-    pub(crate) async fn supervise<F, Fut>(self, task: String, mut start: F)
+    /// As [`spawn`](Self::spawn), in the caller's task. Nothing is restarted once `stopping` is cancelled.
+    pub(crate) async fn supervise<F, Fut>(self, task: String, stopping: CancellationToken, mut start: F)
     where
         F: FnMut(Recovery) -> Fut,
         Fut: Future<Output = ()>,
@@ -91,7 +92,9 @@ impl Supervisor {
             }
             self.count_panic(&task);
             tracing::error!(task, panic = panic_message(payload.as_ref()), restart_in = ?pause, "a task panicked");
-            sleep(pause).await;
+            if stopping.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

@@ -1,17 +1,21 @@
 //! One store, fed by one watch or several, and any number of handlers that are told of its changes.
 
 mod backlog;
-mod handler;
 mod metrics;
 mod subscription;
 
 pub use self::{
-    handler::Handler,
     metrics::InformerMetrics,
-    subscription::{HandlerRegistration, Subscription},
+    subscription::{Subscription, SubscriptionGuard},
 };
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -45,7 +49,7 @@ impl Default for InformerOptions {
 
 /// One store, fed by one watch or several, and any number of handlers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct SharedInformer {
+pub struct InformerCore {
     inner: Arc<Inner>,
 }
 
@@ -53,6 +57,9 @@ pub struct SharedInformer {
 struct Inner {
     store: Store,
     core: Mutex<Core>,
+    /// Per watch, the resource version up to which everything has been seen.
+    marks: Box<[AtomicU64]>,
+    /// Ticks whenever a mark changes.
     progress: watch::Sender<u64>,
     synced: watch::Sender<bool>,
 }
@@ -85,13 +92,14 @@ struct Source {
     lists: u32,
 }
 
-impl SharedInformer {
+impl InformerCore {
     /// An informer that waits to be fed.
     pub fn new(options: InformerOptions) -> Self {
         let (store, writer) = Store::new(options.store);
+        let sources = usize::from(options.sources.max(1));
         let core = Core {
             writer,
-            sources: vec![Source::default(); usize::from(options.sources.max(1))],
+            sources: vec![Source::default(); sources],
             handlers: BTreeMap::new(),
             next_handler: 0,
             notices: None,
@@ -100,7 +108,8 @@ impl SharedInformer {
             warned: false,
         };
         let (progress, synced) = (watch::Sender::new(0), watch::Sender::new(false));
-        Self { inner: Arc::new(Inner { store, core: Mutex::new(core), progress, synced }) }
+        let marks = (0..sources).map(|_| AtomicU64::new(0)).collect();
+        Self { inner: Arc::new(Inner { store, core: Mutex::new(core), marks, progress, synced }) }
     }
 
     /// The objects.
@@ -119,21 +128,26 @@ impl SharedInformer {
         let _ = self.inner.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Everything up to this resourceVersion has been seen, in all watches. Zero before the first list is through.
+    /// The resource version up to which every watch has seen everything. Zero before the first lists have ended.
     ///
-    /// Events, bookmarks and lists advance it. It goes back only when the server does.
+    /// Events, bookmarks and lists advance it. It goes back only when the server's resource versions do.
     pub fn high_water_mark(&self) -> u64 {
-        *self.inner.progress.borrow()
+        self.inner.marks.iter().map(|mark| mark.load(Ordering::Acquire)).min().unwrap_or_default()
     }
 
-    /// Follows [`Self::high_water_mark`]. Whoever is woken finds the store at least as new.
+    /// The resource version up to which one watch has seen everything. Zero before its first list has ended.
+    pub fn high_water_mark_of(&self, source: SourceId) -> u64 {
+        self.inner.marks.get(usize::from(source.0)).map_or(0, |mark| mark.load(Ordering::Acquire))
+    }
+
+    /// A receiver that changes whenever a high-water mark does. The store is at least as new as the marks say.
     pub fn progress(&self) -> watch::Receiver<u64> {
         self.inner.progress.subscribe()
     }
 
-    /// Waits until everything up to a resourceVersion has been seen.
+    /// Waits until every watch has seen everything up to a resource version.
     pub async fn seen(&self, resource_version: u64) {
-        let _ = self.progress().wait_for(|seen| *seen >= resource_version).await;
+        let _ = self.progress().wait_for(|_| self.high_water_mark() >= resource_version).await;
     }
 
     /// Adds a named index over all objects; answers whether there was none of that name.
@@ -146,9 +160,9 @@ impl SharedInformer {
         self.inner.core.lock().notices = Some(handler);
     }
 
-    /// Registers a handler. It is told of all objects that are there, then of every change; the shell drives the
-    /// subscription. It ends when the registration is dropped.
-    pub fn subscribe(&self) -> (HandlerRegistration, Subscription) {
+    /// Subscribes to changes: first every object of the store as an initial [`Delta::Added`], then every change. The
+    /// subscription ends when the guard is dropped.
+    pub fn subscribe(&self) -> (SubscriptionGuard, Subscription) {
         let mut core = self.inner.core.lock();
         let mailbox = Arc::new(Mailbox::new(self.told_of(&core)));
         if self.has_synced() {
@@ -157,7 +171,7 @@ impl SharedInformer {
         let number = core.next_handler;
         core.next_handler += 1;
         core.handlers.insert(number, mailbox.clone());
-        let registration = HandlerRegistration::new(self.clone(), number, mailbox.clone());
+        let registration = SubscriptionGuard::new(self.clone(), number, mailbox.clone());
         (registration, Subscription::new(mailbox))
     }
 
@@ -233,21 +247,26 @@ impl SharedInformer {
             *state = after;
         }
         if after.seen != before.seen || after.synced != before.synced {
-            self.advance(core);
+            self.advance(core, place);
         }
         answer
     }
 
-    fn advance(&self, core: &mut Core) {
+    /// Publishes the mark of one watch, and that all have synced.
+    fn advance(&self, core: &mut Core, place: usize) {
         let all_synced = core.sources.iter().all(|source| source.synced);
         if all_synced && !self.has_synced() {
             for mailbox in core.handlers.values() {
                 mailbox.push_synced();
             }
         }
-        let seen = core.sources.iter().map(|source| source.seen).min().unwrap_or_default();
+        let source = core.sources.get(place).filter(|source| source.synced);
+        if let Some((source, mark)) = source.zip(self.inner.marks.get(place))
+            && mark.swap(source.seen, Ordering::AcqRel) != source.seen
+        {
+            self.inner.progress.send_modify(|ticks| *ticks = ticks.wrapping_add(1));
+        }
         if all_synced {
-            self.inner.progress.send_if_modified(|mark| std::mem::replace(mark, seen) != seen);
             self.inner.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
         }
     }

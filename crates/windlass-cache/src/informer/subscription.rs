@@ -9,9 +9,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    Handler, SharedInformer,
+    InformerCore,
     backlog::{Backlog, Entry},
-    handler::tell,
 };
 use crate::{Delta, RawObject};
 
@@ -69,25 +68,25 @@ impl Mailbox {
     }
 }
 
-/// A handler's place at an informer. Dropping it removes the handler.
+/// A guard for a subscription. Dropping it ends the subscription.
 #[derive(Debug)]
-pub struct HandlerRegistration {
-    informer: SharedInformer,
+pub struct SubscriptionGuard {
+    informer: InformerCore,
     number: u64,
     mailbox: Arc<Mailbox>,
 }
 
-impl HandlerRegistration {
-    pub(super) fn new(informer: SharedInformer, number: u64, mailbox: Arc<Mailbox>) -> Self {
+impl SubscriptionGuard {
+    pub(super) fn new(informer: InformerCore, number: u64, mailbox: Arc<Mailbox>) -> Self {
         Self { informer, number, mailbox }
     }
 
-    /// Whether the handler has been told of its whole initial list.
+    /// Whether the whole initial list has been delivered.
     pub fn has_synced(&self) -> bool {
         *self.mailbox.synced.borrow()
     }
 
-    /// Waits until the handler has been told of its whole initial list, or is removed.
+    /// Waits until the whole initial list has been delivered, or the subscription has ended.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut synced = self.mailbox.synced.subscribe();
         async move {
@@ -95,27 +94,27 @@ impl HandlerRegistration {
         }
     }
 
-    /// Tells the handler of all objects again, as updates that change nothing.
+    /// Delivers every object again, as a [`Delta::Updated`] that changes nothing.
     pub fn resync(&self) {
         self.informer.resync(&self.mailbox);
     }
 
-    /// How many changes the handler has not been told yet.
+    /// The number of changes that wait for delivery.
     pub fn backlog(&self) -> usize {
         self.mailbox.len()
     }
 
-    /// Removes the handler. A call that is under way ends; there are no further ones.
+    /// Ends the subscription. A call of the handler that is under way completes; no further one begins.
     pub fn remove(self) {}
 }
 
-impl Drop for HandlerRegistration {
+impl Drop for SubscriptionGuard {
     fn drop(&mut self) {
         self.informer.unsubscribe(self.number);
     }
 }
 
-/// Tells a handler what waits for it.
+/// The receiving side of an informer's changes.
 #[derive(Debug)]
 pub struct Subscription {
     mailbox: Arc<Mailbox>,
@@ -129,31 +128,31 @@ impl Subscription {
         Self { mailbox }
     }
 
-    /// Waits for changes and tells the handler of some. Answers `false` once the handler has been removed.
-    pub async fn tell(&mut self, handler: &dyn Handler) -> bool {
+    /// Waits for changes and passes some of them to `handle`, in order. Returns `false` once the guard has been dropped.
+    pub async fn deliver(&mut self, handle: &mut (dyn FnMut(&Delta) + Send)) -> bool {
         loop {
             if self.mailbox.closed.load(Ordering::Acquire) {
                 return false;
             }
             let batch = self.mailbox.backlog.lock().take(BATCH);
             if !batch.is_empty() {
-                self.tell_all(handler, &batch);
+                self.deliver_batch(handle, &batch);
                 return true;
             }
             self.mailbox.filled.notified().await;
         }
     }
 
-    fn tell_all(&self, handler: &dyn Handler, batch: &[Entry]) {
+    fn deliver_batch(&self, handle: &mut (dyn FnMut(&Delta) + Send), batch: &[Entry]) {
         for entry in batch {
             if self.mailbox.closed.load(Ordering::Acquire) {
                 return;
             }
             match entry {
-                Entry::Delta(delta) => tell(handler, delta),
+                Entry::Delta(delta) => handle(delta),
                 Entry::Replaced { last, added } => {
-                    tell(handler, last);
-                    tell(handler, added);
+                    handle(last);
+                    handle(added);
                 }
                 Entry::Synced => {
                     self.mailbox.synced.send_replace(true);

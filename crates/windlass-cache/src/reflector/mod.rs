@@ -155,6 +155,11 @@ impl Reflector {
         reflector
     }
 
+    /// Whether a list has ended: the reflector follows changes from there.
+    pub fn has_listed(&self) -> bool {
+        matches!(self.plan, Plan::Watch { .. })
+    }
+
     /// What the shell is to do now.
     pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
         match &self.phase {

@@ -42,7 +42,7 @@ impl IndexFn {
     }
 
     /// The values of an object, in order and without repetition. A function that panics gives none.
-    pub(super) fn values(&self, object: &RawObject) -> Vec<String> {
+    pub fn values(&self, object: &RawObject) -> Vec<String> {
         // The writer is in the middle of a change, which has to be carried through.
         let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).unwrap_or_default();
         values.sort_unstable();

@@ -21,14 +21,12 @@ pub use self::{
 
 use std::{any::Any, fmt, sync::Arc};
 
-use serde::de::DeserializeOwned;
-
 use self::{
     copies::Copies,
     memory::Accounting,
     state::{Hasher, State},
 };
-use crate::{Lister, ObjectKey, RawObject, Selector, memo::Memos};
+use crate::{Decoder, ObjectKey, RawObject, Selector, memo::Memos};
 
 /// Reads the objects of one kind. Cheap to clone.
 ///
@@ -63,7 +61,7 @@ impl Store {
         (Self { shared: shared.clone(), guard: None }, Writer::new(shared, options))
     }
 
-    /// The same store; its clones and listers keep `guard` alive.
+    /// The same store; its clones keep `guard` alive.
     pub fn with_guard(&self, guard: Arc<dyn Any + Send + Sync>) -> Self {
         Self { shared: self.shared.clone(), guard: Some(guard) }
     }
@@ -151,9 +149,10 @@ impl Store {
         self.shared.accounting.read(2 * index)
     }
 
-    /// A view that decodes what it reads.
-    pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
-        Lister::new(self.clone(), self.shared.memos.of::<K>())
+    /// Returns a decoder that remembers what it decoded, within
+    /// [`StoreOptions::memo_bytes`](crate::StoreOptions::memo_bytes). Decoders of one type share their memory.
+    pub fn decoder<K: Send + Sync + 'static>(&self) -> Decoder<K> {
+        Decoder::new(self.shared.memos.of::<K>())
     }
 }
 

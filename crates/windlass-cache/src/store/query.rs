@@ -42,6 +42,11 @@ impl<'a> Query<'a> {
         Self { index: Some((index, value)), ..self }
     }
 
+    /// The named index and the value that objects must have in it, if the query has one.
+    pub fn named_index(&self) -> Option<(&'a str, &'a str)> {
+        self.index
+    }
+
     /// Whether an object fits, named indexes aside.
     pub fn matches(&self, object: &RawObject) -> bool {
         self.namespace.is_none_or(|namespace| object.namespace() == Some(namespace))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use windlass_cache::{
-    Handler, HandlerRegistration, IndexFn, InformerOptions, ObjectKey, RawObject, ScanOptions, Scanner,
-    SharedInformer, Sink, SourceId, Subscription,
+    Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, ScanOptions, Scanner, Sink, SourceId,
+    Subscription, SubscriptionGuard,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -20,17 +20,18 @@ impl Diary {
     }
 }
 
-impl Handler for Diary {
-    fn on_add(&self, object: &RawObject, initial: bool) {
-        self.0.lock().push(format!("+{}{}", object.name(), if initial { "!" } else { "" }));
-    }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        self.0.lock().push(format!("{}:{}-{}", new.name(), old.resource_version(), new.resource_version()));
-    }
-
-    fn on_delete(&self, last: &RawObject, final_state_unknown: bool) {
-        self.0.lock().push(format!("-{}{}", last.name(), if final_state_unknown { "?" } else { "" }));
+impl Diary {
+    fn note(&self, delta: &Delta) {
+        let name = delta.object().name();
+        self.0.lock().push(match delta {
+            Delta::Added { initial, .. } => format!("+{name}{}", if *initial { "!" } else { "" }),
+            Delta::Updated { old, new } => {
+                format!("{name}:{}-{}", old.resource_version(), new.resource_version())
+            }
+            Delta::Deleted { final_state_unknown, .. } => {
+                format!("-{name}{}", if *final_state_unknown { "?" } else { "" })
+            }
+        });
     }
 }
 
@@ -38,7 +39,7 @@ fn json(name: &str, version: u64) -> String {
     format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#)
 }
 
-fn put(informer: &SharedInformer, name: &str, version: u64) {
+fn put(informer: &InformerCore, name: &str, version: u64) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
     let object = scanner.scan(json.as_bytes()).expect("an object");
@@ -48,14 +49,14 @@ fn put(informer: &SharedInformer, name: &str, version: u64) {
     });
 }
 
-fn delete(informer: &SharedInformer, name: &str, version: u64) {
+fn delete(informer: &InformerCore, name: &str, version: u64) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
     let object = scanner.scan(json.as_bytes()).expect("an object");
     informer.feed(SOURCE, |sink| sink.delete(object).expect("an object"));
 }
 
-fn list(informer: &SharedInformer, objects: &[(&str, u64)], version: u64) {
+fn list(informer: &InformerCore, objects: &[(&str, u64)], version: u64) {
     informer.feed(SOURCE, |sink| sink.begin_list());
     objects.iter().for_each(|(name, version)| put(informer, name, *version));
     informer.feed(SOURCE, |sink| {
@@ -65,15 +66,15 @@ fn list(informer: &SharedInformer, objects: &[(&str, u64)], version: u64) {
 }
 
 /// Tells a handler all that waits for it.
-async fn drain(registration: &HandlerRegistration, subscription: &mut Subscription, handler: &Diary) {
+async fn drain(registration: &SubscriptionGuard, subscription: &mut Subscription, handler: &Diary) {
     while registration.backlog() > 0 {
-        assert!(subscription.tell(handler).await);
+        assert!(subscription.deliver(&mut |delta| handler.note(delta)).await);
     }
 }
 
 #[tokio::test]
 async fn the_first_list_becomes_visible_as_a_whole() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let diary = Diary::default();
     let (registration, mut subscription) = informer.subscribe();
     informer.feed(SOURCE, |sink| sink.begin_list());
@@ -95,7 +96,7 @@ async fn the_first_list_becomes_visible_as_a_whole() {
 
 #[tokio::test]
 async fn who_comes_during_the_first_list_is_told_each_object_once() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     informer.feed(SOURCE, |sink| sink.begin_list());
     put(&informer, "a", 1);
     // It shows what has come so far to those who read by it.
@@ -111,7 +112,7 @@ async fn who_comes_during_the_first_list_is_told_each_object_once() {
 
 #[tokio::test]
 async fn each_handler_is_told_its_own_beginning() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let (early, mut early_feed) = informer.subscribe();
     let diary = Diary::default();
     put(&informer, "a", 1);
@@ -135,19 +136,19 @@ async fn each_handler_is_told_its_own_beginning() {
 
 #[tokio::test]
 async fn a_removed_handler_is_told_nothing_more() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut feed) = informer.subscribe();
     put(&informer, "a", 1);
     registration.remove();
     let diary = Diary::default();
-    assert!(!feed.tell(&diary).await);
+    assert!(!feed.deliver(&mut |delta| diary.note(delta)).await);
     assert_eq!(diary.take(), Vec::<String>::new());
     assert_eq!(informer.handlers(), 0);
 }
 
 #[tokio::test]
 async fn a_resync_repeats_the_objects() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     list(&informer, &[("a", 1)], 2);
     let (registration, mut feed) = informer.subscribe();
     let diary = Diary::default();
@@ -160,7 +161,7 @@ async fn a_resync_repeats_the_objects() {
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eighty thousand changes take too long")]
 async fn a_slow_handler_is_told_the_latest_of_each_object() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     list(&informer, &[("a", 1)], 1);
     let (registration, mut feed) = informer.subscribe();
     for version in 2..20_000 {
@@ -184,7 +185,7 @@ async fn a_slow_handler_is_told_the_latest_of_each_object() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_not_taken_for_gone() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     list(&informer, &[("a", 1), ("b", 1), ("c", 1)], 2);
     informer.feed(SOURCE, |sink| {
         sink.begin_list();
@@ -203,7 +204,7 @@ async fn what_cannot_be_read_is_not_taken_for_gone() {
 
 #[tokio::test]
 async fn all_watches_of_a_cache_must_be_through() {
-    let informer = SharedInformer::new(InformerOptions { sources: 2, ..InformerOptions::default() });
+    let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
     let through = |source, version: &str| {
         informer.feed(SourceId(source), |sink| {
             sink.begin_list();
@@ -224,7 +225,7 @@ async fn all_watches_of_a_cache_must_be_through() {
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
 async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();
     for number in 0..1024 {
         put(&informer, &format!("kept-{number}"), number + 1);

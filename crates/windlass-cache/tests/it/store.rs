@@ -96,13 +96,12 @@ fn managed_fields_are_not_kept() {
 }
 
 #[test]
-fn a_lister_decodes_and_remembers() {
+fn a_decoder_remembers() {
     let (store, mut writer) = Store::new(StoreOptions::default());
     put(&mut writer, &object("a", 1, &json!({})));
-    let lister = store.lister::<Value>();
-    let key = ObjectKey::namespaced("default", "a");
-    let first = lister.get(&key).expect("decodes").expect("is there");
-    let second = lister.get(&key).expect("decodes").expect("is there");
+    let object = store.get(&ObjectKey::namespaced("default", "a")).expect("is there");
+    let first = store.decoder::<Value>().decode(&object).expect("decodes");
+    let second = store.decoder::<Value>().decode(&object).expect("decodes");
     assert!(std::sync::Arc::ptr_eq(&first, &second));
-    assert!(store.lister::<Vec<u8>>().get(&key).unwrap_err().is_decode());
+    store.decoder::<Vec<u8>>().decode(&object).expect_err("an object is no list");
 }

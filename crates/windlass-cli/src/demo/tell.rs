@@ -8,7 +8,7 @@ use kube::core::{Resource, ResourceExt};
 use kube::discovery::ApiResource;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
-use windlass_runtime::{Action, Context, Controller, Event, EventHandler, Keys, MapContext, Watch};
+use windlass_runtime::{Action, BoxError, Context, Controller, Delta, EventHandler, Keys, MapContext, Watch};
 
 use super::narrator::{Narrator, ParentSeen, PodSeen};
 
@@ -52,19 +52,20 @@ impl<K> EventHandler<&'static str> for Teller<K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
 {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, _: &mut Keys<&'static str>) {
+    fn handle(&self, delta: &Delta, _: &MapContext, _: &mut Keys<&'static str>) -> Result<(), BoxError> {
         let mut narrator = self.narrator.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = match event {
-            Event::Create { object, .. } | Event::Update { new: object, .. } => match object.decode::<K>() {
+        let lines = match delta {
+            Delta::Added { object, .. } | Delta::Updated { new: object, .. } => match object.decode::<K>() {
                 Ok(object) => (self.seen)(&mut narrator, &object),
                 Err(error) => vec![format!("{} cannot be read: {error}", object.key())],
             },
-            Event::Delete { last, .. } => (self.gone)(&mut narrator, last.name()),
+            Delta::Deleted { last, .. } => (self.gone)(&mut narrator, last.name()),
         };
         for line in lines {
             // Nobody listens any more when the demo ends.
             let _ = self.told.send(line);
         }
+        Ok(())
     }
 }
 

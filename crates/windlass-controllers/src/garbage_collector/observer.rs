@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use windlass_runtime::{ControllerHandle, Event, EventHandler, Keys, MapContext, RawObject};
+use windlass_runtime::{BoxError, ControllerHandle, Delta, EventHandler, Keys, MapContext, RawObject};
 
 use super::graph::{Deletion, Dirty, Graph, Node, OwnerRef, Uid, group_of};
 use super::verdict::{FOREGROUND, ORPHAN};
@@ -61,16 +61,17 @@ pub(super) struct Observe {
 }
 
 impl EventHandler<Uid> for Observe {
-    fn handle(&self, event: &Event<'_>, _: &MapContext, keys: &mut Keys<Uid>) {
-        let dirty = match event {
-            Event::Delete { last, .. } => self.observer.graph().remove(&last.uid().into()),
-            Event::Create { object, .. } | Event::Update { new: object, .. } => {
+    fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<Uid>) -> Result<(), BoxError> {
+        let dirty = match delta {
+            Delta::Deleted { last, .. } => self.observer.graph().remove(&last.uid().into()),
+            Delta::Added { object, .. } | Delta::Updated { new: object, .. } => {
                 self.observer.graph().observe(node(&self.resource, object))
             }
         };
         for uid in dirty {
             keys.add(uid);
         }
+        Ok(())
     }
 }
 

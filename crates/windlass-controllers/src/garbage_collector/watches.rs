@@ -35,7 +35,7 @@ impl Watches {
     pub(super) fn controller(observer: Arc<Observer>) -> Controller<&'static str> {
         let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
         Controller::keyed::<()>("garbage-collector-watches", Self { observer, open: Mutex::default() })
-            .watches_metadata(definitions, |_, _| vec![ALL])
+            .watches_metadata(definitions, |_, _| Ok(vec![ALL]))
             .external(stream::iter([ALL]))
     }
 
@@ -65,8 +65,8 @@ impl Watches {
     fn open(&self, resource: Arc<Resource>) -> Open {
         let (until, ended) = oneshot::channel::<()>();
         let handler = Observe { observer: self.observer.clone(), resource: resource.clone() };
-        let metadata = WatchOptions { metadata_only: true, ..WatchOptions::default() };
-        let watch = Watch::with_handler(resource.api.clone(), handler).options(metadata);
+        let metadata = WatchOptions::new().metadata_only();
+        let watch = Watch::with_handler(resource.api.clone(), handler).options(metadata).events_only();
         if let Some(handle) = self.observer.handle().cloned() {
             tokio::spawn(async move {
                 match handle.watch(watch).await {

@@ -22,16 +22,16 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// The ReplicaSets that would adopt a pod which nobody controls.
-fn adopters(pod: &Pod, cx: &MapContext) -> Vec<ObjectKey> {
+fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = pod.namespace().filter(|_| claim::controller_of(pod).is_none()) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    let sets = cx.lister::<ReplicaSet>().and_then(|lister| lister.namespace(&namespace).all());
+    let sets = cx.lister::<ReplicaSet>()?.namespace(&namespace).all()?;
     let selects = |set: &ReplicaSet| {
         set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
     let key = |set: &ReplicaSet| ObjectKey::namespaced(&namespace, &set.name_any());
-    sets.map(|sets| sets.iter().filter(|set| selects(set)).map(key).collect()).unwrap_or_default()
+    Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {

@@ -30,9 +30,9 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// The pods that a change of a node may concern: all that have no place.
-fn waiting(cx: &MapContext) -> Vec<ObjectKey> {
-    let pods = cx.lister::<Pod>().and_then(|lister| lister.all());
-    pods.map(|pods| pods.iter().filter(|pod| wants_place(pod)).map(key_of).collect()).unwrap_or_default()
+fn waiting(cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let pods = cx.lister::<Pod>()?.all()?;
+    Ok(pods.iter().filter(|pod| wants_place(pod)).map(key_of).collect())
 }
 
 fn key_of(object: &impl Resource) -> ObjectKey {

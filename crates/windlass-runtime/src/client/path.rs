@@ -13,6 +13,13 @@ impl GroupResource {
     }
 }
 
+impl std::fmt::Display for GroupResource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.resource)?;
+        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
+    }
+}
+
 /// A path of the API, taken apart: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResourcePath<'a> {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     error::{BoxError, Error},
-    read_your_writes::Written,
+    read_your_writes::{Written, is_dry_run, note_any},
 };
 
 /// A request with this extension is sent once, and waits for no lane: reflectors and leader election decide themselves.
@@ -75,7 +75,11 @@ impl Exchange {
     async fn run(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let record = self.shared.writes.begin(&request);
+        let writes = is_write(request.method()) && !is_dry_run(request.uri().query());
         let response = self.send_with_retries(request).await?;
+        if writes && response.status().is_success() {
+            note_any();
+        }
         match record {
             Some(record) if response.status().is_success() => record_write(record, response).await,
             _ => Ok(response),

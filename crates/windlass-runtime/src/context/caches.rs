@@ -3,102 +3,201 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use kube_core::{ApiResource, Resource};
+use kube_core::{ApiResource, Resource, metadata::PartialObjectMeta};
 use parking_lot::RwLock;
-use serde::de::DeserializeOwned;
-use windlass_cache::{ObjectKey, Query, RawObject};
+use windlass_cache::{DecodeError, RawObject};
 
-use super::lister::Lister;
 use crate::{
     client::path::GroupResource,
     error::{Error, Result},
     informer::SharedInformer,
-    read_your_writes::{CacheView, UnseenWrites, WriteRef},
+    kind::Object,
+    kind_cache::KindCache,
+    lister::Lister,
+    read_your_writes::{WriteLog, WriteRef},
+    undecodable::UndecodableReporter,
 };
 
-/// The caches of a controller, by kind. Reading another kind is an error: a Lister never starts a watch silently.
+/// The caches of a controller, by kind. Reading another kind is an error: a [`Lister`] never starts a watch silently.
 pub(crate) struct Caches {
-    pub(crate) controller: String,
-    kinds: RwLock<HashMap<GroupResource, Arc<KindCache>, foldhash::fast::FixedState>>,
+    controller: String,
+    writes: WriteLog,
+    reporter: Arc<UndecodableReporter>,
+    kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
 }
 
-/// One kind's cache, with the unseen writes to be laid over it.
-pub(crate) struct KindCache {
-    pub(crate) kind: String,
-    pub(crate) informer: SharedInformer,
-    pub(crate) writes: Arc<UnseenWrites>,
-    /// Whether the cache has objects whole, or their metadata alone.
-    pub(crate) metadata_only: bool,
+/// A cache that reads may use.
+struct DeclaredCache {
+    /// The name of the watch; `None` for the one that reads without a name use.
+    name: Option<String>,
+    /// The number of watches that declared it.
+    watches: usize,
+    cache: Arc<KindCache>,
+}
+
+impl DeclaredCache {
+    fn metadata_only(&self) -> bool {
+        self.cache.informer.options().metadata_only
+    }
+
+    fn is(&self, name: Option<&str>, informer: &SharedInformer) -> bool {
+        self.name.as_deref() == name && self.cache.informer.is_same(informer)
+    }
 }
 
 impl Caches {
-    pub(crate) fn new(controller: &str) -> Self {
-        Self { controller: controller.to_owned(), kinds: RwLock::default() }
+    pub(crate) fn new(controller: &str, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
+        Self { controller: controller.to_owned(), writes, reporter, kinds: RwLock::default() }
     }
 
-    /// Adds a kind. Where a controller watches one whole and as metadata, reads use the whole one.
-    pub(crate) fn add(&self, resource: &ApiResource, cache: Arc<KindCache>) {
+    /// Declares the cache of a watch.
+    ///
+    /// # Errors
+    /// Reads would not know which of two caches to use.
+    pub(crate) fn declare(&self, name: Option<&str>, informer: &SharedInformer) -> Result<()> {
+        let resource = informer.resource();
         let mut kinds = self.kinds.write();
-        let place = kinds.entry(GroupResource::of(resource)).or_insert_with(|| cache.clone());
-        if place.metadata_only && !cache.metadata_only {
-            *place = cache;
+        let declared = kinds.entry(GroupResource::of(resource)).or_default();
+        if let Some(known) = declared.iter_mut().find(|known| known.is(name, informer)) {
+            known.watches += 1;
+            return Ok(());
+        }
+        let metadata_only = informer.options().metadata_only;
+        let clashes = |known: &DeclaredCache| {
+            known.name.as_deref() == name && (name.is_some() || known.metadata_only() == metadata_only)
+        };
+        if declared.iter().any(clashes) {
+            let (controller, kind) = (&self.controller, &resource.kind);
+            return Err(Error::setup(match name {
+                None => format!(
+                    "controller {controller:?} watches {kind} twice with different namespaces or selectors, so a read of {kind} is \
+                     ambiguous; name one of the watches with `.named(..)` and read it with `lister_named`, or mark it \
+                     `.events_only()`"
+                ),
+                Some(name) => format!(
+                    "controller {controller:?} names two different watches of {kind} {name:?}; give one another name"
+                ),
+            }));
+        }
+        // One record of unseen writes for each watch, however many names it has.
+        let cache = declared.iter().find(|known| known.cache.informer.is_same(informer)).map_or_else(
+            || {
+                let writes = self.writes.follow(GroupResource::of(resource), informer.clone());
+                Arc::new(KindCache::new(informer.clone(), writes, self.reporter.clone()))
+            },
+            |known| known.cache.clone(),
+        );
+        declared.push(DeclaredCache { name: name.map(str::to_owned), watches: 1, cache });
+        Ok(())
+    }
+
+    /// Takes back one declaration of [`declare`](Self::declare).
+    pub(crate) fn retract(&self, name: Option<&str>, informer: &SharedInformer) {
+        let resource = GroupResource::of(informer.resource());
+        let mut kinds = self.kinds.write();
+        let Some(declared) = kinds.get_mut(&resource) else { return };
+        if let Some(place) = declared.iter().position(|known| known.is(name, informer)) {
+            declared[place].watches -= 1;
+            if declared[place].watches == 0 {
+                declared.remove(place);
+            }
+        }
+        if declared.is_empty() {
+            kinds.remove(&resource);
         }
     }
 
-    pub(crate) fn remove(&self, resource: &ApiResource) {
-        self.kinds.write().remove(&GroupResource::of(resource));
+    fn find(&self, resource: &ApiResource, fits: impl Fn(&DeclaredCache) -> bool) -> Option<Arc<KindCache>> {
+        let kinds = self.kinds.read();
+        let declared = kinds.get(&GroupResource::of(resource))?;
+        declared.iter().find(|known| fits(known)).map(|known| known.cache.clone())
     }
 
-    pub(crate) fn find(&self, resource: &GroupResource) -> Option<Arc<KindCache>> {
-        self.kinds.read().get(resource).cloned()
+    /// A lister of a kind that `C` names by itself.
+    pub(crate) fn lister<C: Object>(&self) -> Result<Lister<C>> {
+        self.lister_of(&self.resource_of::<C>()?)
     }
 
-    pub(crate) fn of(&self, resource: &ApiResource) -> Result<Arc<KindCache>> {
-        self.find(&GroupResource::of(resource))
-            .ok_or_else(|| Error::not_declared(&self.controller, &resource.kind))
+    pub(crate) fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+        let whole = self.find(resource, |known| known.name.is_none() && !known.metadata_only());
+        whole.map(Lister::new).ok_or_else(|| self.not_declared(resource))
     }
 
-    pub(crate) fn lister<C>(&self) -> Result<Lister<C>>
+    /// A lister of the watch that was given a name.
+    pub(crate) fn lister_named<C: Object>(&self, name: &str) -> Result<Lister<C>> {
+        let kinds = self.kinds.read();
+        let static_kind = C::static_kind().map(|kind| GroupResource::of(&kind.resource));
+        let mut declared = kinds
+            .iter()
+            .filter(|(resource, _)| static_kind.as_ref().is_none_or(|wanted| wanted == *resource))
+            .flat_map(|(_, declared)| declared);
+        let found = declared.find(|known| known.name.as_deref() == Some(name) && !known.metadata_only());
+        found.map(|known| Lister::new(known.cache.clone())).ok_or_else(|| {
+            let kind = static_kind.map_or_else(String::new, |kind| format!(" of {}", kind.resource));
+            Error::setup(format!(
+                "controller {:?} reads the watch{kind} named {name:?}, but declares none; add `.named({name:?})` to a watch",
+                self.controller
+            ))
+        })
+    }
+
+    /// A lister of the metadata of a kind, from a watch of metadata or of whole objects.
+    pub(crate) fn metadata_lister<C>(&self, resource: &ApiResource) -> Result<Lister<PartialObjectMeta<C>>>
     where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        C: Resource + Send + Sync + 'static,
     {
-        Ok(Lister::new(self.of(&ApiResource::erase::<C>(&()))?))
-    }
-}
-
-impl KindCache {
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<RawObject> {
-        self.writes.get(key, |object| self.holds(object), || self.informer.store().get(key))
+        let found = self
+            .find(resource, |known| known.name.is_none() && known.metadata_only())
+            .or_else(|| self.find(resource, |known| known.name.is_none()));
+        found.map(Lister::new).ok_or_else(|| self.not_declared(resource))
     }
 
-    /// The objects that a query wants.
-    pub(crate) fn list(&self, query: &Query<'_>) -> Vec<RawObject> {
-        self.writes.list(
-            |object| self.holds(object) && query.matches(object),
-            // Without a named index there is none that could be unknown.
-            || self.informer.store().query(query).unwrap_or_default(),
-        )
+    fn resource_of<C: Object>(&self) -> Result<ApiResource> {
+        C::static_kind().map(|kind| kind.resource).ok_or_else(|| {
+            Error::setup(format!(
+                "controller {:?}: a `DynamicObject` may be of any kind; name it: `lister_of(&resource)`",
+                self.controller
+            ))
+        })
     }
 
-    /// Whether the cache's own filter lets an object in.
-    fn holds(&self, object: &RawObject) -> bool {
-        self.informer.options().admits(object)
+    fn not_declared(&self, resource: &ApiResource) -> Error {
+        let kind = &resource.kind;
+        if self.find(resource, |known| known.name.is_none() && known.metadata_only()).is_some() {
+            return Error::setup(format!(
+                "controller {:?} watches only the metadata of {kind}; read it with `metadata_lister`, or watch {kind} whole",
+                self.controller
+            ));
+        }
+        Error::not_declared(&self.controller, kind)
     }
 
-    /// Completes when the watch has told of a write, or will tell of nothing more.
-    pub(crate) async fn has_seen(&self, write: &WriteRef) {
-        let mut progress = self.informer.progress();
-        while !self.writes.has_seen(write) && progress.changed().await.is_ok() {}
-    }
-}
-
-impl CacheView for SharedInformer {
-    fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
-        let object = self.store().get(key)?;
-        Some((object.uid().to_owned(), object.revision()))
+    /// The resource with this API version and kind, if it is declared.
+    pub(crate) fn resource_of_kind(&self, api_version: &str, kind: &str) -> Option<ApiResource> {
+        let kinds = self.kinds.read();
+        let mut resources = kinds.values().flatten().map(|known| known.cache.informer.resource());
+        resources.find(|known| known.api_version == api_version && known.kind == kind).cloned()
     }
 
-    fn high_water_mark(&self) -> u64 {
-        Self::high_water_mark(self)
+    /// Reports an object that a mapper could not decode.
+    pub(crate) fn report_undecodable(&self, resource: &ApiResource, object: &RawObject, error: &DecodeError) {
+        self.reporter.report(resource, object, error);
+    }
+
+    fn caches_of(&self, resource: &GroupResource) -> Vec<Arc<KindCache>> {
+        let kinds = self.kinds.read();
+        kinds.get(resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
+    }
+
+    /// Whether all caches that hold the written kind have seen a write.
+    pub(crate) fn have_seen(&self, write: &WriteRef) -> bool {
+        self.caches_of(&write.resource).iter().all(|cache| cache.has_seen(write))
+    }
+
+    /// Completes when all caches that hold the written kind have seen a write.
+    pub(crate) async fn seen(&self, write: &WriteRef) {
+        for cache in self.caches_of(&write.resource) {
+            cache.seen(write).await;
+        }
     }
 }

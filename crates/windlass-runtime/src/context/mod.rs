@@ -1,43 +1,50 @@
-//! What a reconcile is handed beside its key: reads, writes, events, time.
+//! The context of a reconcile: reads, writes, events, time.
 
 mod caches;
-mod lister;
+mod create_or_update;
+mod target;
 mod write;
 
 use std::{marker::PhantomData, sync::Arc};
 
 use jiff::Timestamp;
 use kube_client::Client;
-use kube_core::{Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, metadata::PartialObjectMeta};
 use windlass_cache::ObjectKey;
 
-pub use self::lister::{Lister, Objects};
-pub(crate) use self::{
-    caches::{Caches, KindCache},
-    write::Target,
+pub(crate) use self::{caches::Caches, target::Target};
+pub use self::{
+    create_or_update::{OperationResult, Upserted},
+    write::StatusUpdate,
 };
 use crate::{
     env::Env,
     error::{Error, Result},
     events::Recorder,
+    kind::Object,
+    lister::Lister,
+    metrics::Metrics,
+    objects::Objects,
 };
 
-/// What a reconcile is handed beside its key. Cheap to clone.
+/// The context of a reconcile: reads, writes, events, time. Cheap to clone.
 ///
-/// Reads come [from memory](Lister) and see the process's own writes; writes go to the server. A kind that is read must have been
-/// declared where the controller was built.
+/// Reads come [from memory](Lister) and see the process's own writes; writes go to the server. A kind that is read must be
+/// declared where the controller is built.
 pub struct Context<K> {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerContext>,
     kind: PhantomData<fn() -> K>,
 }
 
-/// The same for all reconciles of a controller.
-pub(crate) struct Shared {
+/// The part of the context that all reconciles of a controller share.
+pub(crate) struct ControllerContext {
     pub(crate) controller: String,
+    /// The controller's own kind, if it has one.
+    pub(crate) primary: Option<ApiResource>,
     pub(crate) client: Client,
     pub(crate) caches: Arc<Caches>,
     pub(crate) recorder: Recorder,
+    pub(crate) metrics: Metrics,
     pub(crate) env: Env,
 }
 
@@ -48,23 +55,28 @@ impl<K> Clone for Context<K> {
 }
 
 impl<K> Context<K> {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<ControllerContext>) -> Self {
         Self { shared, kind: PhantomData }
     }
 
-    /// The client, for whatever has no method here. Its writes are seen by the reads of this context, too.
+    /// The client, for requests that have no method here. Reads of this context see its writes, too.
     pub fn client(&self) -> &Client {
         &self.shared.client
     }
 
-    /// The controller's name, which is the field manager of its writes as well.
+    /// The controller's name, which is also the field manager of its writes.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
 
-    /// Records events about objects.
+    /// Records Events about objects.
     pub fn recorder(&self) -> &Recorder {
         &self.shared.recorder
+    }
+
+    /// The manager's metrics.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
     }
 
     /// The time of day.
@@ -77,38 +89,100 @@ impl<K> Context<K> {
         &self.shared.env
     }
 
-    /// Reads another kind that the controller declared.
-    pub fn lister<C>(&self) -> Result<Lister<C>>
-    where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
+    /// Returns a lister of a kind.
+    ///
+    /// # Errors
+    /// The controller declares no watch of whole objects of the kind; or `C` is [`DynamicObject`]: use [`lister_of`](Self::lister_of).
+    pub fn lister<C: Object>(&self) -> Result<Lister<C>> {
         self.shared.caches.lister::<C>()
+    }
+
+    /// Returns a lister of a kind that is known only at run time.
+    ///
+    /// ```
+    /// # use kube_core::{ApiResource, DynamicObject};
+    /// # fn example(cx: &windlass_runtime::Context<DynamicObject>, kind: &ApiResource) -> windlass_runtime::Result<usize> {
+    /// let objects = cx.lister_of::<DynamicObject>(kind)?.all()?;
+    /// # Ok(objects.len()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The controller declares no watch of whole objects of the kind.
+    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+        self.shared.caches.lister_of::<C>(resource)
+    }
+
+    /// Returns a lister of the watch that was named with [`Watch::named`](crate::Watch::named).
+    ///
+    /// # Errors
+    /// The controller names no watch of whole objects of this kind so.
+    pub fn lister_named<C: Object>(&self, watch: &str) -> Result<Lister<C>> {
+        self.shared.caches.lister_named::<C>(watch)
+    }
+
+    /// Returns a lister of the metadata of a kind, from a watch of its metadata or of whole objects.
+    ///
+    /// # Errors
+    /// The controller declares no watch of the kind.
+    pub fn metadata_lister<C>(&self) -> Result<Lister<PartialObjectMeta<C>>>
+    where
+        C: Object + Resource<DynamicType = ()>,
+    {
+        self.shared.caches.metadata_lister::<C>(&ApiResource::erase::<C>(&()))
+    }
+
+    /// As [`metadata_lister`](Self::metadata_lister), of a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// The controller declares no watch of the kind.
+    pub fn metadata_lister_of(
+        &self,
+        resource: &ApiResource,
+    ) -> Result<Lister<PartialObjectMeta<DynamicObject>>> {
+        self.shared.caches.metadata_lister::<DynamicObject>(resource)
     }
 }
 
-impl<K> Context<K>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-{
-    /// The object that is to be reconciled, or `None` if it is gone.
+impl<K: Object> Context<K> {
+    /// Returns the object to reconcile, or `None` if it is gone.
+    ///
+    /// # Errors
+    /// The object does not decode.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
-        self.lister::<K>()?.get(key)
+        match (K::static_kind(), &self.shared.primary) {
+            (None, Some(primary)) => self.lister_of::<K>(primary)?.get(key),
+            _ => self.lister::<K>()?.get(key),
+        }
     }
 
-    /// The same, and `None` as well if it is being deleted: for what only ever adds to a living object.
+    /// As [`get`](Self::get), but returns `None` as well if the object is being deleted.
+    ///
+    /// # Errors
+    /// The object does not decode.
     pub fn get_alive(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
         Ok(self.get(key)?.filter(|object| object.meta().deletion_timestamp.is_none()))
     }
 
-    /// The objects of kind `C` that `owner` owns, as controller or with others.
-    pub fn owned_by<C>(&self, owner: &K) -> Result<Objects<C>>
-    where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
-    {
-        let uid = owner.meta().uid.as_deref().ok_or_else(|| {
-            let name = owner.name_any();
-            Error::setup(format!("{name}: has no uid, so nothing can be owned by it; use what was read"))
-        })?;
-        self.lister::<C>()?.owned_by(uid)
+    /// Returns the objects of kind `C` that have an owner reference to `owner`, whether or not it is their controller.
+    ///
+    /// # Errors
+    /// One of them does not decode, the kind is not declared, or `owner` was not read from the server.
+    pub fn owned_by<C: Object>(&self, owner: &K) -> Result<Objects<C>> {
+        self.lister::<C>()?.owned_by(uid_of(owner)?)
     }
+
+    /// As [`owned_by`](Self::owned_by), of a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`owned_by`](Self::owned_by).
+    pub fn owned_by_of<C: Object>(&self, resource: &ApiResource, owner: &K) -> Result<Objects<C>> {
+        self.lister_of::<C>(resource)?.owned_by(uid_of(owner)?)
+    }
+}
+
+fn uid_of<K: Object>(owner: &K) -> Result<&str> {
+    owner.meta().uid.as_deref().ok_or_else(|| {
+        let name = owner.name_any();
+        Error::setup(format!("{name}: has no uid, so it cannot own anything; use the object that was read"))
+    })
 }

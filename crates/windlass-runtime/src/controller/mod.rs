@@ -1,10 +1,11 @@
 //! Controllers: watches that fill a queue of keys, and workers that reconcile them.
 
-mod gate;
 mod handle;
+mod hot_loop;
 mod outcome;
 mod running;
 mod worker;
+mod write_barrier;
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,17 +14,19 @@ use futures::{
     future::BoxFuture,
     stream::{BoxStream, StreamExt},
 };
-use kube_core::{ApiResource, Resource};
-use serde::de::DeserializeOwned;
+use kube_core::{ApiResource, DynamicObject, Resource};
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
 pub use self::handle::{ControllerHandle, WatchId};
 pub(crate) use self::{outcome::Outcome, running::Running};
 use crate::{
-    context::{self, Context},
+    context::{Context, ControllerContext},
+    discovery,
     error::{BoxError, Result},
     handler::{MapContext, QueueKey},
+    informer::WatchOptions,
+    kind::{Kind, Object},
     manager::{Shared, Shutdown},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
@@ -48,17 +51,17 @@ use crate::{
 ///     .watches::<Deployment>(|deployment, _| {
 ///         let name = deployment.metadata.labels.as_ref().and_then(|labels| labels.get("config"));
 ///         let namespace = deployment.metadata.namespace.as_deref();
-///         name.map(|name| ObjectKey::new(namespace, name)).into_iter().collect()
+///         Ok(name.map(|name| ObjectKey::new(namespace, name)).into_iter().collect())
 ///     })
 ///     .concurrency(4);
 /// # let _ = controller;
 /// ```
 ///
-/// Its caches, and so what it may read, are those of the kinds named here.
+/// Its reconciler may read the kinds that are watched here, and no others.
 pub struct Controller<Q: QueueKey = ObjectKey> {
     name: String,
-    primary: Option<ApiResource>,
-    owner: Option<OwnerKind>,
+    primary: Option<Kind>,
+    primary_watch: Option<Watch<Q>>,
     reconcile: ErasedReconcile<Q>,
     watches: Vec<Watch<Q>>,
     externals: Vec<BoxStream<'static, Q>>,
@@ -68,16 +71,9 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     running: Option<Arc<Running<Q>>>,
 }
 
-/// A reconciler whose types are forgotten: everything behind this is compiled once.
+/// A reconciler with its types erased: everything that calls it is compiled once.
 pub(crate) type ErasedReconcile<Q> =
-    Arc<dyn Fn(Q, Arc<context::Shared>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
-
-/// The primary kind as owner references name it.
-struct OwnerKind {
-    group: String,
-    kind: String,
-    namespaced: bool,
-}
+    Arc<dyn Fn(Q, Arc<ControllerContext>) -> BoxFuture<'static, Result<Action, BoxError>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -88,6 +84,7 @@ pub(crate) struct Settings {
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) needs_leader: bool,
     pub(crate) warm_up: bool,
+    pub(crate) slow_hot_loops: bool,
 }
 
 impl Default for Settings {
@@ -100,6 +97,7 @@ impl Default for Settings {
             rate_limiter: None,
             needs_leader: true,
             warm_up: false,
+            slow_hot_loops: true,
         }
     }
 }
@@ -121,48 +119,76 @@ impl Controller<ObjectKey> {
     /// A controller of the kind `K`, which it watches. Its name is the kind in lower case; see [`named`](Self::named).
     pub fn of<K>(reconciler: impl Reconciler<K>) -> Self
     where
-        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K: Object + Resource<DynamicType = ()>,
     {
-        let mut controller = Self::keyed(K::kind(&()).to_lowercase(), reconciler);
-        controller.primary = Some(ApiResource::erase::<K>(&()));
-        controller.owner = Some(OwnerKind {
-            group: K::group(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-            namespaced: crate::source::is_namespaced::<K>(),
-        });
-        controller.watch(Watch::primary::<K>())
+        Self::of_kind(Kind::of::<K>(), erase(reconciler))
     }
 
-    /// Watches objects of kind `C` that the controller's own kind controls: a change of one concerns its owner.
+    /// A controller of a kind that is known only at run time.
     ///
-    /// # Panics
+    /// ```
+    /// use kube_core::{ApiResource, DynamicObject, GroupVersionKind};
+    /// use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
     ///
-    /// On a controller that was not made by [`Controller::of`], which has no kind that could own anything.
+    /// async fn reconcile(key: ObjectKey, cx: Context<DynamicObject>) -> Result<Action> {
+    ///     let Some(object) = cx.get(&key)? else { return Ok(Action::done()) };
+    ///     tracing::info!(replicas = object.data["spec"]["replicas"].as_u64());
+    ///     Ok(Action::done())
+    /// }
+    ///
+    /// let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("zhhnzw.mock.com", "v1", "CustomPod"));
+    /// let controller = Controller::of_dynamic(kind, reconcile);
+    /// # let _ = controller;
+    /// ```
+    pub fn of_dynamic(resource: ApiResource, reconciler: impl Reconciler<DynamicObject>) -> Self {
+        Self::of_kind(Kind::dynamic(resource), erase(reconciler))
+    }
+
+    fn of_kind(kind: Kind, reconcile: ErasedReconcile<ObjectKey>) -> Self {
+        let mut controller = Self::with_reconcile(kind.resource.kind.to_lowercase(), reconcile);
+        controller.primary_watch = Some(Watch::primary_of(kind.clone()));
+        controller.primary = Some(kind);
+        controller
+    }
+
+    /// Watches objects of kind `C` whose controller is an object of this controller's kind: a change of one concerns its owner.
     pub fn owns<C>(self) -> Self
     where
-        C: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        C: Object + Resource<DynamicType = ()>,
     {
-        let owner = self.owner.as_ref().expect("`owns` needs a controller made by `Controller::of::<K>`");
-        let handler = crate::handler::EnqueueOwner {
-            group: owner.group.clone(),
-            kind: owner.kind.clone(),
-            namespaced: owner.namespaced,
-            every_owner: false,
-        };
-        let mut watch = Watch::with_handler(ApiResource::erase::<C>(&()), handler);
-        watch.namespaced = Some(crate::source::is_namespaced::<C>());
-        self.watch(watch)
+        self.owns_with::<C>(|watch| watch)
+    }
+
+    /// As [`owns`](Self::owns), with options of the watch.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use windlass_runtime::{Action, Context, Controller, ObjectKey, Predicate, Result};
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// let controller = Controller::of::<ConfigMap>(reconcile)
+    ///     .owns_with::<Deployment>(|watch| watch.predicate(Predicate::generation_changed()));
+    /// # let _ = controller;
+    /// ```
+    pub fn owns_with<C>(self, configure: impl FnOnce(Watch) -> Watch) -> Self
+    where
+        C: Object + Resource<DynamicType = ()>,
+    {
+        self.watch(configure(Watch::owned::<C>()))
     }
 }
 
 impl<Q: QueueKey> Controller<Q> {
-    /// A controller whose keys are not those of one kind: a uid, a namespace, whatever is small.
+    /// A controller whose keys are not the keys of one kind, but any small values: uids, namespaces.
     pub fn keyed<K: 'static>(name: impl Into<String>, reconciler: impl Reconciler<K, Q>) -> Self {
+        Self::with_reconcile(name.into(), erase(reconciler))
+    }
+
+    fn with_reconcile(name: String, reconcile: ErasedReconcile<Q>) -> Self {
         Self {
-            name: name.into(),
+            name,
             primary: None,
-            owner: None,
-            reconcile: erase(reconciler),
+            primary_watch: None,
+            reconcile,
             watches: Vec::new(),
             externals: Vec::new(),
             predicates: Vec::new(),
@@ -178,104 +204,153 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
-    /// Watches a kind, and asks `mapper` which keys a change concerns. Of an update both states are asked about.
-    pub fn watches<W>(self, mapper: impl Fn(&W, &MapContext) -> Vec<Q> + Send + Sync + 'static) -> Self
+    /// Drops changes of the controller's own kind that do not match. Other watches have their own predicates:
+    /// [`owns_with`](Controller::owns_with), [`watches_with`](Self::watches_with).
+    ///
+    /// Without effect on a controller made by [`keyed`](Self::keyed), which has no kind of its own.
+    pub fn predicate(mut self, predicate: Predicate) -> Self {
+        self.primary_watch = self.primary_watch.map(|watch| watch.predicate(predicate));
+        self
+    }
+
+    /// Sets what is watched of the controller's own kind and how it is kept.
+    ///
+    /// Without effect on a controller made by [`keyed`](Self::keyed), which has no kind of its own.
+    pub fn options(mut self, options: WatchOptions) -> Self {
+        self.primary_watch = self.primary_watch.map(|watch| watch.options(options));
+        self
+    }
+
+    /// Reconciles every object of the controller's own kind this often, even if nothing changes. Default: never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.primary_watch = self.primary_watch.map(|watch| watch.resync(period));
+        self
+    }
+
+    /// Drops changes that do not match, of every watch of this controller.
+    pub fn predicate_for_all(mut self, predicate: Predicate) -> Self {
+        self.predicates.push(predicate);
+        self
+    }
+
+    /// Watches a kind and enqueues the keys that `mapper` returns. Of an update, both states are mapped.
+    ///
+    /// If `mapper` returns an error, the object is mapped again with back-off.
+    pub fn watches<W>(
+        self,
+        mapper: impl Fn(&W, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+    ) -> Self
     where
-        W: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        W: Object + Resource<DynamicType = ()>,
     {
         self.watch(Watch::mapped::<W>(mapper))
     }
 
-    /// Watches the metadata of a kind that need not be known when this is compiled.
+    /// As [`watches`](Self::watches), with options of the watch.
+    pub fn watches_with<W>(
+        self,
+        mapper: impl Fn(&W, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+        configure: impl FnOnce(Watch<Q>) -> Watch<Q>,
+    ) -> Self
+    where
+        W: Object + Resource<DynamicType = ()>,
+    {
+        self.watch(configure(Watch::mapped::<W>(mapper)))
+    }
+
+    /// Watches the metadata of a kind, which may be known only at run time.
     pub fn watches_metadata(
         self,
         resource: ApiResource,
-        mapper: impl Fn(&RawObject, &MapContext) -> Vec<Q> + Send + Sync + 'static,
+        mapper: impl Fn(&RawObject, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
     ) -> Self {
         self.watch(Watch::metadata(resource, mapper))
     }
 
-    /// Adds a watch that was put together by hand.
+    /// Adds a watch.
     pub fn watch(mut self, watch: Watch<Q>) -> Self {
         self.watches.push(watch);
         self
     }
 
-    /// Keys from elsewhere: a channel, a timer, another system.
+    /// Enqueues the keys of a stream: a channel, a timer, another system.
     pub fn external(mut self, keys: impl Stream<Item = Q> + Send + 'static) -> Self {
         self.externals.push(keys.boxed());
         self
     }
 
-    /// Lets only those events through that this counts, of all watches. A watch may have more predicates of its own.
-    pub fn with_predicate(mut self, predicate: Predicate) -> Self {
-        self.predicates.push(predicate);
-        self
-    }
-
-    /// How many keys are reconciled at once. Default: 1. One key never is.
+    /// Sets how many keys are reconciled at once. Default: 1. One key is never reconciled twice at once.
     pub fn concurrency(mut self, workers: usize) -> Self {
         self.settings.concurrency = workers.max(1);
         self
     }
 
-    /// Ends a reconcile that takes longer, as a failure. Default: none.
+    /// Cancels a reconcile that takes longer, and counts it as failed. Default: no limit.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.settings.reconcile_timeout = Some(limit);
         self
     }
 
-    /// How long the first lists may take before the controller gives up, and the manager with it. Default: 2 minutes.
+    /// Sets how long the first lists may take before the controller, and with it the manager, ends with an error. Default: 2 minutes.
     pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
         self.settings.cache_sync_timeout = limit;
         self
     }
 
-    /// How long a key waits, at most, for the caches to see what its last reconcile wrote. Default: 2 s. Zero turns the wait off.
+    /// Sets how long a key waits, at most, for the caches to see the writes of its last reconcile. Default: 2 s. Zero turns the wait off.
     pub fn read_your_writes_timeout(mut self, limit: Duration) -> Self {
         self.settings.write_wait = limit;
         self
     }
 
-    /// The back-off of failing keys. Default: 5 ms · 2ⁿ up to 1000 s, per key, as client-go's.
+    /// Sets the back-off of failing keys. Default: 5 ms · 2ⁿ up to 1000 s, per key, as in client-go.
     pub fn rate_limiter(mut self, limiter: RateLimiter) -> Self {
         self.settings.rate_limiter = Some(limiter);
         self
     }
 
-    /// Runs on every replica, not on the leader alone. Default: on the leader alone, when leaders are elected.
+    /// Runs the controller on every replica. Default: only on the leader, if leaders are elected.
     pub fn without_leader_election(mut self) -> Self {
         self.settings.needs_leader = false;
         self
     }
 
-    /// Fills the queue on stand-by replicas too, so that the work begins at once when one of them comes to lead.
+    /// Fills the queue on stand-by replicas too, so that work begins at once when one of them becomes the leader.
     pub fn warm_up(mut self) -> Self {
         self.settings.warm_up = true;
         self
     }
 
-    /// A handle that outlives this value: it queues keys, and adds and removes watches while the controller runs.
+    /// Lets keys be reconciled in quick succession with a write each time.
+    ///
+    /// By default, a key that was reconciled 20 times within 10 s, each time with a write, waits until the first of these is 10 s old.
+    /// It is logged, and counted in `windlass_hot_loops_total`.
+    pub fn allow_hot_loops(mut self) -> Self {
+        self.settings.slow_hot_loops = false;
+        self
+    }
+
+    /// Returns a handle that outlives this value: it queues keys, and adds and removes watches while the controller runs.
     pub fn handle(&self) -> ControllerHandle<Q> {
         self.handle.clone()
     }
 
-    /// The kinds that are watched, in the order they were named: what the caches hold and RBAC must allow.
+    /// The kinds that are watched, in the order of their declaration: what the caches hold and RBAC must allow.
     pub fn watched(&self) -> impl Iterator<Item = &ApiResource> {
-        self.watches.iter().map(|watch| &watch.resource)
+        self.primary_watch.iter().chain(&self.watches).map(|watch| &watch.kind.resource)
     }
 }
 
-/// A controller whose key type is forgotten, as the manager holds it.
+/// A controller with its key type erased, as the manager holds it.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
-    /// Asks for the caches, before they are started.
-    fn prepare(&mut self, shared: &Arc<Shared>) -> Result<()>;
-    /// Starts to fill the queue, and waits until the first lists are through. Does nothing a second time.
+    /// Requests the caches, before they are started.
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<Shared>) -> BoxFuture<'a, Result<()>>;
+    /// Starts to fill the queue, and waits until the first lists have ended. Does nothing a second time.
     fn start_sources(&mut self) -> BoxFuture<'_, Result<()>>;
-    /// Reconciles until `shutdown`, then finishes what is under way.
+    /// Reconciles until `shutdown`, then completes the reconciles under way.
     fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>>;
 }
 
@@ -292,21 +367,26 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
         self.settings.warm_up
     }
 
-    fn prepare(&mut self, shared: &Arc<Shared>) -> Result<()> {
-        let running = Running::new(
-            &self.name,
-            self.primary.clone(),
-            self.reconcile.clone(),
-            std::mem::take(&mut self.predicates),
-            self.settings.clone(),
-            shared,
-        );
-        for watch in self.watches.drain(..) {
-            running.declare(watch)?;
-        }
-        self.handle.connect(running.clone());
-        self.running = Some(running);
-        Ok(())
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<Shared>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let owns = self.watches.iter().any(Watch::maps_to_owner);
+            let limit = self.settings.cache_sync_timeout;
+            let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;
+            let running = Running::new(
+                &self.name,
+                primary,
+                self.reconcile.clone(),
+                std::mem::take(&mut self.predicates),
+                self.settings.clone(),
+                shared,
+            );
+            for watch in self.primary_watch.take().into_iter().chain(self.watches.drain(..)) {
+                running.declare(watch).await?;
+            }
+            self.handle.connect(running.clone());
+            self.running = Some(running);
+            Ok(())
+        })
     }
 
     fn start_sources(&mut self) -> BoxFuture<'_, Result<()>> {
@@ -321,18 +401,30 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 
     fn run(mut self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
-            let started = async {
-                tokio::select! {
-                    biased;
-                    () = shutdown.requested() => Ok(()),
-                    started = self.start_sources() => started,
+            let started = shutdown.0.run_until_cancelled(self.start_sources()).await;
+            let Some(running) = self.running.take() else { return Ok(()) };
+            match started {
+                Some(Ok(())) => running.work(shutdown).await,
+                Some(Err(error)) => Err(error),
+                None => {
+                    running.stop_sources();
+                    Ok(())
                 }
-            };
-            started.await?;
-            if let Some(running) = self.running.take() {
-                running.work(shutdown).await;
             }
-            Ok(())
         })
     }
+}
+
+/// The controller's kind, with its scope if a watch of owned objects needs it.
+async fn resolve_scope(
+    primary: Option<Kind>,
+    needed: bool,
+    limit: Duration,
+    shared: &Shared,
+) -> Result<Option<Kind>> {
+    let Some(mut kind) = primary else { return Ok(None) };
+    if kind.namespaced.is_none() && needed {
+        kind.namespaced = Some(discovery::is_namespaced(&shared.client, &kind.resource, limit).await?);
+    }
+    Ok(Some(kind))
 }

@@ -1,21 +1,23 @@
-//! What a reconcile came to, and what follows from it.
+//! The outcomes of a reconcile, and what follows from each.
 
 use std::{any::Any, time::Duration};
 
 use windlass_workqueue::{AddOptions, Item};
 
 use crate::{
-    error::{BoxError, chain, is_terminal},
+    error::{BoxError, chain, is_conflict, is_terminal, requested_retry},
     handler::QueueKey,
     metrics::OneController,
     reconcile::Action,
+    supervisor::panic_message,
 };
 
-/// All that can come of a reconcile.
+/// The outcome of a reconcile.
 pub(crate) enum Outcome {
     Done,
     RequeueAfter { after: Duration, priority: Option<i32> },
     Failed(BoxError),
+    Conflict(BoxError),
     Terminal(BoxError),
     Panicked(String),
     TimedOut(Duration),
@@ -29,6 +31,7 @@ impl From<Result<Action, BoxError>> for Outcome {
                 None => Self::Done,
             },
             Err(error) if is_terminal(error.as_ref()) => Self::Terminal(error),
+            Err(error) if is_conflict(error.as_ref()) => Self::Conflict(error),
             Err(error) => Self::Failed(error),
         }
     }
@@ -36,15 +39,10 @@ impl From<Result<Action, BoxError>> for Outcome {
 
 impl Outcome {
     pub(crate) fn of_panic(payload: &(dyn Any + Send)) -> Self {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(ToString::to_string)
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "a panic without a message".to_owned());
-        Self::Panicked(message)
+        Self::Panicked(panic_message(payload).to_owned())
     }
 
-    /// The retry policy: every outcome, and what becomes of the key.
+    /// The retry policy: decides for every outcome whether and when the key is reconciled again.
     pub(crate) fn settle<Q: QueueKey>(self, item: &Item<Q>, metrics: &OneController) {
         let again = AddOptions { priority: item.priority(), ..AddOptions::default() };
         match self {
@@ -55,7 +53,7 @@ impl Outcome {
             }
             Self::RequeueAfter { after, priority } => {
                 metrics.requeue_after.inc();
-                // What went well fails anew the next time it fails.
+                // A success ends the row of failures: the next one starts at the shortest delay.
                 item.forget();
                 item.requeue(AddOptions {
                     after: Some(after),
@@ -67,18 +65,27 @@ impl Outcome {
             Self::Failed(error) => {
                 metrics.error.inc();
                 metrics.errors.inc();
-                item.requeue(AddOptions { rate_limited: true, ..again });
+                let after = requested_retry(error.as_ref());
+                item.requeue(AddOptions { after, rate_limited: after.is_none(), ..again });
                 tracing::error!(
                     error = chain(error.as_ref()),
                     failures = item.num_requeues(),
+                    retry_in = after.map(tracing::field::debug),
                     "reconciler error"
                 );
+            }
+            Self::Conflict(error) => {
+                metrics.requeue.inc();
+                metrics.conflicts.inc();
+                item.requeue(AddOptions { rate_limited: true, ..again });
+                // Another writer was first: the next reconcile reads what it wrote.
+                tracing::debug!(error = chain(error.as_ref()), "conflict, requeued");
             }
             Self::Terminal(error) => {
                 metrics.error.inc();
                 metrics.errors.inc();
                 metrics.terminal_errors.inc();
-                // Not again by itself, and the failures so far are not forgotten: a change may not have cured it.
+                // Not retried. The failures so far still count: the next change may not cure the error.
                 tracing::error!(error = chain(error.as_ref()), "terminal reconciler error, not retried");
             }
             Self::Panicked(message) => {

@@ -8,35 +8,41 @@ use std::{
     },
 };
 
-use futures::{StreamExt, stream::BoxStream};
-use kube_core::ApiResource;
+use futures::{FutureExt, StreamExt, stream::BoxStream};
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
-use windlass_cache::RawObject;
+use windlass_cache::Delta;
 use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 
-use super::{ErasedReconcile, Settings, WatchId, gate::Gate};
+use super::{ErasedReconcile, Settings, WatchId, hot_loop::HotLoops, write_barrier::WriteBarrier};
 use crate::{
-    client::path::GroupResource,
-    context::{self, Caches, KindCache},
-    error::{Error, Result},
-    handler::{Event, EventHandler, Keys, MapContext, QueueKey},
-    informer::{Handler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
+    context::{self, Caches},
+    discovery,
+    error::{BoxError, Error, Result},
+    handler::{EventHandler, Keys, MapContext, QueueKey},
+    informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
+    kind::Kind,
     manager::Shared,
     metrics::OneController,
     predicate::Predicate,
     source::Watch,
+    supervisor::{Supervisor, panic_message},
+    undecodable::UndecodableReporter,
 };
 
 pub(crate) struct Running<Q: QueueKey> {
     pub(super) name: String,
-    pub(super) primary: Option<ApiResource>,
+    pub(super) primary: Option<Kind>,
     pub(super) reconcile: ErasedReconcile<Q>,
     pub(super) settings: Settings,
     pub(crate) queue: WorkQueue<Q>,
-    pub(super) context: Arc<context::Shared>,
-    pub(super) gate: Gate<Q>,
+    pub(super) context: Arc<context::ControllerContext>,
+    pub(super) barrier: WriteBarrier<Q>,
+    pub(super) hot_loops: HotLoops<Q>,
     pub(super) metrics: OneController,
     predicates: Arc<Vec<Predicate>>,
     manager: Arc<Shared>,
@@ -45,26 +51,51 @@ pub(crate) struct Running<Q: QueueKey> {
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
     active: Mutex<BTreeMap<WatchId, ActiveWatch>>,
     next_watch: AtomicU64,
-    /// Ends what feeds the queue from outside.
-    feeding: CancellationToken,
+    /// Cancelled to end the key streams.
+    key_streams_stop: CancellationToken,
+    /// The panic of a key stream.
+    key_stream_panic: watch::Sender<Option<String>>,
 }
 
+/// A watch with its informer, before its handler is added.
 struct Prepared<Q: QueueKey> {
     informer: SharedInformer,
     enqueuer: Enqueuer<Q>,
+    options: HandlerOptions,
+    declared: Option<Declaration>,
 }
 
-/// Kept as long as the watch: dropping it removes the handler, and the last user's drop ends the watch.
+/// A watch with its handler. Dropping it removes the handler; the watch stops when its last user is gone.
 struct ActiveWatch {
-    resource: ApiResource,
+    informer: SharedInformer,
     registration: HandlerRegistration,
-    _informer: SharedInformer,
+    _declared: Option<Declaration>,
+}
+
+/// Makes a cache readable until it is dropped.
+struct Declaration {
+    caches: Arc<Caches>,
+    name: Option<String>,
+    informer: SharedInformer,
+}
+
+impl Declaration {
+    fn new(caches: &Arc<Caches>, name: Option<String>, informer: &SharedInformer) -> Result<Self> {
+        caches.declare(name.as_deref(), informer)?;
+        Ok(Self { caches: caches.clone(), name, informer: informer.clone() })
+    }
+}
+
+impl Drop for Declaration {
+    fn drop(&mut self) {
+        self.caches.retract(self.name.as_deref(), &self.informer);
+    }
 }
 
 impl<Q: QueueKey> Running<Q> {
     pub(super) fn new(
         name: &str,
-        primary: Option<ApiResource>,
+        primary: Option<Kind>,
         reconcile: ErasedReconcile<Q>,
         predicates: Vec<Predicate>,
         settings: Settings,
@@ -79,58 +110,70 @@ impl<Q: QueueKey> Running<Q> {
             let queue = queue.clone();
             move || queue.metrics()
         });
-        let caches = Arc::new(Caches::new(name));
-        let context = context::Shared {
+        let metrics = manager.metrics.reconcile.of(name);
+        let recorder = manager.recorder.named(name);
+        let reporter = Arc::new(UndecodableReporter::new(recorder.clone(), metrics.undecodable.clone()));
+        let caches = Arc::new(Caches::new(name, manager.writes.clone(), reporter));
+        let context = context::ControllerContext {
             controller: name.to_owned(),
+            primary: primary.as_ref().map(|primary| primary.resource.clone()),
             client: manager.client.clone(),
             caches: caches.clone(),
-            recorder: manager.recorder.named(name),
+            recorder,
+            metrics: manager.metrics.clone(),
             env: manager.env.clone(),
         };
         Arc::new(Self {
             name: name.to_owned(),
             primary,
             reconcile,
-            gate: Gate::new(settings.write_wait),
+            barrier: WriteBarrier::new(settings.write_wait),
+            hot_loops: HotLoops::new(settings.slow_hot_loops),
             settings,
             queue,
             context: Arc::new(context),
-            metrics: manager.metrics.reconcile.of(name),
+            metrics,
             predicates: Arc::new(predicates),
             manager: manager.clone(),
             caches,
             waiting: Mutex::default(),
             active: Mutex::default(),
             next_watch: AtomicU64::new(0),
-            feeding: CancellationToken::new(),
+            key_streams_stop: CancellationToken::new(),
+            key_stream_panic: watch::channel(None).0,
         })
     }
 
-    /// Asks for the cache of a watch; its handler comes with [`start_sources`](Self::start_sources).
-    pub(super) fn declare(&self, watch: Watch<Q>) -> Result<WatchId> {
+    pub(super) fn supervisor(&self) -> Supervisor {
+        self.manager.supervisor.clone()
+    }
+
+    /// Requests the cache of a watch. Its handler is added by [`start_sources`](Self::start_sources).
+    pub(super) async fn declare(&self, watch: Watch<Q>) -> Result<WatchId> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
-        let prepared = self.prepare(watch)?;
+        let prepared = self.prepare(watch).await?;
         self.waiting.lock().push((id, prepared));
         Ok(id)
     }
 
-    fn prepare(&self, watch: Watch<Q>) -> Result<Prepared<Q>> {
-        let Watch { resource, namespaced, mut options, handler, predicates } = watch;
-        if options.namespaces.is_empty() && namespaced != Some(false) {
-            options.namespaces.clone_from(&self.manager.namespaces);
-        }
-        let metadata_only = options.metadata_only;
-        let informer = self.manager.informers.informer(&resource, options).map_err(|e| match e {
-            InformerError::ShutDown => Error::stopped(),
-            e => Error::setup(format!("controller {}: watching {}: {e}", self.name, resource.kind)),
+    async fn prepare(&self, watch: Watch<Q>) -> Result<Prepared<Q>> {
+        let handler = watch.handler(self.primary.as_ref()).ok_or_else(|| {
+            Error::setup(format!(
+                "controller {:?} watches owned {}, but has no kind that could own objects; make it with `Controller::of`, or name \
+                 the owner with `Watch::owned::<..>().by::<..>()`",
+                self.name, watch.kind.resource.kind
+            ))
         })?;
-        let cache = KindCache {
-            kind: resource.kind.clone(),
-            informer: informer.clone(),
-            writes: self.manager.writes.follow(GroupResource::of(&resource), informer.clone()),
-            metadata_only,
-        };
-        self.caches.add(&resource, Arc::new(cache));
+        let Watch { kind, mut options, predicates, name, readable, resync, .. } = watch;
+        let namespaces = &self.manager.namespaces;
+        if options.namespaces.is_empty() && !namespaces.is_empty() && self.is_namespaced(&kind).await? {
+            options.namespaces.clone_from(namespaces);
+        }
+        let informer = self.manager.informers.informer(&kind.resource, options).map_err(|e| match e {
+            InformerError::ShutDown => Error::stopped(),
+            e => Error::setup(format!("controller {:?}: watching {}: {e}", self.name, kind.resource.kind)),
+        })?;
+        let declared = readable.then(|| Declaration::new(&self.caches, name, &informer)).transpose()?;
         let enqueuer = Enqueuer {
             queue: self.queue.clone(),
             handler,
@@ -138,10 +181,21 @@ impl<Q: QueueKey> Running<Q> {
             own: predicates,
             cx: MapContext { caches: self.caches.clone() },
         };
-        Ok(Prepared { informer, enqueuer })
+        Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
     }
 
-    /// Adds the handlers of all declared watches and waits until each has been told the first list.
+    /// Whether objects of a kind are in namespaces. The server is asked if the type does not say it.
+    async fn is_namespaced(&self, kind: &Kind) -> Result<bool> {
+        match kind.namespaced {
+            Some(namespaced) => Ok(namespaced),
+            None => {
+                let limit = self.settings.cache_sync_timeout;
+                discovery::is_namespaced(&self.manager.client, &kind.resource, limit).await
+            }
+        }
+    }
+
+    /// Adds the handlers of all declared watches and waits until each has got its first list.
     pub(super) async fn start_sources(&self) -> Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut *self.waiting.lock());
         let mut ids = Vec::new();
@@ -149,17 +203,21 @@ impl<Q: QueueKey> Running<Q> {
             self.activate(id, prepared);
             ids.push(id);
         }
+        let deadline = Instant::now() + self.settings.cache_sync_timeout;
+        let kinds: Vec<_> =
+            self.active.lock().values().map(|watch| watch.informer.resource().kind.clone()).collect();
+        tracing::info!(controller = self.name, kinds = kinds.join(", "), "waiting for caches");
         for id in ids {
-            self.wait_synced(id).await?;
+            self.wait_synced(id, deadline).await?;
         }
         Ok(())
     }
 
     pub(super) async fn add_watch(&self, watch: Watch<Q>) -> Result<WatchId> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
-        let prepared = self.prepare(watch)?;
+        let prepared = self.prepare(watch).await?;
         self.activate(id, prepared);
-        match self.wait_synced(id).await {
+        match self.wait_synced(id, Instant::now() + self.settings.cache_sync_timeout).await {
             Ok(()) => Ok(id),
             Err(error) => {
                 self.remove_watch(id);
@@ -169,100 +227,89 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     pub(super) fn remove_watch(&self, id: WatchId) {
-        let mut active = self.active.lock();
-        let Some(removed) = active.remove(&id) else { return };
-        if !active
-            .values()
-            .any(|other| GroupResource::of(&other.resource) == GroupResource::of(&removed.resource))
-        {
-            self.caches.remove(&removed.resource);
-        }
-        drop(active);
+        let removed = self.active.lock().remove(&id);
+        // Outside of the lock: ending a watch runs code of other parts.
+        drop(removed);
     }
 
     fn activate(&self, id: WatchId, prepared: Prepared<Q>) {
-        let Prepared { informer, enqueuer } = prepared;
-        let resource = informer.resource().clone();
-        let registration = informer.add_handler(enqueuer, HandlerOptions::default());
-        let watch = ActiveWatch { resource, registration, _informer: informer };
-        self.active.lock().insert(id, watch);
+        let Prepared { informer, enqueuer, options, declared } = prepared;
+        let registration = informer.add_handler(enqueuer, options);
+        self.active.lock().insert(id, ActiveWatch { informer, registration, _declared: declared });
     }
 
-    async fn wait_synced(&self, id: WatchId) -> Result<()> {
-        let (synced, kind) = {
+    async fn wait_synced(&self, id: WatchId, deadline: Instant) -> Result<()> {
+        let (synced, informer) = {
             let active = self.active.lock();
             let Some(watch) = active.get(&id) else { return Ok(()) };
-            (watch.registration.synced(), watch.resource.kind.clone())
+            (watch.registration.synced(), watch.informer.clone())
         };
-        let limit = self.settings.cache_sync_timeout;
-        timeout(limit, synced).await.map_err(|_| {
+        timeout_at(deadline, synced).await.map_err(|_| {
+            let kind = &informer.resource().kind;
+            let reason = informer.last_failure().unwrap_or_else(|| "the server did not answer".to_owned());
             Error::setup(format!(
-                "controller {}: the first list of {kind} did not come within {limit:?}; \
-                 is its CRD installed, and may this program list and watch it?",
-                self.name
+                "controller {:?}: the first list of {kind} did not end within {:?}: {reason}",
+                self.name, self.settings.cache_sync_timeout
             ))
-        })?;
-        Ok(())
+        })
     }
 
     /// Queues the keys of a stream until it or the controller ends.
-    pub(super) fn follow(&self, mut keys: BoxStream<'static, Q>) {
-        let (queue, feeding) = (self.queue.clone(), self.feeding.clone());
+    pub(super) fn follow(self: &Arc<Self>, mut keys: BoxStream<'static, Q>) {
+        let this = self.clone();
         tokio::spawn(async move {
-            loop {
-                let key = tokio::select! {
-                    biased;
-                    () = feeding.cancelled() => break,
-                    key = keys.next() => key,
-                };
-                match key {
-                    Some(key) => queue.add(key),
-                    None => break,
+            let feed = async {
+                while let Some(key) = keys.next().await {
+                    this.queue.add(key);
                 }
+            };
+            let feed = std::panic::AssertUnwindSafe(feed).catch_unwind();
+            if let Some(Err(payload)) = this.key_streams_stop.run_until_cancelled(feed).await {
+                this.supervisor().count_panic("key stream");
+                this.key_stream_panic.send_replace(Some(panic_message(payload.as_ref()).to_owned()));
             }
         });
     }
 
+    /// Completes with an error when a key stream has panicked. A stream cannot be restarted, so the controller ends.
+    pub(super) async fn key_stream_failed(&self) -> Error {
+        let mut panicked = self.key_stream_panic.subscribe();
+        // The sender lives as long as `self`, so that the wait never fails.
+        let message = panicked.wait_for(Option::is_some).await.ok().and_then(|message| message.clone());
+        let message = message.unwrap_or_default();
+        Error::setup(format!("a key stream of controller {:?} panicked: {message}", self.name))
+    }
+
     /// Ends all watches and the queue.
     pub(super) fn stop_sources(&self) {
-        self.feeding.cancel();
-        self.waiting.lock().clear();
-        self.active.lock().clear();
+        self.key_streams_stop.cancel();
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        let active = std::mem::take(&mut *self.active.lock());
+        drop((waiting, active));
         self.queue.shut_down();
     }
 }
 
-/// From a watch's events to the queue.
+/// Maps the changes of a watch to keys, and queues them.
 struct Enqueuer<Q: QueueKey> {
     queue: WorkQueue<Q>,
     handler: Arc<dyn EventHandler<Q>>,
+    /// The predicates of all watches of the controller.
     common: Arc<Vec<Predicate>>,
     own: Vec<Predicate>,
     cx: MapContext,
 }
 
-impl<Q: QueueKey> Enqueuer<Q> {
-    fn enqueue(&self, event: &Event<'_>) {
-        if !self.common.iter().chain(&self.own).all(|predicate| predicate.counts(event)) {
-            return;
+impl<Q: QueueKey> DeltaHandler for Enqueuer<Q> {
+    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
+        if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
+            return Ok(());
         }
         let mut keys = Keys::new(&self.queue);
-        self.handler.handle(event, &self.cx, &mut keys);
-        let priority = if event.is_unchanged() { LOW_PRIORITY } else { 0 };
+        let mapped = self.handler.handle(delta, &self.cx, &mut keys);
+        // A change goes before keys of which nothing changed.
+        let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
         keys.enqueue(AddOptions { priority, ..AddOptions::default() });
-    }
-}
-
-impl<Q: QueueKey> Handler for Enqueuer<Q> {
-    fn on_add(&self, object: &RawObject, initial: bool) {
-        self.enqueue(&Event::Create { object, initial });
-    }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        self.enqueue(&Event::Update { old, new });
-    }
-
-    fn on_delete(&self, last: &RawObject, final_state_unknown: bool) {
-        self.enqueue(&Event::Delete { last, final_state_unknown });
+        mapped
     }
 }

@@ -1,35 +1,57 @@
 //! One key, one worker, one outcome.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
 };
 use tracing::Instrument;
-use windlass_workqueue::Item;
+use windlass_workqueue::{AddOptions, Item};
 
-use super::{Outcome, Running};
-use crate::{handler::QueueKey, manager::Shutdown, read_your_writes::Session};
+use super::{Outcome, Running, hot_loop::Pace};
+use crate::{
+    error::{Error, Result},
+    handler::QueueKey,
+    manager::Shutdown,
+    read_your_writes::Session,
+    supervisor::Recovery,
+};
 
 impl<Q: QueueKey> Running<Q> {
-    /// Reconciles until `shutdown`. Reconciles that are under way then are finished; the manager bounds how long.
-    pub(super) async fn work(self: Arc<Self>, shutdown: Shutdown) {
+    /// Reconciles until `shutdown`. Reconciles that are under way then complete; the manager bounds how long.
+    ///
+    /// # Errors
+    /// A key stream panicked, or all workers ended without a request to.
+    pub(super) async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<()> {
         let workers = self.settings.concurrency;
         self.metrics.max_concurrent.set(workers as i64);
         tracing::info!(controller = self.name, workers, "starting workers");
         let mut running = JoinSet::new();
         for _ in 0..workers {
-            running.spawn(self.clone().worker(shutdown.clone()));
+            let (this, stopping) = (self.clone(), shutdown.clone());
+            let task = format!("worker of controller {}", self.name);
+            let worker = move |recovery| this.clone().worker(stopping.clone(), recovery);
+            running.spawn(self.supervisor().supervise(task, shutdown.0.clone(), worker));
         }
-        while running.join_next().await.is_some() {}
+        let ended = async { while running.join_next().await.is_some() {} };
+        let result = tokio::select! {
+            biased;
+            () = ended => Ok(()),
+            error = self.key_stream_failed() => Err(error),
+        };
         self.stop_sources();
+        if result.is_ok() && !shutdown.is_requested() {
+            return Err(Error::setup(format!("all workers of controller {:?} ended", self.name)));
+        }
         tracing::info!(controller = self.name, "all workers finished");
+        result
     }
 
-    async fn worker(self: Arc<Self>, shutdown: Shutdown) {
-        // A handle of its own: then workers do not fight over one reference count.
+    async fn worker(self: Arc<Self>, shutdown: Shutdown, recovery: Recovery) {
+        // A handle of its own: workers do not contend for one reference count.
         let queue = self.queue.clone();
         loop {
             let item = tokio::select! {
@@ -38,27 +60,57 @@ impl<Q: QueueKey> Running<Q> {
                 item = queue.get() => item,
             };
             let Some(item) = item else { return };
-            self.metrics.active.inc();
-            self.reconcile_one(item).await;
-            self.metrics.active.dec();
+            if let Some(item) = self.pace(item) {
+                let busy = Busy::new(&self.metrics.active);
+                self.reconcile_one(item).await;
+                drop(busy);
+            }
+            recovery.complete();
+            // A reconcile that only reads memory never waits: without this, ready keys would starve all other tasks.
+            tokio::task::consume_budget().await;
         }
     }
 
+    /// Returns the item if its key may be reconciled now. A key in a hot loop is put back.
+    fn pace(&self, item: Item<Q>) -> Option<Item<Q>> {
+        let Pace::Hold { wait, report } = self.hot_loops.pace(item.key(), Instant::now()) else {
+            return Some(item);
+        };
+        if report {
+            self.metrics.hot_loops.inc();
+            tracing::warn!(
+                controller = self.name,
+                key = %item.key(),
+                ?wait,
+                "reconciled more than 20 times in 10 s, each time with a write; slowed down. \
+                 Does the reconciler react to its own writes? (`Controller::allow_hot_loops` turns this off)"
+            );
+        }
+        item.requeue(AddOptions { after: Some(wait), priority: item.priority(), ..AddOptions::default() });
+        item.done();
+        None
+    }
+
     async fn reconcile_one(&self, item: Item<Q>) {
-        let key = item.key().clone();
+        let item = RequeueOnPanic(Some(item));
+        let Some(in_work) = &item.0 else { return };
+        let key = in_work.key().clone();
         let span = self.span(&key);
         async {
-            self.gate.pass(&key, &self.context.caches, &self.metrics).await;
+            self.barrier.pass(&key, &self.context.caches, &self.metrics).await;
             let writes = Session::default();
-            let begun = Instant::now();
+            let began = Instant::now();
             let outcome = writes.run(self.attempt(key.clone())).await;
-            self.metrics.time.observe(begun.elapsed().as_secs_f64());
-            self.gate.close(key.clone(), writes.take(), &self.context.caches);
-            outcome.settle(&item, &self.metrics);
+            self.metrics.time.observe(began.elapsed().as_secs_f64());
+            let written = writes.take();
+            if writes.has_written() {
+                self.hot_loops.wrote(key.clone(), Instant::now());
+            }
+            self.barrier.raise(key.clone(), written, &self.context.caches);
+            outcome.settle(in_work, &self.metrics);
         }
         .instrument(span)
         .await;
-        item.done();
     }
 
     async fn attempt(&self, key: Q) -> Outcome {
@@ -76,18 +128,51 @@ impl<Q: QueueKey> Running<Q> {
         }
     }
 
-    /// The log keys of controller-runtime.
+    /// A span with the log keys of controller-runtime.
     fn span(&self, key: &Q) -> tracing::Span {
         let key = key.to_string();
         let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
         tracing::info_span!(
             "reconcile",
             controller = self.name,
-            controllerGroup = self.primary.as_ref().map(|primary| primary.group.as_str()),
-            controllerKind = self.primary.as_ref().map(|primary| primary.kind.as_str()),
+            controllerGroup = self.primary.as_ref().map(|primary| primary.resource.group.as_str()),
+            controllerKind = self.primary.as_ref().map(|primary| primary.resource.kind.as_str()),
             namespace,
             name,
             reconcileID = self.context.env.uuid(),
         )
+    }
+}
+
+/// Counts an active worker until it is dropped, by a panic for one.
+struct Busy<'a>(&'a Gauge);
+
+impl<'a> Busy<'a> {
+    fn new(active: &'a Gauge) -> Self {
+        active.inc();
+        Self(active)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Requeues the key when a panic outside of the reconcile drops it: in the key's `Display`, or in a rate limiter.
+struct RequeueOnPanic<Q: QueueKey>(Option<Item<Q>>);
+
+/// The delay after such a panic. The rate limiter is not asked: it may be what panicked.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+impl<Q: QueueKey> Drop for RequeueOnPanic<Q> {
+    fn drop(&mut self) {
+        if let Some(item) = self.0.take() {
+            if std::thread::panicking() {
+                item.requeue(AddOptions { after: Some(AFTER_PANIC), ..AddOptions::default() });
+            }
+            item.done();
+        }
     }
 }

@@ -8,43 +8,69 @@ use http::{Response, header};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
-use windlass_cache::{ListWatch, Reflector, SharedInformer, SourceId, Step};
+use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOptions, SourceId, Step};
 
 use super::request::Collection;
+use crate::supervisor::Recovery;
 
-/// One reflector and the connection it uses.
-pub(super) struct Driver {
+/// One watch of an informer: what a [`Driver`] is made of, at the start and after a panic.
+#[derive(Clone)]
+pub(super) struct WatchSource {
     pub(super) client: Client,
     pub(super) collection: Collection,
-    pub(super) reflector: Reflector,
-    pub(super) informer: SharedInformer,
+    pub(super) config: ReflectorConfig,
+    pub(super) scan: ScanOptions,
+    pub(super) informer: InformerCore,
     pub(super) source: SourceId,
 }
 
-/// What is under way.
+impl WatchSource {
+    /// Watches for ever. It begins with a list, so that a restart after a panic leaves nothing stale.
+    pub(super) async fn run(self, recovery: Recovery) {
+        let Self { client, collection, config, scan, informer, source } = self;
+        let reflector = Reflector::new(config, &scan, Instant::now().into_std());
+        Driver { client, collection, reflector, informer, source, recovery: Some(recovery) }.run().await;
+    }
+}
+
+/// One reflector and the connection it uses.
+struct Driver {
+    client: Client,
+    collection: Collection,
+    reflector: Reflector,
+    informer: InformerCore,
+    source: SourceId,
+    /// Until the first list has ended.
+    recovery: Option<Recovery>,
+}
+
+/// The exchange that is under way.
 enum Exchange {
     Nothing,
     Sending(BoxFuture<'static, Result<Response<Body>, String>>),
     Reading(Body),
 }
 
-/// What has come.
+/// What the exchange brought.
 enum Arrival {
     Response(Response<Body>),
     Piece(Bytes),
     End(Option<String>),
 }
 
-/// So many pieces that have come already are applied together.
+/// The most pieces that are applied together, if they have arrived already.
 const TOGETHER: usize = 4;
 
 impl Driver {
-    /// Runs until it is cancelled.
-    pub(super) async fn run(mut self, cancelled: CancellationToken) {
+    async fn run(mut self) {
         let mut exchange = Exchange::Nothing;
         loop {
             let now = Instant::now().into_std();
+            if self.reflector.has_listed()
+                && let Some(recovery) = self.recovery.take()
+            {
+                recovery.complete();
+            }
             let reflector = &mut self.reflector;
             let until = match self.informer.feed(self.source, |sink| reflector.poll(now, sink)) {
                 Step::Send(wanted) => {
@@ -59,7 +85,6 @@ impl Driver {
             };
             tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return,
                 arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange),
                 () = sleep_until(Instant::from_std(until)) => {}
             }
@@ -67,7 +92,7 @@ impl Driver {
     }
 
     fn send(&self, wanted: &ListWatch) -> Exchange {
-        tracing::debug!(request = %wanted, "list and watch");
+        tracing::debug!(path = self.collection.path(), request = %wanted, "list and watch");
         let request = match self.collection.request(wanted) {
             Ok(request) => request,
             Err(error) => return Exchange::Sending(async move { Err(error.to_string()) }.boxed()),
@@ -119,13 +144,13 @@ impl Driver {
 
 /// Lets another thread run the handlers that have just been woken, while this one goes on.
 ///
-/// The task that was woken last waits in a place of this thread where no other thread looks (tokio's LIFO slot). The
-/// next one that is woken takes the place, and pushes it to where they do.
+/// The task that was woken last waits in this thread's LIFO slot, which no other thread steals from. Waking one more task pushes
+/// it to the queue that other threads do steal from.
 fn let_handlers_run() {
     drop(tokio::spawn(std::future::ready(())));
 }
 
-/// The next thing to come; never, when nothing is under way.
+/// Waits for what the exchange brings next; for ever, if none is under way.
 async fn next(exchange: &mut Exchange) -> Arrival {
     match exchange {
         Exchange::Nothing => std::future::pending().await,

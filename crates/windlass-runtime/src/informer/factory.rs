@@ -1,4 +1,4 @@
-//! Makes informers, and sees to it that those with the same wishes are one.
+//! Makes informers. Users with equal options share one.
 
 use std::{
     collections::BTreeMap,
@@ -8,22 +8,22 @@ use std::{
 
 use kube_client::Client;
 use kube_core::ApiResource;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use windlass_cache::{Reflector, Selector, SourceId};
+use windlass_cache::{InformerCore, Selector, SourceId};
 
 use super::{
     WatchOptions,
-    driver::Driver,
+    driver::WatchSource,
     log::WatchLog,
     request::Collection,
-    shared::{Lease, Listener, SharedInformer},
+    shared::{Listener, SharedInformer, SharedWatch},
 };
 use crate::supervisor::Supervisor;
 
-/// Makes informers: one watch for each kind and selector, however many ask for it. Cheap to clone.
+/// Makes informers: one watch for each kind and selector, however many users ask for it. Cheap to clone.
 ///
-/// Nothing is watched before [`Self::start`]; informers made later start at once.
+/// Watches begin with [`Self::start`]; those of informers that are made later begin at once.
 #[derive(Clone)]
 pub struct SharedInformerFactory {
     inner: Arc<Inner>,
@@ -41,7 +41,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     started: bool,
-    informers: BTreeMap<WatchKey, Weak<Lease>>,
+    watches: BTreeMap<WatchKey, Weak<SharedWatch>>,
     made: u64,
 }
 
@@ -56,7 +56,7 @@ struct WatchKey {
     metadata_only: bool,
 }
 
-/// Takes a watch whose last user has gone out of the factory's book.
+/// Removes a watch that has no users left.
 pub(super) struct Release {
     factory: Weak<Inner>,
     key: WatchKey,
@@ -66,18 +66,18 @@ impl Drop for Release {
     fn drop(&mut self) {
         let Some(factory) = self.factory.upgrade() else { return };
         let mut state = factory.state.lock();
-        // A new informer may have taken the place already.
-        if state.informers.get(&self.key).is_some_and(|lease| lease.strong_count() == 0) {
-            state.informers.remove(&self.key);
+        // A new watch may have the same key already.
+        if state.watches.get(&self.key).is_some_and(|watch| watch.strong_count() == 0) {
+            state.watches.remove(&self.key);
         }
     }
 }
 
-/// An informer could not be had.
+/// Why an informer is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InformerError {
-    /// Somebody else watches the same, and wants it kept differently.
+    /// Another user of the same watch set an option differently.
     #[error(
         "{plural} is watched already with another `{option}`: users of one watch must agree on it, or differ in \
          namespaces or selectors"
@@ -91,25 +91,25 @@ pub enum InformerError {
     /// The factory has been shut down.
     #[error("the informer factory has been shut down")]
     ShutDown,
-    /// Some caches have not been filled in time.
+    /// Some caches were not filled in time.
     #[error("not synced within {limit:?}: {}", waiting.join(", "))]
     NotSynced {
-        /// How long was waited.
+        /// How long the call waited.
         limit: Duration,
-        /// The resources whose caches are not filled.
+        /// The resources whose caches are not filled, with the last failure of their watches.
         waiting: Vec<String>,
     },
 }
 
 impl SharedInformerFactory {
-    /// A factory whose informers use this client.
+    /// Makes a factory whose informers use this client.
     pub fn new(client: Client) -> Self {
         use std::hash::{BuildHasher, Hasher};
-        // Processes that lose the same server must not come back in step.
+        // A random seed: processes that lose the same server must not reconnect in step.
         Self::with_seed(client, foldhash::fast::RandomState::default().build_hasher().finish())
     }
 
-    /// The same, with jitter that is the same in every run with the same seed.
+    /// As [`new`](Self::new), with jitter that is the same in every run with the same seed.
     pub fn with_seed(client: Client, seed: u64) -> Self {
         Self::supervised(client, seed, Supervisor::default())
     }
@@ -128,10 +128,10 @@ impl SharedInformerFactory {
         }
     }
 
-    /// The informer of a kind: the one that is there, or a new one.
+    /// Returns the informer of a kind: the existing one with equal options, or a new one.
     ///
     /// # Errors
-    /// Another user of the same watch wants it kept differently, or the factory has been shut down.
+    /// Another user of the same watch set an option differently, or the factory has been shut down.
     pub fn informer(
         &self,
         resource: &ApiResource,
@@ -143,107 +143,128 @@ impl SharedInformerFactory {
         if self.inner.cancelled.is_cancelled() {
             return Err(InformerError::ShutDown);
         }
-        if let Some(lease) = state.informers.get(&key).and_then(Weak::upgrade) {
+        if let Some(watch) = state.watches.get(&key).and_then(Weak::upgrade) {
             drop(state);
-            return share(SharedInformer { lease }, &options);
+            return share(SharedInformer { watch }, &options);
         }
         state.made += 1;
         let seed = self.inner.seed.wrapping_add(state.made);
-        let lease = Arc::new(self.lease(resource, options, seed));
+        let watch = Arc::new(self.inner.make_watch(resource, options, seed));
         let release = Release { factory: Arc::downgrade(&self.inner), key: key.clone() };
-        // It has just been made: nobody can have set it before.
-        let _ = lease.release.set(release);
-        state.informers.insert(key, Arc::downgrade(&lease));
+        // The watch is new, so its release is not set yet.
+        let _ = watch.release.set(release);
+        state.watches.insert(key, Arc::downgrade(&watch));
         if state.started {
-            self.inner.drive(&lease);
+            self.inner.start(&watch);
         }
-        Ok(SharedInformer { lease })
+        Ok(SharedInformer { watch })
     }
 
-    fn lease(&self, resource: &ApiResource, options: WatchOptions, seed: u64) -> Lease {
-        let core = windlass_cache::SharedInformer::new(options.informer());
-        let listeners: Arc<Mutex<Vec<Listener>>> = Arc::default();
-        let (log, told, plural) = (WatchLog::default(), listeners.clone(), resource.plural.clone());
-        core.set_notice_handler(Arc::new(move |notice| {
-            log.write(&plural, notice);
-            told.lock().iter().for_each(|listener| listener(notice));
-        }));
-        let namespaces: Vec<_> = match &options.namespaces[..] {
-            [] => vec![None],
-            some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
-        };
-        let now = tokio::time::Instant::now().into_std();
-        let drivers = namespaces.into_iter().zip(0..).map(|(namespace, number)| Driver {
-            client: self.inner.client.clone(),
-            collection: Collection::new(resource, namespace, &options),
-            reflector: Reflector::new(
-                options.reflector(resource, seed.wrapping_add(u64::from(number) << 32)),
-                &options.scan(resource),
-                now,
-            ),
-            informer: core.clone(),
-            source: SourceId(number),
-        });
-        let drivers = Mutex::new(drivers.collect());
-        let (resource, ended) = (resource.clone(), self.inner.cancelled.child_token());
-        Lease { core, resource, options, drivers, ended, listeners, release: OnceLock::new() }
-    }
-
-    /// Starts the watches of all informers, and from now on those of new ones. It returns at once.
+    /// Starts the watches of all informers, and from now on those of new ones. Returns at once.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(&self) {
         let mut state = self.inner.state.lock();
         state.started = true;
-        let leases: Vec<_> = state.informers.values().filter_map(Weak::upgrade).collect();
         drop(state);
-        leases.iter().for_each(|lease| self.inner.drive(lease));
+        self.informers().iter().for_each(|informer| self.inner.start(&informer.watch));
     }
 
-    /// Waits until the first lists of all informers are through.
+    /// Waits until the first lists of all informers have ended.
     ///
     /// # Errors
-    /// Some were not, in time. They go on; waiting again is possible.
+    /// Some did not end in time. They go on; waiting again is possible.
     pub async fn wait_for_cache_sync(&self, limit: Duration) -> Result<(), InformerError> {
-        let leases: Vec<_> = self.inner.state.lock().informers.values().filter_map(Weak::upgrade).collect();
+        let informers = self.informers();
         let all = async {
-            for lease in &leases {
-                lease.core.synced().await;
+            for informer in &informers {
+                informer.synced().await;
             }
         };
         tokio::time::timeout(limit, all).await.map_err(|_| {
-            let waiting = leases.iter().filter(|lease| !lease.core.has_synced());
-            InformerError::NotSynced {
-                limit,
-                waiting: waiting.map(|lease| lease.resource.plural.clone()).collect(),
-            }
+            let waiting = informers.iter().filter(|informer| !informer.has_synced());
+            InformerError::NotSynced { limit, waiting: waiting.map(describe_unsynced).collect() }
         })
     }
 
-    /// Ends all watches and waits until they have ended. The caches keep what they have.
+    /// Ends all watches and waits until they have ended. The caches keep their objects.
     pub async fn shutdown(&self) {
         self.inner.cancelled.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
     }
 
-    /// The informers that are in use.
+    /// Returns the informers that are in use.
     pub fn informers(&self) -> Vec<SharedInformer> {
-        let leases: Vec<_> = self.inner.state.lock().informers.values().filter_map(Weak::upgrade).collect();
-        leases.into_iter().map(|lease| SharedInformer { lease }).collect()
+        let watches = self.inner.state.lock().watches.values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        watches.into_iter().map(|watch| SharedInformer { watch }).collect()
     }
 }
 
+/// Names the resource of an informer whose first list has not ended, with the reason if it is known.
+fn describe_unsynced(informer: &SharedInformer) -> String {
+    let plural = &informer.resource().plural;
+    informer.last_failure().map_or_else(|| plural.clone(), |failure| format!("{plural} ({failure})"))
+}
+
 impl Inner {
-    fn drive(&self, lease: &Lease) {
-        for driver in std::mem::take(&mut *lease.drivers.lock()) {
-            self.tasks.spawn(driver.run(lease.ended.clone()));
+    fn make_watch(&self, resource: &ApiResource, options: WatchOptions, seed: u64) -> SharedWatch {
+        let core = InformerCore::new(options.informer_options());
+        let (log, listeners) = (Arc::new(WatchLog::default()), Arc::<RwLock<Vec<Listener>>>::default());
+        core.set_notice_handler({
+            let (log, listeners, supervisor) = (log.clone(), listeners.clone(), self.supervisor.clone());
+            let plural = resource.plural.clone();
+            let task = format!("notice listener of {plural}");
+            Arc::new(move |notice| {
+                log.write(&plural, notice);
+                // Cloned: a listener may add another one.
+                let listeners = listeners.read().clone();
+                for listener in listeners {
+                    supervisor.call(&task, || listener(notice));
+                }
+            })
+        });
+        let namespaces: Vec<_> = match &options.namespaces[..] {
+            [] => vec![None],
+            some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
+        };
+        let sources = namespaces.into_iter().zip(0..).map(|(namespace, number)| WatchSource {
+            client: self.client.clone(),
+            collection: Collection::new(resource, namespace, &options),
+            config: options.reflector_config(resource, seed.wrapping_add(u64::from(number) << 32)),
+            scan: options.scan_options(resource),
+            informer: core.clone(),
+            source: SourceId(number),
+        });
+        let sources = Mutex::new(sources.collect());
+        SharedWatch {
+            core,
+            resource: resource.clone(),
+            indexes: Mutex::new(options.indexes.iter().cloned().collect()),
+            options,
+            sources,
+            cancelled: self.cancelled.child_token(),
+            listeners,
+            log,
+            supervisor: self.supervisor.clone(),
+            release: OnceLock::new(),
+        }
+    }
+
+    /// Starts the watches, unless they have been started.
+    fn start(&self, watch: &SharedWatch) {
+        for source in std::mem::take(&mut *watch.sources.lock()) {
+            let task = format!("watch of {}", watch.resource.plural);
+            let cancelled = watch.cancelled.clone();
+            let run = move |recovery| source.clone().run(recovery);
+            let run = self.supervisor.clone().supervise(task, cancelled.clone(), run);
+            self.tasks.spawn(cancelled.run_until_cancelled_owned(run));
         }
     }
 }
 
-/// Joins the users of a watch that is there.
+/// Adds a user to an existing watch.
 fn share(informer: SharedInformer, options: &WatchOptions) -> Result<SharedInformer, InformerError> {
     if let Some(option) = informer.options().conflict(options) {
         let plural = informer.resource().plural.clone();

@@ -1,15 +1,20 @@
-//! What a person reads of the watches.
+//! The log lines of a watch.
 
 use parking_lot::Mutex;
 use windlass_cache::Notice;
 
-/// Writes notices to the log: a failure that repeats itself is a warning once.
+/// Writes notices to the log. A failure that repeats is a warning once, and later at debug level.
 #[derive(Debug, Default)]
 pub(super) struct WatchLog {
     last: Mutex<Option<String>>,
 }
 
 impl WatchLog {
+    /// The last failure, until the watch has recovered.
+    pub(super) fn last_failure(&self) -> Option<String> {
+        self.last.lock().clone()
+    }
+
     pub(super) fn write(&self, resource: &str, notice: &Notice) {
         match notice {
             Notice::Failed { error, retry_in } => {

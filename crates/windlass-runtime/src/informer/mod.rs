@@ -1,16 +1,25 @@
 //! Shared caches: one watch per kind and selector in a process, any number of readers and handlers.
 //!
-//! The state machines are in `windlass-cache`; here are the requests, the clock and the tasks around them.
+//! The state machines are in `windlass-cache`; this module adds the requests, the clock and the tasks around them.
 //!
 //! ```no_run
 //! use kube_core::ApiResource;
-//! use windlass_runtime::informer::{SharedInformerFactory, WatchOptions};
+//! use windlass_runtime::{Delta, informer::{HandlerOptions, SharedInformerFactory, WatchOptions}};
 //! # async fn example(client: kube_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let factory = SharedInformerFactory::new(client);
 //! let pods = factory.informer(&ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&()), WatchOptions::default())?;
+//! let registration = pods.add_handler(
+//!     |delta: &Delta| match delta {
+//!         Delta::Added { object, .. } => println!("added {}", object.key()),
+//!         Delta::Updated { new, .. } => println!("updated {}", new.key()),
+//!         Delta::Deleted { last, .. } => println!("deleted {}", last.key()),
+//!     },
+//!     HandlerOptions::default(),
+//! );
 //! factory.start();
 //! factory.wait_for_cache_sync(std::time::Duration::from_secs(30)).await?;
 //! println!("{} pods", pods.store().len());
+//! drop(registration);
 //! factory.shutdown().await;
 //! # Ok(())
 //! # }
@@ -19,6 +28,7 @@
 mod options;
 mod request;
 
+mod delivery;
 mod driver;
 mod factory;
 mod log;
@@ -27,9 +37,13 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use windlass_cache::{Handler, InformerMetrics, Notice, Tier, Transform, WatchError};
+pub use windlass_cache::{
+    Decoder, FieldPath, IndexFn, InformerMetrics, Notice, Query, Store, Tier, Transform, WatchError,
+};
 
+pub(crate) use self::options::Admission;
 pub use self::{
+    delivery::{DeltaHandler, HandlerResult},
     factory::{InformerError, SharedInformerFactory},
     options::WatchOptions,
     shared::{HandlerOptions, HandlerRegistration, SharedInformer},

@@ -8,45 +8,142 @@ use windlass_cache::{
 
 /// What is watched of a kind, and how it is kept.
 ///
-/// Users whose namespaces, selectors and `metadata_only` are the same share one watch. The other options must then agree;
+/// Users whose namespaces, selectors and `metadata_only` are equal share one watch. Their other options must then agree;
 /// those that are `None` agree with any.
+///
+/// ```
+/// use windlass_runtime::informer::{IndexFn, WatchOptions};
+///
+/// # fn example() -> Result<WatchOptions, Box<dyn std::error::Error>> {
+/// let options = WatchOptions::new()
+///     .namespaces(["default", "kube-system"])
+///     .label_selector("app=web".parse()?)
+///     .index("node", IndexFn::field("spec.nodeName".parse()?));
+/// # Ok(options) }
+/// # example().unwrap();
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct WatchOptions {
-    /// The namespaces to watch; none means all, or a kind that is in none.
+    /// The namespaces to watch. Default: the manager's namespaces, or all.
     pub namespaces: Vec<String>,
-    /// Only objects with these labels.
+    /// Watches only objects with matching labels.
     pub label_selector: Selector,
-    /// Only objects with these fields, in the server's syntax: `status.phase=Running,spec.nodeName!=x`.
+    /// Watches only objects with matching fields, in the server's syntax: `status.phase=Running,spec.nodeName!=x`.
     pub field_selector: Option<String>,
-    /// Only the objects' metadata.
+    /// Watches only the objects' metadata.
     pub metadata_only: bool,
-    /// Fields to leave out before they cost memory.
+    /// Removes fields before they cost memory.
     pub transform: Option<Transform>,
-    /// Keeps `metadata.managedFields`, which are left out otherwise.
+    /// Keeps `metadata.managedFields`, which are dropped otherwise.
     pub keep_managed_fields: bool,
-    /// How objects are kept.
+    /// How objects are kept. Default: [`Tier::Raw`].
     pub tier: Option<Tier>,
-    /// Bytes beyond which a warning is given.
+    /// The size of the cache, in bytes, beyond which a warning is logged. Default: none.
     pub memory_limit: Option<usize>,
-    /// About how many bytes decoded objects may take.
+    /// The approximate size, in bytes, that decoded objects of one type may take. Default: 16 MiB.
     pub decoded_bytes: Option<usize>,
-    /// Named indexes. An index that a fellow user has added under the same name is kept.
+    /// Named indexes. An index that another user of the watch has added under the same name is kept.
     pub indexes: Vec<(String, IndexFn)>,
-    /// How to list and watch, if not as usual. The `resource` in it is filled in.
+    /// Timeouts, page size and back-off of the watch. Its `resource` is filled in.
     pub reflector: Option<ReflectorConfig>,
 }
 
+/// Whether a filtered cache holds an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Held,
+    NotHeld,
+    /// A field selector decides, which only the server evaluates.
+    Unknown,
+}
+
 impl WatchOptions {
-    /// Whether the cache would hold an object. Field selectors are the server's: with one, nothing is known to be held.
-    pub fn admits(&self, object: &RawObject) -> bool {
-        let namespaces = &self.namespaces;
-        let namespace = object.namespace().unwrap_or_default();
-        self.field_selector.is_none()
-            && (namespaces.is_empty() || namespaces.iter().any(|watched| watched == namespace))
-            && self.label_selector.matches(object)
+    /// Watches every object of a kind.
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// In a form that is the same for the same wishes.
+    /// Watches only these namespaces, with one watch each.
+    pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Watches only objects with matching labels.
+    pub fn label_selector(mut self, selector: Selector) -> Self {
+        self.label_selector = selector;
+        self
+    }
+
+    /// Watches only objects with matching fields, in the server's syntax: `status.phase=Running,spec.nodeName!=x`.
+    pub fn field_selector(mut self, selector: impl Into<String>) -> Self {
+        self.field_selector = Some(selector.into());
+        self
+    }
+
+    /// Watches only the objects' metadata.
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        self
+    }
+
+    /// Removes fields before they cost memory.
+    pub fn transform(mut self, transform: Transform) -> Self {
+        self.transform = Some(transform);
+        self
+    }
+
+    /// Keeps `metadata.managedFields`.
+    pub fn keep_managed_fields(mut self) -> Self {
+        self.keep_managed_fields = true;
+        self
+    }
+
+    /// Sets how objects are kept.
+    pub fn tier(mut self, tier: Tier) -> Self {
+        self.tier = Some(tier);
+        self
+    }
+
+    /// Logs a warning when the cache grows beyond this many bytes.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.memory_limit = Some(bytes);
+        self
+    }
+
+    /// Limits the memory of decoded objects of one type to about this many bytes.
+    pub fn decoded_bytes(mut self, bytes: usize) -> Self {
+        self.decoded_bytes = Some(bytes);
+        self
+    }
+
+    /// Adds a named index, which [`Lister::by_index`](crate::Lister::by_index) reads.
+    pub fn index(mut self, name: impl Into<String>, function: IndexFn) -> Self {
+        self.indexes.push((name.into(), function));
+        self
+    }
+
+    /// Sets timeouts, page size and back-off of the watch.
+    pub fn reflector(mut self, config: ReflectorConfig) -> Self {
+        self.reflector = Some(config);
+        self
+    }
+
+    /// Whether a cache with these options holds an object.
+    pub(crate) fn admits(&self, object: &RawObject) -> Admission {
+        let namespaces = &self.namespaces;
+        let namespace = object.namespace().unwrap_or_default();
+        let held = (namespaces.is_empty() || namespaces.iter().any(|watched| watched == namespace))
+            && self.label_selector.matches(object);
+        match (held, &self.field_selector) {
+            (false, _) => Admission::NotHeld,
+            (true, None) => Admission::Held,
+            (true, Some(_)) => Admission::Unknown,
+        }
+    }
+
+    /// Returns the canonical form: equal options have equal keys.
     pub(super) fn normalized(mut self) -> Self {
         self.namespaces.retain(|namespace| !namespace.is_empty());
         self.namespaces.sort();
@@ -55,7 +152,7 @@ impl WatchOptions {
         self
     }
 
-    /// The option on which two users of one watch do not agree.
+    /// Returns the name of the option on which two users of one watch do not agree.
     pub(super) fn conflict(&self, other: &Self) -> Option<&'static str> {
         fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)
@@ -77,7 +174,7 @@ impl WatchOptions {
         }
     }
 
-    pub(super) fn scan(&self, resource: &ApiResource) -> ScanOptions {
+    pub(super) fn scan_options(&self, resource: &ApiResource) -> ScanOptions {
         let (api_version, kind) = if self.metadata_only {
             ("meta.k8s.io/v1", "PartialObjectMetadata")
         } else {
@@ -93,7 +190,7 @@ impl WatchOptions {
         }
     }
 
-    pub(super) fn informer(&self) -> InformerOptions {
+    pub(super) fn informer_options(&self) -> InformerOptions {
         let usual = StoreOptions::default();
         InformerOptions {
             store: StoreOptions {
@@ -106,7 +203,7 @@ impl WatchOptions {
         }
     }
 
-    pub(super) fn reflector(&self, resource: &ApiResource, seed: u64) -> ReflectorConfig {
+    pub(super) fn reflector_config(&self, resource: &ApiResource, seed: u64) -> ReflectorConfig {
         let mut config = self.reflector.clone().unwrap_or_else(|| ReflectorConfig::new(""));
         config.resource = if resource.group.is_empty() {
             resource.plural.clone()

@@ -8,7 +8,7 @@ use windlass_cache::ListWatch;
 use super::WatchOptions;
 use crate::client::NoRetry;
 
-/// What stays the same in all requests of one reflector.
+/// The part that all requests of one reflector share.
 #[derive(Clone, Debug)]
 pub(super) struct Collection {
     path: String,
@@ -18,7 +18,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// The collection in a namespace, or in all.
+    /// The collection of a resource in one namespace, or in all.
     pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &WatchOptions) -> Self {
         let ApiResource { api_version, plural, .. } = resource;
         let root = if resource.group.is_empty() { "api" } else { "apis" };
@@ -35,10 +35,14 @@ impl Collection {
         }
     }
 
-    /// One request.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Builds one request.
     ///
     /// # Errors
-    /// The path is no path: the kind or namespace has letters that cannot be.
+    /// The kind or the namespace contains characters that a path cannot.
     pub(super) fn request(&self, wanted: &ListWatch) -> http::Result<Request<Body>> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(wanted.parameters());

@@ -1,231 +1,244 @@
 //! One watch of a kind, and those who share it.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    collections::BTreeMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use kube_core::ApiResource;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
-use tokio::{sync::watch, time::interval_at};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use windlass_cache::{Handler, IndexFn, InformerMetrics, Lister, Notice, RawObject, Store};
+use windlass_cache::{
+    IndexFn, InformerCore, InformerMetrics, Notice, ObjectKey, RawObject, SourceId, Store, SubscriptionGuard,
+};
 
-use super::{WatchOptions, driver::Driver, factory::Release};
+use super::{
+    WatchOptions,
+    delivery::{Delivery, DeltaHandler},
+    driver::WatchSource,
+    factory::Release,
+    log::WatchLog,
+};
+use crate::{kind_cache::KindCache, lister::Lister, read_your_writes::CacheView, supervisor::Supervisor};
 
-/// Told of failures and other events of a watch.
-pub(super) type Listener = Box<dyn Fn(&Notice) + Send + Sync>;
+/// A callback for failures and other notices of a watch.
+pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// One watch of a kind with its cache. Cheap to clone.
 ///
 /// The watch lives as long as a clone, a [`Store`] or [`Lister`] of it, or a registered handler.
 #[derive(Clone)]
 pub struct SharedInformer {
-    pub(super) lease: Arc<Lease>,
+    pub(super) watch: Arc<SharedWatch>,
 }
 
 /// What all users of a watch hold. The last to drop it ends the watch.
-pub(super) struct Lease {
-    pub(super) core: windlass_cache::SharedInformer,
+pub(super) struct SharedWatch {
+    pub(super) core: InformerCore,
     pub(super) resource: ApiResource,
     pub(super) options: WatchOptions,
-    pub(super) drivers: Mutex<Vec<Driver>>,
-    pub(super) ended: CancellationToken,
-    pub(super) listeners: Arc<Mutex<Vec<Listener>>>,
-    /// Tells the factory when the last user has gone.
+    /// The watches to start, one for each namespace.
+    pub(super) sources: Mutex<Vec<WatchSource>>,
+    pub(super) cancelled: CancellationToken,
+    pub(super) listeners: Arc<RwLock<Vec<Listener>>>,
+    pub(super) log: Arc<WatchLog>,
+    pub(super) indexes: Mutex<BTreeMap<String, IndexFn>>,
+    pub(super) supervisor: Supervisor,
+    /// Removes the watch from its factory when the last user is gone.
     pub(super) release: OnceLock<Release>,
 }
 
-impl Drop for Lease {
+impl Drop for SharedWatch {
     fn drop(&mut self) {
-        self.ended.cancel();
+        self.cancelled.cancel();
     }
 }
 
 impl SharedInformer {
-    /// The objects. Clones and listers of the store keep the watch alive.
+    /// Returns the objects. Clones of the store keep the watch alive.
     pub fn store(&self) -> Store {
-        self.lease.core.store().with_guard(self.lease.clone())
+        self.watch.core.store().with_guard(self.watch.clone())
     }
 
-    /// A view that decodes what it reads.
+    /// Returns a typed view of the cache. It shows what the watch has seen, without the unseen writes that a
+    /// [`Context`](crate::Context) adds.
     pub fn lister<K: DeserializeOwned + Send + Sync + 'static>(&self) -> Lister<K> {
-        self.store().lister()
+        Lister::new(Arc::new(KindCache::of_informer(self.clone())))
     }
 
-    /// What is watched.
+    /// Returns the resource that is watched.
     pub fn resource(&self) -> &ApiResource {
-        &self.lease.resource
+        &self.watch.resource
     }
 
-    /// How it is watched.
+    /// Returns the options of the watch.
     pub fn options(&self) -> &WatchOptions {
-        &self.lease.options
+        &self.watch.options
     }
 
-    /// Whether the first list is through.
+    /// Whether the first list has ended.
     pub fn has_synced(&self) -> bool {
-        self.lease.core.has_synced()
+        self.watch.core.has_synced()
     }
 
-    /// Waits until the first list is through.
+    /// Waits until the first list has ended.
     pub async fn synced(&self) {
-        self.lease.core.synced().await;
+        self.watch.core.synced().await;
     }
 
-    /// Everything up to this resourceVersion has been seen; zero before the first list is through.
+    /// The resource version up to which everything has been seen, in all namespaces. Zero before the first lists have ended.
     pub fn high_water_mark(&self) -> u64 {
-        self.lease.core.high_water_mark()
+        self.watch.core.high_water_mark()
     }
 
-    /// Follows [`Self::high_water_mark`]. Whoever is woken finds the store at least as new.
+    /// A receiver that changes whenever a watch has seen more. The store is at least as new as
+    /// [`high_water_mark`](Self::high_water_mark) says.
     pub fn progress(&self) -> watch::Receiver<u64> {
-        self.lease.core.progress()
+        self.watch.core.progress()
     }
 
-    /// Waits until everything up to a resourceVersion has been seen.
+    /// Waits until everything up to a resource version has been seen, in all namespaces.
     pub async fn seen(&self, resource_version: u64) {
-        self.lease.core.seen(resource_version).await;
+        self.watch.core.seen(resource_version).await;
     }
 
-    /// Adds a named index; answers whether there was none of that name.
+    /// Adds a named index over all objects. Returns whether there was none of that name; an existing one is kept.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        self.lease.core.add_index(name, function)
+        let mut indexes = self.watch.indexes.lock();
+        let added = self.watch.core.add_index(name, function.clone());
+        indexes.entry(name.to_owned()).or_insert(function);
+        added
     }
 
-    /// Adds a handler. It is told of all objects that are there, then of every change, in a task of its own.
+    /// The values that the named index gives to an object.
+    pub(crate) fn index_values(&self, index: &str, object: &RawObject) -> Vec<String> {
+        let function = self.watch.indexes.lock().get(index).cloned();
+        function.map_or_else(Vec::new, |function| function.values(object))
+    }
+
+    /// Adds a handler, which runs in a task of its own. It gets every object as an initial
+    /// [`Delta::Added`](windlass_cache::Delta::Added), then every change.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn add_handler(
-        &self,
-        handler: impl Handler + 'static,
-        options: HandlerOptions,
-    ) -> HandlerRegistration {
-        let (registration, mut subscription) = self.lease.core.subscribe();
-        let registration = Arc::new(registration);
-        let resync = Arc::downgrade(&registration);
-        let handler = Careful { handler, resource: self.lease.resource.plural.clone() };
-        tokio::spawn(async move {
-            let period = options.resync.filter(|period| !period.is_zero());
-            let mut ticks = period.map(|period| interval_at(tokio::time::Instant::now() + period, period));
-            loop {
-                let due = async {
-                    match &mut ticks {
-                        Some(ticks) => drop(ticks.tick().await),
-                        None => std::future::pending().await,
-                    }
-                };
-                let alive = tokio::select! {
-                    biased;
-                    () = due => {
-                        if let Some(registration) = resync.upgrade() {
-                            registration.resync();
-                        }
-                        true
-                    }
-                    alive = subscription.tell(&handler) => alive,
-                };
-                if !alive {
-                    return;
-                }
-                // Who has been woken by this, on the same thread, waits for a pause.
-                tokio::task::yield_now().await;
-            }
-        });
-        HandlerRegistration { registration, _lease: self.lease.clone() }
+    pub fn add_handler(&self, handler: impl DeltaHandler, options: HandlerOptions) -> HandlerRegistration {
+        let (guard, subscription) = self.watch.core.subscribe();
+        let guard = Arc::new(guard);
+        let delivery = Delivery {
+            handler: Arc::new(handler),
+            task: format!("handler of {}", self.watch.resource.plural),
+            supervisor: self.watch.supervisor.clone(),
+            resync: options.resync,
+        };
+        tokio::spawn(delivery.run(subscription, Arc::downgrade(&guard)));
+        HandlerRegistration { guard, _watch: self.watch.clone() }
     }
 
-    /// Adds a listener that is told of failures of the watch and of objects that could not be read.
+    /// Adds a callback for failures of the watch and for objects that could not be read. It is called from the watch's task: it
+    /// must be quick, and may call back into the informer.
     pub fn on_notice(&self, listener: impl Fn(&Notice) + Send + Sync + 'static) {
-        self.lease.listeners.lock().push(Box::new(listener));
+        self.watch.listeners.write().push(Arc::new(listener));
     }
 
-    /// What has been counted, and how large the cache is now.
+    /// The last failure of the watch, until it has recovered.
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        self.watch.log.last_failure()
+    }
+
+    /// Returns what the informer has counted, and how large the cache is.
     pub fn metrics(&self) -> InformerMetrics {
-        self.lease.core.metrics()
+        self.watch.core.metrics()
+    }
+
+    /// Whether both are clones of one informer.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.watch, &other.watch)
+    }
+
+    /// The watch that serves a namespace; `None` if none does.
+    fn source_of(&self, namespace: Option<&str>) -> Option<SourceId> {
+        let namespaces = &self.watch.options.namespaces;
+        if namespaces.is_empty() {
+            return Some(SourceId(0));
+        }
+        let place = namespaces.iter().position(|watched| Some(watched.as_str()) == namespace)?;
+        Some(SourceId(place as u16))
+    }
+}
+
+impl CacheView for SharedInformer {
+    fn object(&self, key: &ObjectKey) -> Option<(String, u64)> {
+        let object = self.watch.core.store().get(key)?;
+        Some((object.uid().to_owned(), object.revision()))
+    }
+
+    fn high_water_mark(&self, namespace: Option<&str>) -> u64 {
+        // What no watch serves is never seen, so there is nothing to wait for.
+        self.source_of(namespace).map_or(u64::MAX, |source| self.watch.core.high_water_mark_of(source))
     }
 }
 
 impl std::fmt::Debug for SharedInformer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SharedInformer")
-            .field("resource", &self.lease.resource.plural)
+            .field("resource", &self.watch.resource.plural)
             .finish_non_exhaustive()
     }
 }
 
-/// How a handler is served.
+/// Options of a handler.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct HandlerOptions {
-    /// Tells the handler of all objects again, this often, as updates that change nothing. Default: never.
+    /// How often every object is delivered again, as an update that changes nothing. Default: never.
     pub resync: Option<Duration>,
 }
 
-/// A handler's place. Dropping it removes the handler.
+impl HandlerOptions {
+    /// Delivers every object again this often, as an update that changes nothing. Zero turns it off.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period);
+        self
+    }
+}
+
+/// A guard for a registered handler. Dropping the last clone removes the handler.
 #[derive(Clone)]
 pub struct HandlerRegistration {
-    registration: Arc<windlass_cache::HandlerRegistration>,
-    _lease: Arc<Lease>,
+    guard: Arc<SubscriptionGuard>,
+    _watch: Arc<SharedWatch>,
 }
 
 impl HandlerRegistration {
-    /// Whether the handler has been told of its whole initial list.
+    /// Whether the whole initial list has been delivered to the handler.
     pub fn has_synced(&self) -> bool {
-        self.registration.has_synced()
+        self.guard.has_synced()
     }
 
-    /// Waits until the handler has been told of its whole initial list.
+    /// Waits until the whole initial list has been delivered to the handler.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.registration.synced()
+        self.guard.synced()
     }
 
-    /// Tells the handler of all objects again.
+    /// Delivers every object again.
     pub fn resync(&self) {
-        self.registration.resync();
+        self.guard.resync();
     }
 
-    /// How many changes the handler has not been told yet.
+    /// The number of changes that wait for the handler.
     pub fn backlog(&self) -> usize {
-        self.registration.backlog()
+        self.guard.backlog()
     }
 
-    /// Removes the handler, when this is the last clone.
+    /// Removes the handler, if this is the last clone.
     pub fn remove(self) {}
 }
 
 impl std::fmt::Debug for HandlerRegistration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HandlerRegistration").field("has_synced", &self.has_synced()).finish_non_exhaustive()
-    }
-}
-
-/// A handler that panics is told of the next change nevertheless.
-struct Careful<H> {
-    handler: H,
-    resource: String,
-}
-
-impl<H: Handler> Careful<H> {
-    fn call(&self, object: &RawObject, call: impl FnOnce(&H)) {
-        if catch_unwind(AssertUnwindSafe(|| call(&self.handler))).is_err() {
-            tracing::error!(resource = self.resource, object = %object.key(), "a handler panicked");
-        }
-    }
-}
-
-impl<H: Handler> Handler for Careful<H> {
-    fn on_add(&self, object: &RawObject, initial: bool) {
-        self.call(object, |handler| handler.on_add(object, initial));
-    }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        self.call(new, |handler| handler.on_update(old, new));
-    }
-
-    fn on_delete(&self, last: &RawObject, final_state_unknown: bool) {
-        self.call(last, |handler| handler.on_delete(last, final_state_unknown));
     }
 }

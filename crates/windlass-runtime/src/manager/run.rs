@@ -94,7 +94,7 @@ impl Running {
         }
         let mut controllers = parts.controllers;
         for controller in &mut controllers {
-            controller.prepare(&self.shared)?;
+            controller.prepare(&self.shared).await?;
         }
         self.shared.informers.start();
         for runnable in late {

@@ -28,8 +28,11 @@ pub(crate) struct ReconcileMetrics {
     time: Family<ControllerLabel, Histogram, fn() -> Histogram>,
     max_concurrent: Family<ControllerLabel, Gauge>,
     active: Family<ControllerLabel, Gauge>,
-    gate_waits: Family<ControllerLabel, Histogram, fn() -> Histogram>,
-    gate_timeouts: Family<ControllerLabel, Counter>,
+    barrier_waits: Family<ControllerLabel, Histogram, fn() -> Histogram>,
+    barrier_timeouts: Family<ControllerLabel, Counter>,
+    conflicts: Family<ControllerLabel, Counter>,
+    hot_loops: Family<ControllerLabel, Counter>,
+    undecodable: Family<ControllerLabel, Counter>,
 }
 
 /// controller-runtime's buckets.
@@ -56,8 +59,11 @@ impl Default for ReconcileMetrics {
             time: Family::new_with_constructor(reconcile_time as fn() -> Histogram),
             max_concurrent: Family::default(),
             active: Family::default(),
-            gate_waits: Family::new_with_constructor(short_waits as fn() -> Histogram),
-            gate_timeouts: Family::default(),
+            barrier_waits: Family::new_with_constructor(short_waits as fn() -> Histogram),
+            barrier_timeouts: Family::default(),
+            conflicts: Family::default(),
+            hot_loops: Family::default(),
+            undecodable: Family::default(),
         }
     }
 }
@@ -108,12 +114,27 @@ impl ReconcileMetrics {
         registry.register(
             "windlass_read_your_writes_wait_seconds",
             "How long reconciles waited for their caches to see what the last reconcile of the key wrote",
-            self.gate_waits.clone(),
+            self.barrier_waits.clone(),
         );
         registry.register(
             "windlass_read_your_writes_timeouts",
             "Reconciles that went on though their caches had not seen what the last reconcile of the key wrote",
-            self.gate_timeouts.clone(),
+            self.barrier_timeouts.clone(),
+        );
+        registry.register(
+            "windlass_reconcile_conflicts",
+            "Reconciles that ended in a conflict (409) and were requeued with back-off",
+            self.conflicts.clone(),
+        );
+        registry.register(
+            "windlass_hot_loops",
+            "Times that a key was slowed down because it was reconciled too often, each time with a write",
+            self.hot_loops.clone(),
+        );
+        registry.register(
+            "windlass_undecodable_objects",
+            "Versions of cached objects that did not decode into the type they were read as",
+            self.undecodable.clone(),
         );
     }
 
@@ -127,8 +148,7 @@ impl ReconcileMetrics {
             success: result("success"),
             error: result("error"),
             requeue_after: result("requeue_after"),
-            // `requeue` is part of the original's set; with Windlass nothing requeues at once.
-            _requeue: result("requeue"),
+            requeue: result("requeue"),
             errors: self.errors.get_or_create_owned(&label),
             terminal_errors: self.terminal_errors.get_or_create_owned(&label),
             panics: self.panics.get_or_create_owned(&label),
@@ -136,8 +156,11 @@ impl ReconcileMetrics {
             time: self.time.get_or_create_owned(&label),
             max_concurrent: self.max_concurrent.get_or_create_owned(&label),
             active: self.active.get_or_create_owned(&label),
-            gate_waits: self.gate_waits.get_or_create_owned(&label),
-            gate_timeouts: self.gate_timeouts.get_or_create_owned(&label),
+            barrier_waits: self.barrier_waits.get_or_create_owned(&label),
+            barrier_timeouts: self.barrier_timeouts.get_or_create_owned(&label),
+            conflicts: self.conflicts.get_or_create_owned(&label),
+            hot_loops: self.hot_loops.get_or_create_owned(&label),
+            undecodable: self.undecodable.get_or_create_owned(&label),
         }
     }
 }
@@ -147,7 +170,7 @@ pub(crate) struct OneController {
     pub(crate) success: Counter,
     pub(crate) error: Counter,
     pub(crate) requeue_after: Counter,
-    _requeue: Counter,
+    pub(crate) requeue: Counter,
     pub(crate) errors: Counter,
     pub(crate) terminal_errors: Counter,
     pub(crate) panics: Counter,
@@ -155,6 +178,9 @@ pub(crate) struct OneController {
     pub(crate) time: Histogram,
     pub(crate) max_concurrent: Gauge,
     pub(crate) active: Gauge,
-    pub(crate) gate_waits: Histogram,
-    pub(crate) gate_timeouts: Counter,
+    pub(crate) barrier_waits: Histogram,
+    pub(crate) barrier_timeouts: Counter,
+    pub(crate) conflicts: Counter,
+    pub(crate) hot_loops: Counter,
+    pub(crate) undecodable: Counter,
 }

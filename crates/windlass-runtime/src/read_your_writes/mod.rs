@@ -1,13 +1,12 @@
 //! Reads that see the process's own writes.
 //!
-//! A cache lags behind the server. A reconciler that creates a pod and runs again before the watch has told of it would
-//! create a second one: the classic bug of controllers. Here it cannot happen, by two means:
+//! A cache lags behind the server. A reconciler that creates a pod and runs again before the watch has seen it would create a
+//! second one: the classic bug of controllers. Two means prevent it:
 //!
-//! - **Overlay.** A layer of the client remembers the answer to every write of a watched kind. Reads in a
-//!   reconcile lay those over the cache until the watch has caught up. They never wait.
-//! - **Gate.** Before a key is reconciled again, its controller waits until its watches have seen all that the last
-//!   reconcile of that key wrote. The wait is bounded; past it, it is counted and the
-//!   reconcile goes on.
+//! - **Overlay.** A layer of the client remembers the answer to every write of a watched kind. Reads lay those over the cache until
+//!   the watch of the object's namespace has caught up. They never wait.
+//! - **Write barrier.** Before a key is reconciled again, its controller waits until its watches have seen every write of the last
+//!   reconcile of that key. The wait is bounded; a timeout is counted, and the reconcile goes on.
 //!
 //! The record belongs to the client, so writes through `Api<K>` count as well as those through the context.
 
@@ -33,7 +32,7 @@ use windlass_cache::{ObjectKey, RawObject};
 use self::answer::Answer;
 pub(crate) use self::{
     seen::CacheView,
-    session::{Session, WriteRef},
+    session::{Session, WriteRef, note_any},
 };
 use crate::client::{
     is_write,
@@ -48,9 +47,9 @@ pub(crate) struct WriteLog {
 
 type Followers = HashMap<GroupResource, Vec<Weak<UnseenWrites>>, foldhash::fast::FixedState>;
 
-/// The writes that one cache has not told of yet.
+/// The writes that one cache has not seen yet.
 ///
-/// Each cache has its own: two with different selectors need not have come equally far.
+/// Each cache has its own record: watches with different selectors progress independently.
 pub(crate) struct UnseenWrites {
     cache: Box<dyn CacheView>,
     pending: Mutex<Pending>,
@@ -59,7 +58,7 @@ pub(crate) struct UnseenWrites {
 #[derive(Default)]
 struct Pending {
     writes: BTreeMap<ObjectKey, Write>,
-    /// At this size what the cache has told of is swept out: nobody may ever read what is here.
+    /// At this size, writes that the cache has seen are swept out: they need not be read ever again.
     sweep_at: usize,
 }
 
@@ -67,7 +66,7 @@ struct Pending {
 #[derive(Clone)]
 pub(crate) struct Write {
     pub(crate) uid: Arc<str>,
-    /// The written resourceVersion; for a deletion the last one that is known, which is older than the deletion.
+    /// The written resource version; for a deletion the last known one, which is older than the deletion.
     pub(crate) revision: u64,
     pub(crate) state: State,
 }
@@ -83,7 +82,7 @@ impl WriteLog {
         Self::default()
     }
 
-    /// Starts to remember writes for a cache, as long as what comes back lives. Kinds that nobody watches are not remembered.
+    /// Records the writes of a kind for a cache until the returned record is dropped.
     pub(crate) fn follow(&self, resource: GroupResource, cache: impl CacheView) -> Arc<UnseenWrites> {
         let unseen = Arc::new(UnseenWrites { cache: Box::new(cache), pending: Mutex::default() });
         let mut kinds = self.kinds.write();
@@ -93,13 +92,13 @@ impl WriteLog {
         unseen
     }
 
-    /// Looks at a request before it is sent; `None` if its answer need not be remembered.
+    /// Inspects a request before it is sent. Returns `None` if its answer need not be recorded.
     pub(crate) fn begin(&self, request: &Request<Body>) -> Option<Written> {
         if !is_write(request.method()) || is_dry_run(request.uri().query()) {
             return None;
         }
         let path = ResourcePath::parse(request.uri().path())?;
-        // Other subresources answer with something that is not the object.
+        // Other subresources answer with something other than the object.
         if !matches!(path.subresource, None | Some("status" | "finalize" | "ephemeralcontainers" | "resize"))
         {
             return None;
@@ -115,7 +114,7 @@ impl WriteLog {
     }
 }
 
-fn is_dry_run(query: Option<&str>) -> bool {
+pub(crate) fn is_dry_run(query: Option<&str>) -> bool {
     query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("dryRun=")))
         || query_flag(query, "dryRun")
 }
@@ -130,7 +129,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Remembers what the server answered. An answer that cannot be understood is not remembered: the cache's word holds.
+    /// Records the server's answer. An answer that does not parse is not recorded: reads fall back to the cache.
     pub(crate) fn finish(self, body: &[u8]) {
         let Some((key, write)) = Answer::parse(body).and_then(|answer| self.understand(answer, body)) else {
             return;
@@ -156,7 +155,7 @@ impl Written {
         let meta = answer.metadata;
         let key = ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref()?);
         let uid: Arc<str> = meta.uid.as_deref()?.into();
-        // Only what the server counts up can be compared; of anything else nothing is claimed.
+        // Only numeric resource versions can be compared.
         let revision: u64 = meta.resource_version.as_deref()?.parse().ok()?;
         let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
         Some((key, Write { uid, revision, state }))

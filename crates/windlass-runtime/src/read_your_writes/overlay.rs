@@ -3,8 +3,9 @@
 use windlass_cache::{ObjectKey, RawObject};
 
 use super::{CacheView, Pending, State, UnseenWrites, Write, WriteRef, seen::has_seen};
+use crate::informer::Admission;
 
-/// The least number of writes at which it is worth looking for those that were seen.
+/// The least number of writes at which those that the cache has seen are swept out.
 const SWEEP: usize = 256;
 
 impl UnseenWrites {
@@ -12,7 +13,7 @@ impl UnseenWrites {
     pub(super) fn note(&self, key: &ObjectKey, mut write: Write) {
         let mut pending = self.pending.lock();
         if let Some(before) = pending.writes.get(key).filter(|before| before.uid == write.uid) {
-            // Two writes to one object may be answered in either order: the newer one counts, and gone stays gone.
+            // The answers to two writes of one object may arrive in either order: the newer one wins, and gone stays gone.
             let newer = write.revision.max(before.revision);
             if write.state.is_gone() || before.state.is_gone() {
                 write.state = State::Gone;
@@ -28,34 +29,37 @@ impl UnseenWrites {
         }
     }
 
-    /// Whether the cache has told of a write.
+    /// Whether the cache has seen a write.
     pub(crate) fn has_seen(&self, write: &WriteRef) -> bool {
         has_seen(&write.key, &write.uid, write.revision, write.gone, self.cache.as_ref())
     }
 
-    /// The object under `key`. `read` reads the cache; `holds` says whether the cache would hold a written object.
+    /// Returns the object under `key`. `read` reads the cache; `admits` says whether the cache would hold a written object.
     pub(crate) fn get(
         &self,
         key: &ObjectKey,
-        holds: impl Fn(&RawObject) -> bool,
+        admits: impl Fn(&RawObject) -> Admission,
         read: impl FnOnce() -> Option<RawObject>,
     ) -> Option<RawObject> {
         match self.unseen_of(key) {
             None => read(),
-            Some(Write { state: State::Alive(object), .. }) => holds(&object).then_some(object),
-            // Another object of that name may have come since.
+            Some(Write { state: State::Alive(object), .. }) => {
+                self.is_held(key, &object, &admits).then_some(object)
+            }
+            // Another object of that name may exist since.
             Some(Write { state: State::Gone, uid, .. }) => read().filter(|object| object.uid() != &*uid),
         }
     }
 
-    /// The objects of a list; `wanted` says whether the list would hold a written object.
-    pub(crate) fn list(
+    /// Returns the objects of a list. `wanted` says whether the list contains an object, `admits` whether the cache would hold it.
+    pub(crate) fn list<E>(
         &self,
         wanted: impl Fn(&RawObject) -> bool,
-        read: impl FnOnce() -> Vec<RawObject>,
-    ) -> Vec<RawObject> {
+        admits: impl Fn(&RawObject) -> Admission,
+        read: impl FnOnce() -> Result<Vec<RawObject>, E>,
+    ) -> Result<Vec<RawObject>, E> {
         let unseen = self.unseen();
-        let mut objects = read();
+        let mut objects = read()?;
         for (key, write) in unseen {
             match write.state {
                 State::Gone => objects.retain(|object| *object.uid() != *write.uid),
@@ -63,16 +67,31 @@ impl UnseenWrites {
                     objects.retain(|object| {
                         (object.namespace(), object.name()) != (key.namespace(), key.name())
                     });
-                    if wanted(&written) {
+                    if wanted(&written) && self.is_held(&key, &written, &admits) {
                         objects.push(written);
                     }
                 }
             }
         }
-        objects
+        Ok(objects)
     }
 
-    // Both of these come before the cache is read: a write that is forgotten here is one that the cache has.
+    /// Whether the cache holds a written object once its watch has seen the write. Where only the server can tell, because of a field
+    /// selector, an object that the cache holds stays, and a new one appears with its watch event.
+    fn is_held(
+        &self,
+        key: &ObjectKey,
+        written: &RawObject,
+        admits: impl Fn(&RawObject) -> Admission,
+    ) -> bool {
+        match admits(written) {
+            Admission::Held => true,
+            Admission::NotHeld => false,
+            Admission::Unknown => self.cache.object(key).is_some_and(|(uid, _)| uid == written.uid()),
+        }
+    }
+
+    // Both of these are called before the cache is read: a write that they drop is in the cache.
 
     fn unseen(&self) -> Vec<(ObjectKey, Write)> {
         let mut pending = self.pending.lock();

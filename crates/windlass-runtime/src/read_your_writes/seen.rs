@@ -2,23 +2,25 @@
 
 use windlass_cache::ObjectKey;
 
-/// What of a cache the question needs.
+/// The view of a cache that [`has_seen`] needs.
 pub(crate) trait CacheView: Send + Sync + 'static {
-    /// The uid and resourceVersion of the object under a key. `None`: the cache has none.
+    /// Returns the uid and resource version of the object under a key, if the cache holds one.
     fn object(&self, key: &ObjectKey) -> Option<(String, u64)>;
-    /// The newest resourceVersion of the kind that the watch has told of, bookmarks included. 0 before the first list.
-    fn high_water_mark(&self) -> u64;
+
+    /// The newest resource version that the watch of a namespace has seen, bookmarks included. 0 before the first list,
+    /// `u64::MAX` for a namespace that no watch of the cache serves.
+    fn high_water_mark(&self, namespace: Option<&str>) -> u64;
 }
 
-/// Whether the cache has told of a write to the object under `key` with this uid.
+/// Whether the cache has seen a write to the object under `key` with this uid.
 pub(super) fn has_seen(key: &ObjectKey, uid: &str, revision: u64, gone: bool, cache: &dyn CacheView) -> bool {
-    // The mark first: it only grows, so an object read after it cannot be older than it says.
-    let mark = cache.high_water_mark();
+    // The mark is read first: it only grows, so an object that is read after it is at least as new.
+    let mark = cache.high_water_mark(key.namespace());
     match cache.object(key) {
         Some((cached_uid, cached)) if cached_uid == uid => !gone && cached >= revision,
-        // Not there, or another of that name. A watch that has come as far as the write has seen the object's end as well,
-        // or filters it out. A deletion has no resourceVersion of its own: absence, no earlier than the object was
-        // last known, is all that can be asked for.
+        // Absent, or another object of that name. A watch that has come as far as the write has seen the end of the object
+        // as well, or filters it out. A deletion has no resource version of its own: absence, at a mark no older than the
+        // object's last known version, is all that can be asked for.
         _ => mark >= revision,
     }
 }

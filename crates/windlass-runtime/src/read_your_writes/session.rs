@@ -1,6 +1,9 @@
-//! Which reconcile wrote what.
+//! The writes of each reconcile.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use parking_lot::Mutex;
 use windlass_cache::ObjectKey;
@@ -19,7 +22,15 @@ pub(crate) struct WriteRef {
 
 /// The writes of one reconcile. A task that the reconcile spawned is not part of it.
 #[derive(Clone, Default)]
-pub(crate) struct Session(Arc<Mutex<Vec<WriteRef>>>);
+pub(crate) struct Session(Arc<Writes>);
+
+#[derive(Default)]
+struct Writes {
+    /// Writes of kinds that some cache holds.
+    seen_later: Mutex<Vec<WriteRef>>,
+    /// Whether there was any write at all.
+    any: AtomicBool,
+}
 
 tokio::task_local! {
     static CURRENT: Session;
@@ -31,10 +42,15 @@ impl Session {
         CURRENT.scope(self.clone(), reconcile).await
     }
 
-    /// The last write to each object.
+    /// Whether the reconcile wrote anything.
+    pub(crate) fn has_written(&self) -> bool {
+        self.0.any.load(Ordering::Relaxed)
+    }
+
+    /// Takes the last write to each object.
     pub(crate) fn take(&self) -> Vec<WriteRef> {
         let mut last: Vec<WriteRef> = Vec::new();
-        for mut write in self.0.lock().drain(..) {
+        for mut write in self.0.seen_later.lock().drain(..) {
             let same = |earlier: &WriteRef| earlier.resource == write.resource && earlier.key == write.key;
             if let Some(place) = last.iter().position(same) {
                 let earlier = last.remove(place);
@@ -50,7 +66,12 @@ impl Session {
     }
 }
 
-/// Notes a write in the session that is running, if one is.
+/// Adds a write of a cached kind to the current session, if there is one.
 pub(super) fn note(write: WriteRef) {
-    let _ = CURRENT.try_with(|session| session.0.lock().push(write));
+    let _ = CURRENT.try_with(|session| session.0.seen_later.lock().push(write));
+}
+
+/// Marks the current session, if there is one, as having written.
+pub(crate) fn note_any() {
+    let _ = CURRENT.try_with(|session| session.0.any.store(true, Ordering::Relaxed));
 }

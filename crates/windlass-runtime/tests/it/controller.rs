@@ -126,7 +126,7 @@ async fn a_mapper_says_whom_a_change_concerns_before_and_after() {
     let notes = Notes::default();
     let controller = Controller::of::<ConfigMap>(notes.clone()).watches::<Secret>(|secret, _| {
         let target = secret.labels().get("target").map(|name| ObjectKey::namespaced("default", name));
-        target.into_iter().collect()
+        Ok(target.into_iter().collect())
     });
     let running = run(Manager::new(client.clone()).controller(controller));
     let labelled = |target: &str| {
@@ -150,7 +150,7 @@ async fn a_predicate_keeps_events_from_the_queue() {
     let client = cluster.client();
     let wanted: Predicate = Predicate::labels("watched=yes".parse().expect("a selector"));
     let notes = Notes::default();
-    let controller = Controller::of::<ConfigMap>(notes.clone()).with_predicate(wanted);
+    let controller = Controller::of::<ConfigMap>(notes.clone()).predicate(wanted);
     let running = run(Manager::new(client.clone()).controller(controller));
     create_config_map(&client, "plain").await;
     let map = labelled(config_map("marked"), "watched", "yes");
@@ -332,7 +332,7 @@ async fn watches_come_and_go_while_the_controller_runs() {
     handle.enqueue("early".to_owned());
     let running = run(Manager::new(client.clone()).controller(controller));
     let resource = ApiResource::erase::<ConfigMap>(&());
-    let watch = Watch::metadata(resource, |object, _| vec![object.uid().to_owned()]);
+    let watch = Watch::metadata(resource, |object, _| Ok(vec![object.uid().to_owned()]));
     let id = handle.watch(watch).await.expect("added");
     let first = create_config_map(&client, "a").await.uid().expect("a uid");
     eventually(SOON, || async { if notes.lock().contains(&first) { Ok(()) } else { Err("not told") } }).await;
@@ -409,7 +409,7 @@ async fn a_kind_that_is_not_served_ends_the_manager_in_time_and_says_why() {
     resource.plural = "nosuchthings".to_owned();
     resource.kind = "NoSuchThing".to_owned();
     let controller = Controller::of::<ConfigMap>(Notes::default())
-        .watch(Watch::metadata(resource, |_, _| Vec::new()))
+        .watch(Watch::metadata(resource, |_, _| Ok(Vec::new())))
         .cache_sync_timeout(Duration::from_millis(300));
     let error =
         run(Manager::new(cluster.client()).controller(controller)).ended().await.expect_err("it cannot work");

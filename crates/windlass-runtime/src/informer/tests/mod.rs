@@ -7,10 +7,11 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube_core::ApiResource;
 use parking_lot::Mutex;
-use windlass_cache::{FieldPath, Handler, IndexFn, RawObject, Transform};
+use windlass_cache::{Delta, FieldPath, IndexFn, Transform};
 
 use self::server::{Server, server};
-use super::{HandlerOptions, InformerError, SharedInformerFactory, WatchOptions};
+use super::{DeltaHandler, HandlerOptions, InformerError, SharedInformerFactory, WatchOptions};
+use crate::error::BoxError;
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -27,18 +28,18 @@ impl Diary {
     }
 }
 
-impl Handler for Diary {
-    fn on_add(&self, object: &RawObject, initial: bool) {
-        assert_ne!(object.name(), "explosive", "as it says");
-        self.note(format!("+{}{}", object.name(), if initial { "!" } else { "" }));
-    }
-
-    fn on_update(&self, old: &RawObject, new: &RawObject) {
-        self.note(format!("{}:{}-{}", new.name(), old.resource_version(), new.resource_version()));
-    }
-
-    fn on_delete(&self, last: &RawObject, _: bool) {
-        self.note(format!("-{}", last.name()));
+impl DeltaHandler for Diary {
+    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
+        let name = delta.object().name();
+        assert_ne!(name, "explosive", "as it says");
+        self.note(match delta {
+            Delta::Added { initial, .. } => format!("+{name}{}", if *initial { "!" } else { "" }),
+            Delta::Updated { old, new } => {
+                format!("{name}:{}-{}", old.resource_version(), new.resource_version())
+            }
+            Delta::Deleted { .. } => format!("-{name}"),
+        });
+        Ok(())
     }
 }
 
@@ -83,7 +84,7 @@ async fn users_of_one_watch_share_it_and_the_last_ends_it() {
     drop((first, second));
     registration.remove();
     assert!(server.is_idle().await);
-    assert_eq!(lister.list().expect("pods").len(), 2, "a lister keeps the watch alive");
+    assert_eq!(lister.all().expect("pods").len(), 2, "a lister keeps the watch alive");
     drop(lister);
     watch.dropped().await;
     assert!(factory.informers().is_empty());

@@ -1,4 +1,4 @@
-//! Before a key is reconciled again, its caches see what it wrote.
+//! Before a key is reconciled again, its caches have seen what it wrote.
 
 use std::{hash::Hash, time::Duration};
 
@@ -8,53 +8,51 @@ use tokio::time::{Instant, timeout};
 
 use crate::{context::Caches, metrics::OneController, read_your_writes::WriteRef};
 
-/// What the last reconcile of each key wrote, until the caches have seen it.
-pub(crate) struct Gate<Q> {
+/// The writes of the last reconcile of each key, until the caches have seen them.
+pub(crate) struct WriteBarrier<Q> {
     last: Mutex<Last<Q>>,
     limit: Duration,
 }
 
 struct Last<Q> {
     writes: HashMap<Q, Vec<WriteRef>, foldhash::fast::FixedState>,
-    /// At this size those that were seen are swept out: a key need not ever come again.
+    /// At this size, keys whose writes have been seen are swept out: a key need not be reconciled ever again.
     sweep_at: usize,
 }
 
-/// The least number of keys at which it is worth looking.
+/// The least number of keys at which the map is swept.
 const SWEEP: usize = 256;
 
-impl<Q: Eq + Hash> Gate<Q> {
+impl<Q: Eq + Hash> WriteBarrier<Q> {
     pub(crate) fn new(limit: Duration) -> Self {
         Self { last: Mutex::new(Last { writes: HashMap::default(), sweep_at: SWEEP }), limit }
     }
 
-    /// Remembers what a reconcile wrote.
-    pub(crate) fn close(&self, key: Q, writes: Vec<WriteRef>, caches: &Caches) {
+    /// Remembers the writes of a reconcile.
+    pub(crate) fn raise(&self, key: Q, writes: Vec<WriteRef>, caches: &Caches) {
         if writes.is_empty() || self.limit.is_zero() {
             return;
         }
         let mut last = self.last.lock();
         last.writes.insert(key, writes);
         if last.writes.len() >= last.sweep_at {
-            let unseen = |write: &WriteRef| {
-                caches.find(&write.resource).is_some_and(|cache| !cache.writes.has_seen(write))
-            };
+            let unseen = |write: &WriteRef| !caches.have_seen(write);
             last.writes.retain(|_, writes| writes.iter().any(unseen));
             last.sweep_at = SWEEP.max(last.writes.len() * 2);
         }
     }
 
-    /// Waits until the caches have seen the last writes of a key, or the limit is over, which is counted.
+    /// Waits until the caches have seen the last writes of a key. The wait is bounded; a timeout is logged and counted.
     pub(crate) async fn pass(&self, key: &Q, caches: &Caches, metrics: &OneController) {
         let Some(writes) = self.last.lock().writes.remove(key) else { return };
         let begun = Instant::now();
         let seen = timeout(self.limit, all_seen(&writes, caches)).await;
-        metrics.gate_waits.observe(begun.elapsed().as_secs_f64());
+        metrics.barrier_waits.observe(begun.elapsed().as_secs_f64());
         if seen.is_err() {
-            metrics.gate_timeouts.inc();
+            metrics.barrier_timeouts.inc();
             tracing::warn!(
                 waited = ?self.limit,
-                "the watches have not yet told of what the last reconcile wrote; reconciling all the same"
+                "the watches have not seen the writes of the last reconcile in time; reconciling all the same"
             );
         }
     }
@@ -62,8 +60,6 @@ impl<Q: Eq + Hash> Gate<Q> {
 
 async fn all_seen(writes: &[WriteRef], caches: &Caches) {
     for write in writes {
-        // A kind that the controller does not read needs no waiting for.
-        let Some(cache) = caches.find(&write.resource) else { continue };
-        cache.has_seen(write).await;
+        caches.seen(write).await;
     }
 }

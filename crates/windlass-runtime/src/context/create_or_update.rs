@@ -1,0 +1,108 @@
+//! Creates an object, or changes it to what it should be.
+
+use std::sync::Arc;
+
+use kube_core::ResourceExt;
+use serde::Serialize;
+use windlass_cache::ObjectKey;
+
+use super::Context;
+use crate::{
+    error::{Error, Result},
+    kind::{Object, ObjectKeyExt},
+};
+
+/// The effect of [`Context::create_or_update`], as in controller-runtime's `OperationResult`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationResult {
+    /// The object was created.
+    Created,
+    /// The object was changed.
+    Updated,
+    /// The object was already as it should be. No request was sent.
+    Unchanged,
+}
+
+/// An object that [`Context::create_or_update`] left as it should be.
+#[derive(Clone, Debug)]
+pub struct Upserted<C> {
+    /// The object, as the server stores it.
+    pub object: Arc<C>,
+    /// What was done.
+    pub result: OperationResult,
+}
+
+impl<K> Context<K> {
+    /// Creates an object, or updates the existing one of its name, so that `change` has nothing more to change.
+    ///
+    /// `change` gets `object` if there is none of its name, and the existing object otherwise. It sets every field that the
+    /// controller is responsible for, owner references included, and leaves the others alone. If it changes nothing, nothing is sent.
+    /// The kind must be declared, since the existing object is read from the cache.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube_core::ObjectMeta;
+    /// # use windlass_runtime::{Context, Result};
+    /// use windlass_runtime::owner::Owned;
+    ///
+    /// async fn keep_settings(cx: &Context<ConfigMap>, parent: &ConfigMap) -> Result<()> {
+    ///     let metadata = ObjectMeta {
+    ///         name: Some("settings".to_owned()),
+    ///         namespace: parent.metadata.namespace.clone(),
+    ///         ..ObjectMeta::default()
+    ///     };
+    ///     let settings = ConfigMap { metadata, ..ConfigMap::default() };
+    ///     cx.create_or_update(settings, |settings| {
+    ///         settings.set_controller(parent)?;
+    ///         settings.data.get_or_insert_default().insert("mode".to_owned(), "fast".to_owned());
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// `change` failed, or the server refused the request. A conflict means that the cache was behind: the reconcile is retried.
+    pub async fn create_or_update<C>(
+        &self,
+        object: C,
+        change: impl FnOnce(&mut C) -> Result<()>,
+    ) -> Result<Upserted<C>>
+    where
+        C: Object + Serialize + Clone,
+    {
+        let key = ObjectKey::of(&object);
+        let target = self.target(&object)?;
+        if object.meta().name.is_none() {
+            return Err(Error::setup(format!("{target}: metadata.name is not set")));
+        }
+        let lister = match C::static_kind() {
+            Some(_) => self.lister::<C>()?,
+            None => {
+                let resource = self.shared.caches.resource_of_kind(&target.api_version, &target.kind);
+                let resource =
+                    resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
+                self.lister_of::<C>(&resource)?
+            }
+        };
+        let Some(existing) = lister.get(&key)? else {
+            let mut object = object;
+            change(&mut object)?;
+            let object = Arc::new(self.create(object).await?);
+            return Ok(Upserted { object, result: OperationResult::Created });
+        };
+        let mut changed = C::clone(&existing);
+        change(&mut changed)?;
+        if changed.name_any() != existing.name_any() || changed.namespace() != existing.namespace() {
+            return Err(Error::setup(format!(
+                "{target}: the change moved the object to another name or namespace"
+            )));
+        }
+        if serde_json::to_value(&changed)? == serde_json::to_value(existing.as_ref())? {
+            return Ok(Upserted { object: existing, result: OperationResult::Unchanged });
+        }
+        let object = Arc::new(self.update(&changed).await?);
+        Ok(Upserted { object, result: OperationResult::Updated })
+    }
+}

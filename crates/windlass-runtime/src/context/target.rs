@@ -1,0 +1,112 @@
+//! Where an object is, for requests and messages.
+
+use kube_core::{ApiResource, Resource, ResourceExt};
+use windlass_cache::ObjectKey;
+
+use super::Context;
+use crate::{
+    error::{Error, Result},
+    kind::{Kind, Object},
+};
+
+/// Where an object is, for requests and messages.
+pub(crate) struct Target {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    namespace: Option<String>,
+    collection: String,
+    namespace_missing: bool,
+}
+
+impl Target {
+    fn new(kind: &Kind, namespace: Option<&str>, name: &str) -> Self {
+        let Kind { resource, namespaced } = kind;
+        let namespace = namespace.filter(|_| *namespaced != Some(false));
+        Self {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+            name: name.to_owned(),
+            collection: collection_path(resource, namespace),
+            namespace_missing: *namespaced == Some(true) && namespace.is_none(),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    /// The path of the object's collection.
+    pub(crate) fn collection(&self) -> Result<&str> {
+        if self.namespace_missing {
+            return Err(Error::setup(format!("{self}: metadata.namespace is not set")));
+        }
+        Ok(&self.collection)
+    }
+
+    /// The path of the object.
+    pub(crate) fn path(&self) -> Result<String> {
+        if self.name.is_empty() {
+            return Err(Error::setup(format!("{self}: metadata.name is not set")));
+        }
+        Ok(format!("{}/{}", self.collection()?, self.name))
+    }
+}
+
+fn collection_path(resource: &ApiResource, namespace: Option<&str>) -> String {
+    let ApiResource { api_version, plural, group, .. } = resource;
+    let root = if group.is_empty() { "api" } else { "apis" };
+    match namespace {
+        Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+        None => format!("/{root}/{api_version}/{plural}"),
+    }
+}
+
+/// The object's name, or the prefix of a name that the server completes.
+fn name_of(object: &impl Resource) -> String {
+    let meta = object.meta();
+    meta.name.clone().or_else(|| meta.generate_name.clone()).unwrap_or_default()
+}
+
+impl<K> Context<K> {
+    /// The target of an object. A dynamic one must name its kind, and the kind must be one that the controller knows.
+    pub(crate) fn target<C: Object>(&self, object: &C) -> Result<Target> {
+        let kind = match C::static_kind() {
+            Some(kind) => kind,
+            None => self.dynamic_kind(object)?,
+        };
+        Ok(Target::new(&kind, object.namespace().as_deref(), &name_of(object)))
+    }
+
+    /// The target of the object of kind `C` under a key.
+    pub(crate) fn target_of_key<C: Object>(&self, key: &ObjectKey) -> Result<Target> {
+        let kind = C::static_kind().or_else(|| self.shared.primary.clone().map(Kind::dynamic));
+        let kind = kind.ok_or_else(|| {
+            Error::setup(format!(
+                "{key}: a `DynamicObject` may be of any kind, and the controller has none of its own"
+            ))
+        })?;
+        Ok(Target::new(&kind, key.namespace(), key.name()))
+    }
+
+    fn dynamic_kind<C: Object>(&self, object: &C) -> Result<Kind> {
+        let name = name_of(object);
+        let types = object.type_meta().ok_or_else(|| {
+            Error::setup(format!(
+                "{name}: has no apiVersion and kind; make it with `DynamicObject::new(name, &resource)`"
+            ))
+        })?;
+        let shared = &self.shared;
+        let is_primary =
+            |primary: &&ApiResource| primary.api_version == types.api_version && primary.kind == types.kind;
+        let declared = || shared.caches.resource_of_kind(&types.api_version, &types.kind);
+        let resource = shared.primary.as_ref().filter(is_primary).cloned().or_else(declared);
+        resource.map(Kind::dynamic).ok_or_else(|| Error::not_declared(&shared.controller, &types.kind))
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}

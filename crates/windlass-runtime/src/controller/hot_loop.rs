@@ -1,0 +1,121 @@
+//! Slows down keys that are reconciled again and again, each time with a write.
+
+use std::{collections::VecDeque, hash::Hash, time::Duration};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// A key may be reconciled this many times with a write within [`WINDOW`].
+const LIMIT: usize = 20;
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// The least number of keys at which idle ones are swept out.
+const SWEEP: usize = 256;
+
+/// Remembers when keys were reconciled with a write.
+///
+/// A reconciler that reacts to its own writes, or that fights another writer, would otherwise loop as fast as the server
+/// answers, with green metrics.
+pub(crate) struct HotLoops<Q> {
+    enabled: bool,
+    keys: Mutex<Keys<Q>>,
+}
+
+struct Keys<Q> {
+    recent: HashMap<Q, Recent, foldhash::fast::FixedState>,
+    sweep_at: usize,
+}
+
+#[derive(Default)]
+struct Recent {
+    /// The last reconciles with a write, at most [`LIMIT`].
+    writes: VecDeque<Instant>,
+    /// When the loop was last reported.
+    reported: Option<Instant>,
+}
+
+/// What to do with a key that is about to be reconciled.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Reconcile it.
+    Go,
+    /// Wait first. `report` is true once per window.
+    Hold { wait: Duration, report: bool },
+}
+
+impl<Q: Eq + Hash> HotLoops<Q> {
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self { enabled, keys: Mutex::new(Keys { recent: HashMap::default(), sweep_at: SWEEP }) }
+    }
+
+    /// Remembers that a key was reconciled with a write.
+    pub(crate) fn wrote(&self, key: Q, now: Instant) {
+        if !self.enabled {
+            return;
+        }
+        let mut keys = self.keys.lock();
+        if keys.recent.len() >= keys.sweep_at {
+            keys.recent.retain(|_, recent| recent.writes.back().is_some_and(|last| now - *last < WINDOW));
+            keys.sweep_at = SWEEP.max(keys.recent.len() * 2);
+        }
+        let recent = keys.recent.entry(key).or_default();
+        if recent.writes.len() == LIMIT {
+            recent.writes.pop_front();
+        }
+        recent.writes.push_back(now);
+    }
+
+    /// Decides whether a key may be reconciled now.
+    pub(crate) fn pace(&self, key: &Q, now: Instant) -> Pace {
+        if !self.enabled {
+            return Pace::Go;
+        }
+        let mut keys = self.keys.lock();
+        let Some(recent) = keys.recent.get_mut(key).filter(|recent| recent.writes.len() == LIMIT) else {
+            return Pace::Go;
+        };
+        let wait = recent.writes.front().map_or(Duration::ZERO, |first| (*first + WINDOW) - now);
+        if wait.is_zero() {
+            return Pace::Go;
+        }
+        let report = recent.reported.is_none_or(|last| now - last >= WINDOW);
+        if report {
+            recent.reported = Some(now);
+        }
+        Pace::Hold { wait, report }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_twenty_first_reconcile_with_a_write_waits() {
+        let (loops, began) = (HotLoops::new(true), Instant::now());
+        let at = |millis| began + Duration::from_millis(millis);
+        for n in 0..20 {
+            assert_eq!(loops.pace(&"a", at(n * 100)), Pace::Go, "{n}");
+            loops.wrote("a", at(n * 100));
+        }
+        assert_eq!(loops.pace(&"a", at(2000)), Pace::Hold { wait: Duration::from_secs(8), report: true });
+        assert_eq!(loops.pace(&"a", at(3000)), Pace::Hold { wait: Duration::from_secs(7), report: false });
+        assert_eq!(loops.pace(&"b", at(3000)), Pace::Go, "another key");
+        assert_eq!(loops.pace(&"a", at(10_000)), Pace::Go);
+        loops.wrote("a", at(10_000));
+        let next = Pace::Hold { wait: Duration::from_millis(100), report: false };
+        assert_eq!(loops.pace(&"a", at(10_000)), next, "as often as the window allows");
+    }
+
+    #[test]
+    fn slow_keys_never_wait_and_leave_nothing() {
+        let (loops, began) = (HotLoops::new(true), Instant::now());
+        for n in 0..10_000_u64 {
+            let now = began + Duration::from_secs(n);
+            assert_eq!(loops.pace(&n, now), Pace::Go);
+            loops.wrote(n, now);
+        }
+        assert!(loops.keys.lock().recent.len() <= SWEEP);
+    }
+}

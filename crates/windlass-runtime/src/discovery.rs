@@ -1,0 +1,50 @@
+//! Asks the server for the scope of a kind that is known only at run time.
+
+use std::time::Duration;
+
+use http::Request;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube_client::{Client, client::Body};
+use kube_core::ApiResource;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    client::request,
+    error::{Error, Result},
+};
+
+/// The pause before the kind is looked up again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether objects of a resource are in namespaces. Waits until the server serves the resource, at most `limit`.
+pub(crate) async fn is_namespaced(client: &Client, resource: &ApiResource, limit: Duration) -> Result<bool> {
+    let deadline = Instant::now() + limit;
+    let root = if resource.group.is_empty() { "api" } else { "apis" };
+    let path = format!("/{root}/{}", resource.api_version);
+    let mut reported = false;
+    loop {
+        let missing = match timeout_at(deadline, look_up(client, &path, &resource.plural)).await {
+            Ok(Ok(Some(namespaced))) => return Ok(namespaced),
+            Ok(Ok(None)) => "the server does not serve it; is its CRD installed?".to_owned(),
+            Ok(Err(error)) if error.is_not_found() => {
+                "the server does not serve its group; is its CRD installed?".to_owned()
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the server did not answer".to_owned(),
+        };
+        if Instant::now() + PAUSE >= deadline {
+            let kind = &resource.kind;
+            return Err(Error::setup(format!("the scope of {kind} is not known after {limit:?}: {missing}")));
+        }
+        if !std::mem::replace(&mut reported, true) {
+            tracing::info!(kind = resource.kind, reason = missing, "waiting to learn the scope of a kind");
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn look_up(client: &Client, path: &str, plural: &str) -> Result<Option<bool>> {
+    let request = Request::get(path).body(Body::empty()).map_err(Error::other)?;
+    let list: APIResourceList = request::decode(&request::send(client, request).await?)?;
+    Ok(list.resources.into_iter().find(|served| served.name == plural).map(|served| served.namespaced))
+}

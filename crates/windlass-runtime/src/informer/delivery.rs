@@ -1,0 +1,208 @@
+//! Delivers the changes of a watch to one handler, and retries those that the handler fails on.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::time::{Instant, interval_at, sleep_until};
+use windlass_cache::{Delta, ObjectKey, Subscription, SubscriptionGuard};
+
+use crate::{
+    error::{BoxError, chain},
+    supervisor::{Fault, Supervisor},
+};
+
+/// Handles the changes of a watch, in order, one call at a time.
+///
+/// Any `Fn(&Delta)` and any `Fn(&Delta) -> Result<(), E>` is one. A handler should do little, usually add a key to a queue. It
+/// never delays the cache or another handler: one that falls behind by more than 1024 changes gets the latest state of each
+/// object instead of every state.
+///
+/// A change whose handling fails or panics is logged, counted, and retried with back-off (from 100 ms to 1 minute), unless a later
+/// change of the same object replaces it. Other objects' changes go on meanwhile.
+pub trait DeltaHandler: Send + Sync + 'static {
+    /// Handles one change.
+    ///
+    /// # Errors
+    /// The change could not be handled; it is retried.
+    fn handle(&self, delta: &Delta) -> Result<(), BoxError>;
+}
+
+/// What a handler closure may return: nothing, or a `Result<(), E>`.
+pub trait HandlerResult {
+    /// Converts into the result of [`DeltaHandler::handle`].
+    ///
+    /// # Errors
+    /// The closure returned an error.
+    fn into_result(self) -> Result<(), BoxError>;
+}
+
+impl HandlerResult for () {
+    fn into_result(self) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+impl<E: Into<BoxError>> HandlerResult for Result<(), E> {
+    fn into_result(self) -> Result<(), BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
+impl<F, R> DeltaHandler for F
+where
+    F: Fn(&Delta) -> R + Send + Sync + 'static,
+    R: HandlerResult,
+{
+    fn handle(&self, delta: &Delta) -> Result<(), BoxError> {
+        self(delta).into_result()
+    }
+}
+
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
+
+/// The task that serves one handler.
+pub(super) struct Delivery {
+    pub(super) handler: Arc<dyn DeltaHandler>,
+    /// Names the handler in logs and metrics: `handler of pods`.
+    pub(super) task: String,
+    pub(super) supervisor: Supervisor,
+    pub(super) resync: Option<Duration>,
+}
+
+/// What a wait for changes came to, besides changes that were delivered.
+enum Due {
+    Nothing,
+    Resync,
+    Retry,
+}
+
+/// Changes of one object that the handler failed on, oldest first.
+struct Failed {
+    deltas: Vec<Delta>,
+    due: Instant,
+    pause: Duration,
+    /// Fails readiness while a change that made the handler panic is not handled.
+    _fault: Option<Fault>,
+}
+
+/// Changes that wait for a retry, by the key of their object.
+type Retries = BTreeMap<ObjectKey, Failed>;
+
+impl Delivery {
+    /// Delivers until the subscription ends.
+    pub(super) async fn run(self, mut subscription: Subscription, guard: Weak<SubscriptionGuard>) {
+        let period = self.resync.filter(|period| !period.is_zero());
+        let mut ticks = period.map(|period| interval_at(Instant::now() + period, period));
+        let mut retries = Retries::new();
+        loop {
+            let resync_due = async {
+                match &mut ticks {
+                    Some(ticks) => drop(ticks.tick().await),
+                    None => std::future::pending().await,
+                }
+            };
+            let retry_at = retries.values().map(|failed| failed.due).min();
+            let retry_due = async {
+                match retry_at {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let mut deliver = |delta: &Delta| self.deliver(delta, &mut retries);
+            let due = tokio::select! {
+                biased;
+                () = resync_due => Due::Resync,
+                () = retry_due => Due::Retry,
+                alive = subscription.deliver(&mut deliver) => if alive { Due::Nothing } else { return },
+            };
+            match due {
+                Due::Nothing => {}
+                Due::Retry => self.retry(&mut retries),
+                Due::Resync => {
+                    if let Some(guard) = guard.upgrade() {
+                        guard.resync();
+                    }
+                }
+            }
+            // Tasks that this one woke on its thread run first.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn deliver(&self, delta: &Delta, retries: &mut Retries) {
+        let earlier = if retries.is_empty() { None } else { retries.remove(&delta.object().key()) };
+        match earlier {
+            None => self.attempt(std::slice::from_ref(delta), FIRST_RETRY, retries),
+            Some(Failed { mut deltas, pause, .. }) => {
+                push_merged(&mut deltas, delta);
+                self.attempt(&deltas, pause, retries);
+            }
+        }
+    }
+
+    fn retry(&self, retries: &mut Retries) {
+        let now = Instant::now();
+        let due: Vec<_> =
+            retries.iter().filter(|(_, failed)| failed.due <= now).map(|(key, _)| key.clone()).collect();
+        for key in due {
+            if let Some(failed) = retries.remove(&key) {
+                self.attempt(&failed.deltas, (failed.pause * 2).min(LONGEST_RETRY), retries);
+            }
+        }
+    }
+
+    /// Handles changes of one object, and keeps those from the first failure on.
+    fn attempt(&self, deltas: &[Delta], pause: Duration, retries: &mut Retries) {
+        for (place, delta) in deltas.iter().enumerate() {
+            let result = self.supervisor.call(&self.task, || self.handler.handle(delta));
+            if let Some(Ok(())) = result {
+                continue;
+            }
+            let key = delta.object().key();
+            match &result {
+                Some(Err(error)) => {
+                    let error = chain(error.as_ref());
+                    tracing::error!(task = self.task, object = %key, error, retry_in = ?pause, "handler error");
+                }
+                _ => {
+                    tracing::error!(task = self.task, object = %key, retry_in = ?pause, "handler panicked on this object");
+                }
+            }
+            let failed = Failed {
+                deltas: deltas[place..].to_vec(),
+                due: Instant::now() + pause,
+                pause,
+                _fault: result.is_none().then(|| self.supervisor.fault(&self.task)),
+            };
+            retries.insert(key, failed);
+            return;
+        }
+    }
+}
+
+/// The most changes of one object that wait for a retry.
+const MOST_WAITING: usize = 4;
+
+/// Adds a change to those of the same object that wait, merged with the last one where both say the same as one.
+fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
+    let merged = match (waiting.last(), next) {
+        (Some(Delta::Updated { old, .. }), Delta::Updated { new, .. }) => {
+            Some(Delta::Updated { old: old.clone(), new: new.clone() })
+        }
+        (Some(Delta::Added { initial, .. }), Delta::Updated { new, .. }) => {
+            Some(Delta::Added { object: new.clone(), initial: *initial })
+        }
+        _ => None,
+    };
+    if merged.is_some() {
+        waiting.pop();
+    }
+    waiting.push(merged.unwrap_or_else(|| next.clone()));
+    if waiting.len() > MOST_WAITING {
+        waiting.remove(0);
+    }
+}

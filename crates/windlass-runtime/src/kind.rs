@@ -1,0 +1,129 @@
+//! What the runtime must know of a Rust type to read and write its objects.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, TypeMeta};
+use serde::de::DeserializeOwned;
+use windlass_cache::ObjectKey;
+
+/// A type of objects that a [`Context`](crate::Context) reads and writes: every kind of `k8s-openapi`, every
+/// `#[derive(CustomResource)]`, and [`DynamicObject`] for a kind that is known only at run time.
+///
+/// Nothing needs to be implemented: each [`Resource`] with `DynamicType = ()` is an `Object`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kind of Kubernetes objects",
+    note = "derive `CustomResource`, use a type of `k8s_openapi`, or `DynamicObject` for a kind known only at run time"
+)]
+pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
+    /// The kind of all objects of this type; `None` if each object names its own.
+    #[doc(hidden)]
+    fn static_kind() -> Option<Kind>;
+
+    /// The API version and kind that this object names.
+    #[doc(hidden)]
+    fn type_meta(&self) -> Option<TypeMeta>;
+}
+
+/// A kind and its scope.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Kind {
+    pub(crate) resource: ApiResource,
+    /// `None`: not known before discovery is asked.
+    pub(crate) namespaced: Option<bool>,
+}
+
+impl<K> Object for K
+where
+    K: Resource + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: DynamicTypeOf<K>,
+{
+    fn static_kind() -> Option<Kind> {
+        K::DynamicType::static_kind()
+    }
+
+    fn type_meta(&self) -> Option<TypeMeta> {
+        K::DynamicType::type_meta(self)
+    }
+}
+
+/// Where the kind of an object is found: `()` if its type says it, [`ApiResource`] if the object does.
+#[doc(hidden)]
+pub trait DynamicTypeOf<K> {
+    /// The kind of all objects of the type.
+    fn static_kind() -> Option<Kind>;
+
+    /// The API version and kind that an object names.
+    fn type_meta(object: &K) -> Option<TypeMeta>;
+}
+
+impl<K: Resource<DynamicType = ()> + 'static> DynamicTypeOf<K> for () {
+    fn static_kind() -> Option<Kind> {
+        Some(Kind::of::<K>())
+    }
+
+    fn type_meta(_: &K) -> Option<TypeMeta> {
+        Some(TypeMeta { api_version: K::api_version(&()).into_owned(), kind: K::kind(&()).into_owned() })
+    }
+}
+
+impl DynamicTypeOf<DynamicObject> for ApiResource {
+    fn static_kind() -> Option<Kind> {
+        None
+    }
+
+    fn type_meta(object: &DynamicObject) -> Option<TypeMeta> {
+        object.types.clone()
+    }
+}
+
+impl Kind {
+    /// The kind of a typed object.
+    pub(crate) fn of<K: Resource<DynamicType = ()> + 'static>() -> Self {
+        Self { resource: ApiResource::erase::<K>(&()), namespaced: Some(is_namespaced::<K>()) }
+    }
+
+    /// A kind that is known only at run time.
+    pub(crate) fn dynamic(resource: ApiResource) -> Self {
+        Self { resource, namespaced: None }
+    }
+}
+
+/// Whether objects of a type are in namespaces.
+fn is_namespaced<K: Resource + 'static>() -> bool {
+    std::any::TypeId::of::<K::Scope>() == std::any::TypeId::of::<k8s_openapi::NamespaceResourceScope>()
+}
+
+/// The reference to an object as its dependents carry it; `None` if the object has no uid, or is dynamic and names no kind.
+pub(crate) fn owner_reference<K: Object>(owner: &K) -> Option<OwnerReference> {
+    let TypeMeta { api_version, kind } = owner.type_meta()?;
+    Some(OwnerReference {
+        api_version,
+        kind,
+        name: owner.name_any(),
+        uid: owner.uid()?,
+        ..Default::default()
+    })
+}
+
+/// Makes the key of an object: `ObjectKey::of(&object)`.
+pub trait ObjectKeyExt {
+    /// The key of an object, from its namespace and name. An object without a name has an empty one.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use windlass_runtime::{ObjectKey, ObjectKeyExt};
+    ///
+    /// let mut config = ConfigMap::default();
+    /// config.metadata.namespace = Some("default".to_owned());
+    /// config.metadata.name = Some("web".to_owned());
+    /// assert_eq!(ObjectKey::of(&config).to_string(), "default/web");
+    /// ```
+    fn of<K: Resource>(object: &K) -> Self;
+}
+
+impl ObjectKeyExt for ObjectKey {
+    fn of<K: Resource>(object: &K) -> Self {
+        let meta = object.meta();
+        Self::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())
+    }
+}

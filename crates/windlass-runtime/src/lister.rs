@@ -1,0 +1,129 @@
+//! Typed reads from memory.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use windlass_cache::{Decoder, ObjectKey, Query, RawObject, Selector};
+
+use crate::{
+    error::{Error, Result},
+    kind_cache::KindCache,
+    objects::Objects,
+};
+
+/// Reads a kind from its cache. Never waits, never asks the server. Cheap to clone.
+///
+/// A lister of a [`Context`](crate::Context) sees the process's own writes at once; one of a
+/// [`SharedInformer`](crate::informer::SharedInformer) sees what the watch has seen.
+///
+/// An object that does not decode is never treated as absent, because a reconciler would create it again:
+/// [`get`](Self::get), [`owned_by`](Self::owned_by) and [`controlled_by`](Self::controlled_by) return an error. The other
+/// lists return the objects that decode, together with the errors of those that do not ([`Objects::errors`]), so that one broken
+/// object does not stop the reconciles of others.
+pub struct Lister<K> {
+    cache: Arc<KindCache>,
+    namespace: Option<Arc<str>>,
+    decoder: Decoder<K>,
+}
+
+impl<K> Clone for Lister<K> {
+    fn clone(&self) -> Self {
+        Self { cache: self.cache.clone(), namespace: self.namespace.clone(), decoder: self.decoder.clone() }
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
+    pub(crate) fn new(cache: Arc<KindCache>) -> Self {
+        let decoder = cache.informer.store().decoder();
+        Self { cache, namespace: None, decoder }
+    }
+
+    /// Returns a lister of one namespace.
+    pub fn namespace(&self, namespace: &str) -> Self {
+        Self { namespace: Some(namespace.into()), ..self.clone() }
+    }
+
+    /// Returns the object under a key, or `None` if there is none.
+    ///
+    /// # Errors
+    /// The object does not decode.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
+        if self.namespace.as_deref().is_some_and(|namespace| key.namespace() != Some(namespace)) {
+            return Ok(None);
+        }
+        self.cache.get(key).map(|object| self.decode(&object)).transpose()
+    }
+
+    /// Returns all objects that decode, and the errors of the others.
+    pub fn all(&self) -> Result<Objects<K>> {
+        self.query(Query::new())
+    }
+
+    /// Returns the objects with matching labels that decode, and the errors of the others.
+    pub fn list(&self, selector: &Selector) -> Result<Objects<K>> {
+        self.query(Query::new().selector(selector))
+    }
+
+    /// Returns the objects that a named index has under a value and that decode, and the errors of the others.
+    ///
+    /// # Errors
+    /// The watch declares no index of this name; see [`WatchOptions::index`](crate::informer::WatchOptions::index).
+    pub fn by_index(&self, index: &str, value: &str) -> Result<Objects<K>> {
+        self.query(Query::new().index(index, value))
+    }
+
+    /// Returns the objects that have an owner reference to this uid.
+    ///
+    /// # Errors
+    /// One of them does not decode.
+    pub fn owned_by(&self, uid: &str) -> Result<Objects<K>> {
+        self.query(Query::new().owner(uid))?.complete()
+    }
+
+    /// Returns the objects whose controller has this uid.
+    ///
+    /// # Errors
+    /// One of them does not decode.
+    pub fn controlled_by(&self, uid: &str) -> Result<Objects<K>> {
+        let mut objects = self.raw(Query::new().owner(uid))?;
+        objects.retain(|object| object.controller_owner().is_some_and(|owner| owner.uid == uid));
+        self.decode_all(&objects).complete()
+    }
+
+    /// Returns the objects that match all parts of a query and that decode, and the errors of the others.
+    ///
+    /// # Errors
+    /// The query names an index that the watch does not declare.
+    pub fn query(&self, query: Query<'_>) -> Result<Objects<K>> {
+        Ok(self.decode_all(&self.raw(query)?))
+    }
+
+    fn raw(&self, query: Query<'_>) -> Result<Vec<RawObject>> {
+        let query = match self.namespace.as_deref() {
+            Some(namespace) => query.namespace(namespace),
+            None => query,
+        };
+        self.cache
+            .list(&query)
+            .map_err(|error| Error::setup(format!("reading {}: {error}", self.cache.kind())))
+    }
+
+    fn decode_all(&self, objects: &[RawObject]) -> Objects<K> {
+        let mut decoded = Objects::with_capacity(objects.len());
+        objects.iter().for_each(|object| decoded.push(self.decode(object)));
+        decoded
+    }
+
+    fn decode(&self, object: &RawObject) -> Result<Arc<K>> {
+        self.decoder.decode(object).map_err(|error| {
+            self.cache.report_undecodable(object, &error);
+            Error::undecodable(error)
+        })
+    }
+}
+
+impl<K> std::fmt::Debug for Lister<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lister").field("kind", &self.cache.kind()).finish_non_exhaustive()
+    }
+}

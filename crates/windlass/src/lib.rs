@@ -23,6 +23,9 @@
 //! `k8s-openapi`, and `rustls-tls` with `ring` of `kube`.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+mod book;
+
 pub use k8s_openapi;
 pub use kube;
 #[doc(inline)]

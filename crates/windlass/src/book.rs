@@ -1,0 +1,7 @@
+//! The pages of docs/ whose Rust blocks are doc tests of this crate. `cargo xtask tidy` reads this list.
+
+#[doc = include_str!("../../../docs/from-kube-rs.md")]
+mod from_kube_rs {}
+
+#[doc = include_str!("../../../docs/from-kubebuilder.md")]
+mod from_kubebuilder {}

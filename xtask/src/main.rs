@@ -34,7 +34,7 @@ enum Task {
     Codegen(codegen::Args),
     /// A real etcd, kube-apiserver and kube-controller-manager, to compare ours with
     ControlPlane(control_plane::Args),
-    /// Check what the compiler does not: edges between crates, long files, unsafe, module docs
+    /// Check what the compiler does not: crate edges, unsafe, module docs, names in ARCHITECTURE.md, code in the book
     Tidy(tidy::Args),
 }
 

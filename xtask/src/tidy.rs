@@ -1,6 +1,11 @@
 //! `cargo xtask tidy`: the rules of ARCHITECTURE.md that a program can check.
 
+mod architecture;
+mod book;
+mod code;
 mod edges;
+mod files;
+mod markdown;
 mod sources;
 
 use crate::{Result, project};
@@ -24,6 +29,8 @@ pub(crate) fn run(Args {}: Args) -> Result {
     for package in &packages {
         sources::check(package, &mut report)?;
     }
+    architecture::check(&packages, &mut report)?;
+    book::check(&mut report)?;
     for remark in &report.remarks {
         println!("remark: {remark}");
     }

@@ -1,11 +1,11 @@
 //! Rules for source files: their length, their first line, and where `unsafe` may be.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Report;
+use super::files::{read, rust_files, shown};
 use crate::Result;
-use crate::project::{self, Package};
+use crate::project::Package;
 
 /// Lines after which a file is worth a look.
 const LONG: usize = 600;
@@ -75,33 +75,4 @@ fn is_generated(text: &str) -> bool {
 fn is_test(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs")
         || path.components().any(|component| component.as_os_str() == "tests")
-}
-
-/// All Rust files below a folder, in order of their paths.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", shown(&folder)))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", shown(path)).into())
-}
-
-/// A path as a person would type it at the root of the workspace.
-fn shown(path: &Path) -> String {
-    let root = project::root().canonicalize().unwrap_or_default();
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

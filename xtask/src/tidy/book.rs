@@ -1,0 +1,158 @@
+//! Every Rust block of README.md and docs/ is compiled: as a doc test, or because it is copied from an example.
+
+use std::path::PathBuf;
+
+use super::Report;
+use super::files::{files, read, shown};
+use super::markdown::{Block, Page};
+use crate::{Result, project};
+
+/// The list of pages that are doc tests: one `include_str!` each.
+const DOC_TESTS: &str = "crates/windlass/src/book.rs";
+
+/// The start of a marker that excuses a block.
+const EXCUSE: &str = "not compiled:";
+
+const HELP: &str = "put `<!-- path/of/an/example.rs -->` before the block, or \
+                    `<!-- not compiled: the reason -->`, or include the page in crates/windlass/src/book.rs";
+
+pub(super) fn check(report: &mut Report) -> Result {
+    let root = project::root();
+    let doc_tests = read(&root.join(DOC_TESTS))?;
+    let source = |path: &str| read(&root.join(path)).ok();
+    for path in pages()? {
+        let name = shown(&path);
+        let is_doc_test = doc_tests.contains(&format!("include_str!(\"../../../{name}\")"));
+        for (line, what) in problems(&read(&path)?, is_doc_test, source) {
+            report.errors.push(format!("{name}:{line}: {what}"));
+        }
+    }
+    Ok(())
+}
+
+fn pages() -> Result<Vec<PathBuf>> {
+    let mut pages = files(&project::root().join("docs"), "md")?;
+    pages.push(project::root().join("README.md"));
+    Ok(pages)
+}
+
+/// Returns the blocks of a page that nothing compiles, by line. `source` returns the text of a file of the workspace.
+fn problems(text: &str, is_doc_test: bool, source: impl Fn(&str) -> Option<String>) -> Vec<(usize, String)> {
+    let page = Page::parse(text);
+    let checked =
+        page.blocks.iter().filter_map(|block| Some((block.line, problem(block, is_doc_test, &source)?)));
+    checked.collect()
+}
+
+fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if is_doc_test && block.info.is_empty() {
+        return Some("rustdoc takes a block without a language for Rust; write ```text or ```sh".into());
+    }
+    if !block.is_rust() {
+        return None;
+    }
+    match block.marker {
+        Some(marker) if marker.starts_with(EXCUSE) => {
+            let reason = marker[EXCUSE.len()..].trim();
+            reason.is_empty().then(|| format!("`{EXCUSE}` needs a reason"))
+        }
+        Some(path) => match source(path) {
+            None => Some(format!("the marker names {path}, which does not exist; {HELP}")),
+            Some(source) => first_difference(&block.lines, &source)
+                .map(|line| format!("{path} has no such text, from `{}` on; copy it again", line.trim())),
+        },
+        None if is_doc_test && !block.has("ignore") => None,
+        None if is_doc_test => Some(format!("an ignored block says why; {HELP}")),
+        None => Some(format!("nothing compiles this Rust block; {HELP}")),
+    }
+}
+
+/// Returns the first line of a block that is not in the source where it should be.
+/// White space and comments do not count; a line `// …` stands for any text.
+fn first_difference<'b>(block: &[&'b str], source: &str) -> Option<&'b str> {
+    let source = packed(source.lines());
+    let mut rest = source.as_str();
+    for passage in block.split(|line| is_ellipsis(line)) {
+        let wanted = packed(passage.iter().copied());
+        let Some(start) = rest.find(&wanted) else {
+            let fits = |count: &usize| rest.contains(&packed(passage[..*count].iter().copied()));
+            return passage.iter().zip(1..).find(|(_, count)| !fits(count)).map(|(line, _)| *line);
+        };
+        rest = &rest[start + wanted.len()..];
+    }
+    None
+}
+
+fn is_ellipsis(line: &str) -> bool {
+    matches!(line.trim(), "// …" | "// ...")
+}
+
+/// Joins lines without white space and without lines that are comments.
+fn packed<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    let code = lines.map(str::trim).filter(|line| !line.starts_with("//"));
+    code.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::problems;
+
+    const EXAMPLE: &str =
+        "use a::b;\n\n// Says why.\nfn main() {\n    first();\n    second().await;\n    third();\n}\n";
+
+    fn of(text: &str, is_doc_test: bool) -> Vec<(usize, String)> {
+        problems(text, is_doc_test, |path| (path == "a.rs").then(|| EXAMPLE.to_owned()))
+    }
+
+    fn assert_only(text: &str, is_doc_test: bool, line: usize, start: &str) {
+        let problems = of(text, is_doc_test);
+        let [(found, what)] = &problems[..] else { panic!("one problem: {problems:?}") };
+        assert_eq!(*found, line);
+        assert!(what.starts_with(start), "{what}");
+    }
+
+    #[test]
+    fn blocks_that_something_compiles_pass() {
+        let copied =
+            "<!-- a.rs -->\n```rust\nfn main() {\n  first();\n  second()\n    .await;\n  third();\n}\n```\n";
+        let shortened = "<!-- a.rs -->\n```rust,ignore\nuse a::b;\n// …\n  third();\n```\n";
+        let excused = "<!-- not compiled: a sketch -->\n```rust\nlet x = …;\n```\n";
+        for text in [copied, shortened, excused, "```text\nplain\n```\n", "```\nplain\n```\n"] {
+            assert_eq!(of(text, false), [], "{text}");
+        }
+        assert_eq!(of("```rust\nlet x = 1;\n```\n", true), []);
+        assert_eq!(of(shortened, true), []);
+    }
+
+    #[test]
+    fn a_block_that_nothing_compiles_is_an_error() {
+        assert_only(
+            "text\n\n```rust\nlet x = 1;\n```\n",
+            false,
+            3,
+            "nothing compiles this Rust block; put `<!--",
+        );
+        assert_only("```rust,ignore\nlet x = 1;\n```\n", true, 1, "an ignored block says why");
+        assert_only("```\nplain\n```\n", true, 1, "rustdoc takes a block without a language for Rust");
+        assert_only("<!-- not compiled: -->\n```rust\n```\n", false, 2, "`not compiled:` needs a reason");
+    }
+
+    #[test]
+    fn a_copy_that_differs_is_an_error_that_quotes_the_line() {
+        assert_only(
+            "<!-- a.rs -->\n```rust\nfn main() {\n    first();\n    changed();\n}\n```\n",
+            false,
+            2,
+            "a.rs has no such text, from `changed();` on",
+        );
+        assert_only(
+            "<!-- b.rs -->\n```rust\nx\n```\n",
+            false,
+            2,
+            "the marker names b.rs, which does not exist",
+        );
+        // In another order.
+        let swapped = "<!-- a.rs -->\n```rust\nthird();\n// …\nfirst();\n```\n";
+        assert_only(swapped, false, 2, "a.rs has no such text, from `first();` on");
+    }
+}

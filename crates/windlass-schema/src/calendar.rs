@@ -1,6 +1,6 @@
 //! The Gregorian calendar.
 
-/// How many days a month has; none if there is no such month.
+/// Returns the number of days of a month, or `None` if `month` is not between 1 and 12.
 pub(crate) fn days_of_month(year: u32, month: u32) -> Option<u32> {
     let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
     Some(match month {

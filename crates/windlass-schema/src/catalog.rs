@@ -1,7 +1,7 @@
-//! The built-in kinds: which resources there are, and the schemas of their types.
+//! The built-in kinds: their resources, and the schemas of their types.
 //!
-//! The facts are data. `cargo xtask codegen` packs them into one compressed blob; here it is unpacked once, the
-//! lists of resources are read, and each type is decoded when it is first asked for.
+//! `cargo xtask codegen` packs the data of `catalog/` into one compressed blob. This module unpacks the blob once,
+//! reads the lists of resources, and decodes each type on first use.
 
 mod decode;
 mod reader;
@@ -16,7 +16,7 @@ use reader::Reader;
 
 static BLOB: &[u8] = include_bytes!("catalog/builtin.bin");
 
-/// A constant: what the blob says, unpacked by whoever asks first.
+/// The unpacked blob.
 static BUILTIN: LazyLock<Arc<Catalog>> =
     LazyLock::new(|| Arc::new(Catalog::unpack(BLOB).expect("the blob is what `cargo xtask codegen` wrote")));
 
@@ -32,12 +32,12 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// From its parts.
+    /// Creates a group-version-kind; `group` is empty for the core group.
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// `group/version`, or `version` alone in the core group.
+    /// Returns the `apiVersion`: `group/version`, or `version` alone for the core group.
     pub fn api_version(&self) -> String {
         match &*self.group {
             "" => self.version.to_string(),
@@ -53,46 +53,46 @@ pub struct GroupVersion {
     pub group: Box<str>,
     /// The version.
     pub version: Box<str>,
-    /// Its resources, by name in order.
+    /// The resources, sorted by name.
     pub resources: Vec<Resource>,
 }
 
 /// A resource: a collection of objects under one path.
 #[derive(Clone, Debug)]
 pub struct Resource {
-    /// The plural, as it stands in paths.
+    /// The plural in lower case, as in request paths.
     pub name: Box<str>,
     /// The singular, in lower case.
     pub singular: Box<str>,
-    /// What its objects are.
+    /// The kind of its objects.
     pub kind: Gvk,
-    /// Whether objects lie in namespaces.
+    /// Whether the resource is namespaced; otherwise it is cluster-scoped.
     pub namespaced: bool,
-    /// What may be done (`create`, `get`, …).
+    /// The supported verbs (`create`, `get`, …).
     pub verbs: Vec<Box<str>>,
-    /// Names for people in a hurry (`po`).
+    /// Short names for the command line (`po`).
     pub short_names: Vec<Box<str>>,
-    /// Groups of resources for people (`all`).
+    /// Categories that name several resources at once on the command line (`all`).
     pub categories: Vec<Box<str>>,
-    /// What lies below each object.
+    /// The subresources of each object.
     pub subresources: Vec<Subresource>,
 }
 
 impl Resource {
-    /// The subresource of a name.
+    /// Returns the subresource with this name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|subresource| &*subresource.name == name)
     }
 }
 
-/// Something that lies below an object: `status`, `scale`, `eviction`.
+/// A subresource of a resource: `status`, `scale`, `eviction`.
 #[derive(Clone, Debug)]
 pub struct Subresource {
-    /// The last part of its path.
+    /// The last segment of its path.
     pub name: Box<str>,
-    /// What it speaks.
+    /// The kind of its request and response bodies.
     pub kind: Gvk,
-    /// What may be done.
+    /// The supported verbs.
     pub verbs: Vec<Box<str>>,
 }
 
@@ -114,7 +114,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog that this crate was built with. It is unpacked once in a process (about a millisecond).
+    /// Returns the catalog that is built into this crate. The first call unpacks it, which takes about a millisecond.
     pub fn builtin() -> Arc<Self> {
         Arc::clone(&BUILTIN)
     }
@@ -130,44 +130,43 @@ impl Catalog {
         Some(Self { version, group_versions, kinds, types: Arc::new(types) })
     }
 
-    /// The Kubernetes version that the facts are of, as `1.36.3`.
+    /// Returns the Kubernetes version that the catalog describes, such as `1.36.3`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The group-versions in the order in which a server lists them; the first of a group is preferred.
+    /// Returns the group-versions in the order of a server's discovery; the first version of a group is preferred.
     pub fn group_versions(&self) -> &[GroupVersion] {
         &self.group_versions
     }
 
-    /// One group-version.
+    /// Returns a group-version.
     pub fn group_version(&self, group: &str, version: &str) -> Option<&GroupVersion> {
         self.group_versions.iter().find(|gv| &*gv.group == group && &*gv.version == version)
     }
 
-    /// One resource, by its plural.
+    /// Returns a resource by its plural.
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Resource> {
         self.group_version(group, version)?.resources.iter().find(|resource| &*resource.name == plural)
     }
 
-    /// The schema of a kind. Kinds without a resource of their own (`DeleteOptions`, `Scale`, `Status`) have one
-    /// too.
+    /// Returns the schema of a kind, including kinds without a resource (`DeleteOptions`, `Scale`, `Status`).
     pub fn schema(&self, group: &str, version: &str, kind: &str) -> Option<Schema> {
         let index = *self.kinds.get(&Gvk::new(group, version, kind))?;
         Some(self.schema_of(index))
     }
 
-    /// The schema of a type by the name it has in OpenAPI (`io.k8s.api.core.v1.PodSpec`).
+    /// Returns the schema of a type by its OpenAPI name (`io.k8s.api.core.v1.PodSpec`).
     pub fn definition(&self, name: &str) -> Option<Schema> {
         self.types.position(name).map(|index| self.schema_of(index))
     }
 
-    /// The kinds that have a schema.
+    /// Returns all kinds that have a schema, sorted.
     pub fn kinds(&self) -> impl Iterator<Item = &Gvk> {
         self.kinds.keys()
     }
 
-    /// The kinds that a definition is.
+    /// Returns the kinds that a definition describes.
     pub(crate) fn kinds_of(&self, definition: &str) -> impl Iterator<Item = &Gvk> {
         let wanted = self.types.position(definition);
         self.kinds.iter().filter(move |(_, index)| Some(**index) == wanted).map(|(kind, _)| kind)
@@ -178,7 +177,7 @@ impl Catalog {
     }
 }
 
-/// What every object has in `metadata`.
+/// Returns the schema of `ObjectMeta`.
 pub(crate) fn object_meta() -> Schema {
     let definition = BUILTIN.definition("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
     definition.unwrap_or_else(Schema::unconstrained)
@@ -206,7 +205,7 @@ fn group_versions(reader: &mut Reader) -> Option<Vec<GroupVersion>> {
         .collect()
 }
 
-/// Resources come sorted, a subresource (`pods/status`) after its resource.
+/// Resources are sorted, and a subresource (`pods/status`) follows its resource.
 fn resources(reader: &mut Reader) -> Option<Vec<Resource>> {
     let mut out: Vec<Resource> = Vec::new();
     for _ in 0..reader.number()? {

@@ -1,19 +1,19 @@
-//! From the `openAPIV3Schema` of a CustomResourceDefinition to a [`Schema`].
+//! Compiles the `openAPIV3Schema` of a CustomResourceDefinition to a [`Schema`].
 
 use serde_json::{Map, Value};
 
 use crate::default::whole_numbers;
-use crate::graph::{Additional, Edge, ListType, MoreRules, Node, Rules, Schema, Type};
+use crate::graph::{Additional, Edge, ListType, Node, RareRules, Rules, Schema, Type};
 use crate::pattern::Pattern;
 
-/// Schemas nested deeper than this are cut: what lies below is not looked at.
+/// The maximum nesting of schemas; anything deeper is not checked.
 pub(crate) const MAX_DEPTH: usize = 120;
 
 impl Schema {
     /// Compiles the `openAPIV3Schema` of a custom resource.
     ///
-    /// Anything compiles: what is not understood says nothing about the object. Whether the schema may be used
-    /// is [`check_structural`](crate::check_structural)'s question, asked when the definition is written.
+    /// Compilation never fails: keywords that are unknown or malformed place no constraint on the object. To find out
+    /// whether a server accepts the schema, call [`check_structural`](crate::check_structural).
     ///
     /// ```
     /// use windlass_schema::Schema;
@@ -31,14 +31,14 @@ impl Schema {
         Self::compile_part(open_api_v3_schema, true)
     }
 
-    /// Compiles a schema from within another; `embedded`: of an object with `apiVersion` and `kind`.
+    /// Compiles a part of a schema. `embedded` says whether it describes an object with `apiVersion` and `kind`.
     pub(crate) fn compile_part(schema: &Value, embedded: bool) -> Self {
         let mut root = node(schema, 0);
         root.embedded |= embedded;
         Self::single(root)
     }
 
-    /// The schema of a resource that says nothing: every field is kept as it is.
+    /// Returns a schema without constraints, which keeps every field.
     pub fn unconstrained() -> Self {
         let mut root = Node::new(Type::Object);
         root.preserve_unknown = true;
@@ -84,7 +84,7 @@ fn node(schema: &Value, depth: usize) -> Node {
 }
 
 fn edge(schema: &Value, depth: usize) -> Edge {
-    let mut edge = Edge::own(node(schema, depth + 1));
+    let mut edge = Edge::inline(node(schema, depth + 1));
     edge.default = schema.get("default").filter(|value| !value.is_null()).cloned();
     if let Some(default) = &mut edge.default {
         whole_numbers(default);
@@ -115,7 +115,7 @@ fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
     let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
     let nodes = |name: &str| list(name).map(|schema| node(schema, depth + 1)).collect();
-    let more = MoreRules {
+    let more = RareRules {
         maximum: number("maximum"),
         exclusive_maximum: flag("exclusiveMaximum"),
         minimum: number("minimum"),
@@ -146,7 +146,7 @@ fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
     }
 }
 
-/// Formats that the server does not know, or not for this type, count as none.
+/// Returns the format if the server checks it for this type.
 fn format(name: &str, kind: Type) -> Option<Box<str>> {
     let known = match kind {
         Type::Integer => matches!(name, "int32" | "int64"),
@@ -157,7 +157,7 @@ fn format(name: &str, kind: Type) -> Option<Box<str>> {
     known.then(|| name.into())
 }
 
-impl MoreRules {
+impl RareRules {
     fn is_empty(&self) -> bool {
         let bounds = self.maximum.is_none() && self.minimum.is_none() && self.multiple_of.is_none();
         let lengths = self.max_length.is_none() && self.min_length.is_none() && self.pattern.is_none();

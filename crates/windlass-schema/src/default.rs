@@ -1,24 +1,24 @@
-//! Filling in defaults, and what reading and writing an object in Go does to empty values.
+//! Defaulting, and the effect of Go's `omitempty` on empty values.
 
 pub(crate) mod quantity;
 
 use serde_json::{Map, Value};
 
 use crate::catalog::object_meta;
-use crate::graph::{Additional, Edge, Empty, NodeRef, Schema, Target, Type};
+use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type};
 
-/// Fills in the schema's defaults, and drops `null` where it is not a value: as the API server does to an object
-/// when it reads one.
+/// Applies the defaults of the schema and drops `null` from fields that are not nullable, as the API server does when
+/// it decodes an object.
 ///
-/// Objects of built-in kinds come out as if they had gone through their Go type: empty values that Go leaves out
-/// are gone, and those that it always writes (`status: {}`) are there. Doing it twice is doing it once.
+/// An object of a built-in kind also changes as if it were decoded to its Go type and encoded again: empty values that
+/// Go omits are removed, and fields that Go always writes (`status: {}`) are added. The function is idempotent.
 pub fn default(schema: &Schema, object: &mut Value) {
     whole_numbers(object);
     drop_empty(object, schema.root());
     fill(object, schema.root());
 }
 
-/// Writes `1.0` as `1`, as Go does.
+/// Converts floats without a fraction to integers (`1.0` to `1`), as Go does.
 pub(crate) fn whole_numbers(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
@@ -38,13 +38,13 @@ fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
     value.is_null() && !schema.is_nullable()
 }
 
-/// Drops what Go would not have written.
+/// Removes the values that Go's encoder would omit.
 pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
     match value {
         Value::Object(members) => members.retain(|name, value| {
             let Some(member) = schema.member(name) else { return true };
             if is_unwanted_null(value, member) {
-                // One that has a default is replaced later.
+                // The default of a custom resource replaces the null later.
                 return member.default().is_some() && member.is_custom();
             }
             drop_empty(value, member);
@@ -61,15 +61,15 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
-/// Whether Go leaves the value out when it writes the object.
+/// Whether Go's encoder omits the value.
 fn is_omitted(value: &Value, schema: NodeRef<'_>) -> bool {
     let is_struct = schema.is_struct();
-    match schema.empty() {
-        Empty::Keep => false,
-        // Empty is as good as not given: a default stands in, or null.
-        Empty::Always => !is_struct && is_empty(value),
-        Empty::Omit => !is_struct && is_empty(value),
-        Empty::OmitZero => is_empty(value),
+    match schema.empty_policy() {
+        EmptyPolicy::Keep => false,
+        // An empty value counts as absent; a default or null replaces it.
+        EmptyPolicy::Always => !is_struct && is_empty(value),
+        EmptyPolicy::Omit => !is_struct && is_empty(value),
+        EmptyPolicy::OmitZero => is_empty(value),
     }
 }
 
@@ -109,7 +109,7 @@ fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
     for (name, edge) in &schema.node.properties {
         let given = members.get(&**name);
         if given.is_none_or(|value| is_unwanted_null(value, schema.follow(edge)))
-            && let Some(value) = stand_in(edge, schema.follow(edge))
+            && let Some(value) = value_when_absent(edge, schema.follow(edge))
         {
             members.insert(name.to_string(), value);
         }
@@ -127,21 +127,23 @@ fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
     }
 }
 
-/// What a property has when it is not given.
-fn stand_in(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
+/// Returns the value of a property that is absent.
+fn value_when_absent(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
     if edge.observed || edge.published.is_none() {
-        // A default of a custom resource, or one that was observed: it holds.
+        // The default of a custom resource, or a default that a real server was seen to apply.
         if let Some(default) = &edge.default {
             return Some(default.clone());
         }
     }
-    let always = edge.empty == Empty::Always;
+    let always = edge.empty == EmptyPolicy::Always;
     match &edge.default {
         Some(default) if !is_empty(default) => Some(default.clone()),
-        Some(default) if default.is_object() => (edge.empty != Empty::OmitZero).then(|| default.clone()),
+        Some(default) if default.is_object() => {
+            (edge.empty != EmptyPolicy::OmitZero).then(|| default.clone())
+        }
         Some(default) => always.then(|| default.clone()),
-        None if matches!(edge.empty, Empty::Keep | Empty::OmitZero) => None,
-        // Structs without a default: Go writes them whatever `omitempty` says.
+        None if matches!(edge.empty, EmptyPolicy::Keep | EmptyPolicy::OmitZero) => None,
+        // Structs without a default: Go writes them regardless of `omitempty`.
         None => match schema.format() {
             Some("quantity") => Some("0".into()),
             Some("date-time" | "micro-time") if matches!(edge.target, Target::Named(_)) => Some(Value::Null),
@@ -153,18 +155,18 @@ fn stand_in(edge: &Edge, schema: NodeRef<'_>) -> Option<Value> {
 }
 
 impl NodeRef<'_> {
-    /// What becomes of an empty value here.
-    pub fn empty(self) -> Empty {
-        self.edge.map_or(Empty::Keep, |edge| edge.empty)
+    /// Returns how Go's encoder treats an empty value of this field.
+    pub fn empty_policy(self) -> EmptyPolicy {
+        self.edge.map_or(EmptyPolicy::Keep, |edge| edge.empty)
     }
 
-    /// Whether the value is a struct in Go: an object that is no map.
+    /// Whether the value is a struct in Go, not a map.
     fn is_struct(self) -> bool {
         let named = self.edge.is_some_and(|edge| matches!(edge.target, Target::Named(_)));
         named && self.node.additional.is_none() && matches!(self.kind(), Type::Object | Type::Any)
     }
 
-    /// Whether the place belongs to a custom resource: built-in ones all come from published types.
+    /// Whether the field belongs to a custom resource; fields of built-in kinds all come from published types.
     fn is_custom(self) -> bool {
         self.edge.is_some_and(|edge| edge.published.is_none())
     }

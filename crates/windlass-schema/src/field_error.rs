@@ -1,4 +1,4 @@
-//! What is wrong with one field, in the API server's own words.
+//! Errors about single fields, worded as kube-apiserver words them.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::quote::{go_json, go_number, go_quote};
 
-/// The kind of mistake; its name on the wire is the `reason` of a `Status` cause.
+/// The kind of a field error. On the wire it is the `reason` of a cause in a `Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
-    /// A value that refers to something that is not there.
+    /// A reference to something that does not exist.
     NotFound,
-    /// A value that must be given was not.
+    /// A required value is missing.
     Required,
-    /// A value that must be unique is there twice.
+    /// A value that must be unique occurs twice.
     Duplicate,
     /// A malformed value.
     Invalid,
@@ -21,22 +21,22 @@ pub enum FieldErrorKind {
     TypeInvalid,
     /// A value outside an enumeration.
     NotSupported,
-    /// A value that is well-formed, but not permitted here.
+    /// A well-formed value that is not permitted here.
     Forbidden,
-    /// A string or list that is too long, where the value is not shown.
+    /// A string or list that is too long. The message omits the value.
     TooLong,
-    /// A string that is too short, where the value is not shown.
+    /// A string that is too short. The message omits the value.
     TooShort,
     /// A list with too many items.
     TooMany,
     /// A list with too few items.
     TooFew,
-    /// A fault of the server, not of the object.
+    /// An error of the server, not of the object.
     Internal,
 }
 
 impl FieldErrorKind {
-    /// The machine-readable name (`FieldValueRequired`, …).
+    /// Returns the machine-readable name (`FieldValueRequired`, …).
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
@@ -75,10 +75,10 @@ impl FieldErrorKind {
     }
 }
 
-/// One mistake in one field of an object.
+/// An error about one field of an object.
 ///
-/// `Display` gives the whole sentence (`spec.replicas: Invalid value: -1: must be greater than or equal to 0`),
-/// [`body`](FieldError::body) the same without the field, as it stands in a `Status` cause.
+/// `Display` writes the whole message (`spec.replicas: Invalid value: -1: must be greater than or equal to 0`);
+/// [`body`](FieldError::body) omits the field, as the causes of a `Status` do.
 ///
 /// ```
 /// use windlass_schema::FieldError;
@@ -88,15 +88,15 @@ impl FieldErrorKind {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// The kind of mistake.
+    /// The kind of the error.
     pub kind: FieldErrorKind,
-    /// Path of the field, as `spec.containers[0].name`.
+    /// The path of the field, such as `spec.containers[0].name`.
     pub field: String,
-    /// The offending value, where the message shows it.
+    /// The rejected value, if the message shows it.
     pub bad_value: Option<Value>,
-    /// What would be right; may be empty.
+    /// What a valid value looks like; may be empty.
     pub detail: String,
-    /// The offending value as the message shows it, where that is not its JSON.
+    /// The rejected value as the message prints it, if that differs from its JSON.
     pub shown: Option<String>,
 }
 
@@ -110,27 +110,27 @@ impl FieldError {
         Self { kind, field: field.into(), bad_value, detail: detail.into(), shown: None }
     }
 
-    /// A value refers to something that is not there.
+    /// Creates an error about a reference to something that does not exist.
     pub fn not_found(field: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::NotFound, field, Some(value.into()), "")
     }
 
-    /// A value must be given.
+    /// Creates an error about a required value that is missing.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, field, None, detail)
     }
 
-    /// A value that must be unique is there twice.
+    /// Creates an error about a value that must be unique and occurs twice.
     pub fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, field, Some(value.into()), "")
     }
 
-    /// A malformed value.
+    /// Creates an error about a malformed value.
     pub fn invalid(field: impl Into<String>, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, field, Some(value.into()), detail)
     }
 
-    /// A value of the wrong JSON type.
+    /// Creates an error about a value of the wrong JSON type.
     pub fn type_invalid(
         field: impl Into<String>,
         value: impl Into<Value>,
@@ -139,7 +139,7 @@ impl FieldError {
         Self::new(FieldErrorKind::TypeInvalid, field, Some(value.into()), detail)
     }
 
-    /// A value outside the enumeration `supported`.
+    /// Creates an error about a value that is not one of `supported`.
     pub fn not_supported(field: impl Into<String>, value: impl Into<Value>, supported: &[&str]) -> Self {
         let detail = if supported.is_empty() {
             String::new()
@@ -150,51 +150,51 @@ impl FieldError {
         Self::new(FieldErrorKind::NotSupported, field, Some(value.into()), detail)
     }
 
-    /// A value that is not permitted here.
+    /// Creates an error about a value that is not permitted here.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, field, None, detail)
     }
 
-    /// A value of more than `max` bytes.
+    /// Creates an error about a value of more than `max` bytes.
     pub fn too_long(field: impl Into<String>, max: usize) -> Self {
         let bytes = if max == 1 { "byte" } else { "bytes" };
         Self::new(FieldErrorKind::TooLong, field, None, format!("may not be more than {max} {bytes}"))
     }
 
-    /// A string of more than `max` characters.
+    /// Creates an error about a string of more than `max` characters.
     pub fn too_long_characters(field: impl Into<String>, max: usize) -> Self {
         let characters = if max == 1 { "character" } else { "characters" };
         Self::new(FieldErrorKind::TooLong, field, None, format!("may not be more than {max} {characters}"))
     }
 
-    /// A list of `actual` items where `max` are the most.
+    /// Creates an error about a list of `actual` items that may have at most `max`.
     pub fn too_many(field: impl Into<String>, actual: usize, max: usize) -> Self {
         let items = if max == 1 { "item" } else { "items" };
         let detail = format!("must have at most {max} {items}");
         Self::new(FieldErrorKind::TooMany, field, Some(actual.into()), detail)
     }
 
-    /// A list of `actual` items where `min` are the least.
+    /// Creates an error about a list of `actual` items that must have at least `min`.
     pub fn too_few(field: impl Into<String>, actual: usize, min: usize) -> Self {
         let items = if min == 1 { "item" } else { "items" };
         let detail = format!("must have at least {min} {items}");
         Self::new(FieldErrorKind::TooFew, field, Some(actual.into()), detail)
     }
 
-    /// A fault of the server that came up while it looked at a field.
+    /// Creates an error of the server itself that occurred while it validated a field.
     pub fn internal(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, field, None, detail)
     }
 
-    /// The same error, whose message shows the value in other words: the real server prints some values as its own
-    /// types, with other names and in another order than JSON.
+    /// Sets the text that the message prints for the value: kube-apiserver prints some values as Go structs, whose
+    /// field names and order differ from JSON.
     #[must_use]
     pub fn showing(mut self, value: impl Into<String>) -> Self {
         self.shown = Some(value.into());
         self
     }
 
-    /// The sentence without the field's path.
+    /// Returns the message without the path of the field.
     pub fn body(&self) -> String {
         let mut text = String::from(self.kind.label());
         if let Some(shown) = &self.shown {

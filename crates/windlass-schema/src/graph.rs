@@ -1,4 +1,4 @@
-//! The compiled schema: nodes joined by edges, some of them by name.
+//! The compiled schema: a graph of nodes and edges.
 
 mod node;
 
@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub(crate) use node::{Additional, Edge, GoNames, MoreRules, Node, ProtoField, ProtoKind, Rules, Target};
-pub use node::{Empty, ListType, PatchMeta, Type};
+pub(crate) use node::{Additional, Edge, GoNames, Node, ProtoField, ProtoKind, RareRules, Rules, Target};
+pub use node::{EmptyPolicy, ListType, PatchMeta, Type};
 
-/// Finds the definitions that edges name.
+/// The named definitions of a graph.
 pub(crate) trait Definitions: Send + Sync {
     fn node(&self, id: u32) -> &Node;
     fn name(&self, id: u32) -> &str;
 }
 
-/// The graph of a custom resource has no named definitions.
+/// The graph of a custom resource: a root without named definitions.
 struct NoDefinitions(Node);
 
 impl Definitions for NoDefinitions {
@@ -29,7 +29,7 @@ impl Definitions for NoDefinitions {
     }
 }
 
-/// The compiled schema of one kind. Cloning is cheap.
+/// The compiled schema of a kind. A clone shares the graph.
 #[derive(Clone)]
 pub struct Schema {
     definitions: Arc<dyn Definitions>,
@@ -45,7 +45,7 @@ impl Schema {
         Self { definitions, root }
     }
 
-    /// The node that the whole object is held against.
+    /// Returns the node of the whole object.
     pub fn root(&self) -> NodeRef<'_> {
         NodeRef {
             definitions: &*self.definitions,
@@ -62,7 +62,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// A node of a [`Schema`], seen from the place that led to it. Copying is free.
+/// A node of a [`Schema`] together with the edge that leads to it.
 #[derive(Clone, Copy)]
 pub struct NodeRef<'g> {
     pub(crate) definitions: &'g dyn Definitions,
@@ -74,38 +74,38 @@ pub struct NodeRef<'g> {
 impl<'g> NodeRef<'g> {
     pub(crate) fn follow(self, edge: &'g Edge) -> Self {
         let (node, name) = match &edge.target {
-            Target::Own(node) => (&**node, None),
+            Target::Inline(node) => (&**node, None),
             Target::Named(id) => (self.definitions.node(*id), Some(*id)),
         };
         Self { definitions: self.definitions, node, edge: Some(edge), name }
     }
 
-    /// A node of the same graph that no edge leads to (`allOf` and its like).
+    /// Returns a node of the same graph that has no edge, such as a branch of `allOf`.
     pub(crate) fn nested(self, node: &'g Node) -> Self {
         Self { definitions: self.definitions, node, edge: None, name: None }
     }
 
-    /// The JSON type.
+    /// Returns the JSON type.
     pub fn kind(self) -> Type {
         self.node.kind
     }
 
-    /// Name of the definition, where the node has one (`io.k8s.api.core.v1.PodSpec`).
+    /// Returns the name of the definition (`io.k8s.api.core.v1.PodSpec`), if the node has one.
     pub fn definition(self) -> Option<&'g str> {
         self.name.map(|id| self.definitions.name(id)).filter(|name| !name.is_empty())
     }
 
-    /// The schema of a property that is listed by name.
+    /// Returns the schema of a property in `properties`.
     pub fn property(self, name: &str) -> Option<Self> {
         self.node.properties.get(name).map(|edge| self.follow(edge))
     }
 
-    /// The listed properties, by name in order.
+    /// Returns the schemas of `properties`, sorted by name.
     pub fn properties(self) -> impl Iterator<Item = (&'g str, Self)> {
         self.node.properties.iter().map(move |(name, edge)| (&**name, self.follow(edge)))
     }
 
-    /// The schema of values that are not listed by name, where there is one.
+    /// Returns the schema of `additionalProperties`, if it has one.
     pub fn additional(self) -> Option<Self> {
         match &self.node.additional {
             Some(Additional::Schema(edge)) => Some(self.follow(edge)),
@@ -113,67 +113,67 @@ impl<'g> NodeRef<'g> {
         }
     }
 
-    /// The schema of a member: its own, or that of all that are not listed.
+    /// Returns the schema of a member: from `properties`, or else from `additionalProperties`.
     pub fn member(self, name: &str) -> Option<Self> {
         self.property(name).or_else(|| self.additional())
     }
 
-    /// The schema of an array's elements.
+    /// Returns the schema of the elements of an array.
     pub fn items(self) -> Option<Self> {
         self.node.items.as_ref().map(|edge| self.follow(edge))
     }
 
-    /// Whether members that the schema does not name are kept.
+    /// Whether unknown members are kept (`x-kubernetes-preserve-unknown-fields`).
     pub fn preserves_unknown(self) -> bool {
         self.node.preserve_unknown
     }
 
-    /// Whether the value is an object with `apiVersion`, `kind` and `metadata`.
+    /// Whether the value is an object with `apiVersion`, `kind` and `metadata` (`x-kubernetes-embedded-resource`).
     pub fn is_embedded_resource(self) -> bool {
         self.node.embedded
     }
 
-    /// Whether both integers and strings are allowed.
+    /// Whether both integers and strings are allowed (`x-kubernetes-int-or-string`).
     pub fn is_int_or_string(self) -> bool {
         self.node.int_or_string
     }
 
-    /// Whether `null` is a value of its own here.
+    /// Whether `null` is a valid value.
     pub fn is_nullable(self) -> bool {
         self.node.nullable
     }
 
-    /// The value that stands in when none is given.
+    /// Returns the default.
     pub fn default(self) -> Option<&'g Value> {
         self.edge.and_then(|edge| edge.default.as_ref())
     }
 
-    /// How list elements are told apart.
+    /// Returns how the elements of a list are identified.
     pub fn list_type(self) -> Option<ListType> {
         self.node.list_type
     }
 
-    /// The fields that tell the elements of a `Map` list apart.
+    /// Returns the fields that identify an element of a list of type [`Map`](ListType::Map).
     pub fn map_keys(self) -> impl Iterator<Item = &'g str> {
         self.node.map_keys.iter().map(|key| &**key)
     }
 
-    /// Whether an object is one value as a whole (`x-kubernetes-map-type: atomic`).
+    /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
     pub fn is_atomic_map(self) -> bool {
         self.node.map_atomic && !self.edge.is_some_and(|edge| edge.granular)
     }
 
-    /// The format, as `int32` or `date-time`.
+    /// Returns the format, such as `int32` or `date-time`.
     pub fn format(self) -> Option<&'g str> {
         self.node.rules.format.as_deref()
     }
 
-    /// What a strategic merge patch does here.
+    /// Returns how a strategic merge patch treats the field.
     pub fn patch_meta(self) -> Option<&'g PatchMeta> {
         self.edge.and_then(|edge| edge.patch.as_deref())
     }
 
-    /// The names that must be there.
+    /// Returns the names of the required members.
     pub fn required(self) -> impl Iterator<Item = &'g str> {
         self.node.rules.required.iter().map(|name| &**name)
     }

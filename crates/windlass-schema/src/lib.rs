@@ -1,8 +1,8 @@
-//! One compiled schema graph of types, and visitors that default, prune, validate and merge objects by it.
+//! Kubernetes schemas, and functions that default, prune, validate, merge and decode objects with them.
 //!
 //! A [`Schema`] comes from the `openAPIV3Schema` of a CustomResourceDefinition ([`Schema::compile`]) or from the
-//! catalog of built-in kinds. The visitors are free functions over a `&Schema` and a `serde_json::Value`:
-//! [`default`], [`prune`], [`validate`].
+//! [`Catalog`] of built-in kinds. The functions take a `&Schema` and a `serde_json::Value`: [`default`], [`prune`],
+//! [`validate`], [`strategic_merge`], [`decode_error`].
 #![forbid(unsafe_code)]
 
 mod field_error;
@@ -28,7 +28,7 @@ mod validate;
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
-pub use graph::{Empty, ListType, NodeRef, PatchMeta, Schema, Type};
+pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
 pub use openapi::{CustomKind, openapi_v3};
 pub use protobuf::{DecodeError, decode_protobuf};

@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge patch that knows, by the schema, which lists are merged and by which key.
+//! Strategic merge patch: a merge patch in which the schema says which lists are merged, and by which key.
 
 mod list;
 
@@ -13,7 +13,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 const SET_ORDER: &str = "$setElementOrder";
 
-/// Why a strategic merge patch cannot be applied.
+/// The error of a strategic merge patch that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchError {
     text: String,
@@ -21,17 +21,18 @@ pub struct PatchError {
 }
 
 impl PatchError {
-    /// A patch that is wrong in itself.
+    /// An error in the patch itself.
     fn malformed(text: impl Into<String>) -> Self {
         Self { text: text.into(), malformed: true }
     }
 
-    /// A patch that does not fit the object.
-    fn unfit(text: impl Into<String>) -> Self {
+    /// A mismatch between the patch and the object.
+    fn mismatch(text: impl Into<String>) -> Self {
         Self { text: text.into(), malformed: false }
     }
 
-    /// Whether the patch is wrong in itself: the API server answers 400 then, and 500 if it does not fit.
+    /// Whether the error is in the patch itself. kube-apiserver then answers 400, and 500 if the patch does not match
+    /// the object.
     pub fn is_malformed(&self) -> bool {
         self.malformed
     }
@@ -49,8 +50,9 @@ type Result<T> = std::result::Result<T, PatchError>;
 
 /// Applies a strategic merge patch.
 ///
-/// `null` deletes. Lists that the schema says to merge are merged by their key, others replaced. The directives
-/// `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` do what they do upstream.
+/// A `null` deletes the member. Lists with a merge strategy are merged by their merge key; other lists are replaced.
+/// The directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` work as in
+/// Kubernetes.
 ///
 /// ```
 /// use serde_json::json;
@@ -65,8 +67,8 @@ type Result<T> = std::result::Result<T, PatchError>;
 /// ```
 ///
 /// # Errors
-/// If a directive is malformed, a list element lacks its merge key, or the patch has another shape than the
-/// object.
+/// If a directive is malformed, a list element lacks its merge key, or a value of the patch has another JSON type than
+/// the value in the object.
 pub fn strategic_merge(schema: &Schema, original: Value, patch: Value) -> Result<Value> {
     let (Value::Object(original), Value::Object(patch)) = (original, patch) else {
         return Err(PatchError::malformed("invalid JSON document"));
@@ -127,12 +129,12 @@ fn member(
     Ok(())
 }
 
-/// Whether the schema says to replace an object, not to merge it.
+/// Whether the schema says that an object is replaced instead of merged.
 fn is_replaced(schema: Option<NodeRef<'_>>) -> bool {
     schema.and_then(NodeRef::patch_meta).is_some_and(|meta| meta.replace)
 }
 
-/// `$retainKeys`: what it does not name goes.
+/// Applies `$retainKeys`: removes the members that it does not name.
 fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::malformed("invalid patch format of retainKeys");
@@ -146,7 +148,7 @@ fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>
     Ok(())
 }
 
-/// `$setElementOrder/name`: merges the list, and brings it into this order.
+/// Applies `$setElementOrder/name`: merges the list and sorts it in the given order.
 fn set_orders(
     original: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -162,7 +164,7 @@ fn set_orders(
         let malformed = || PatchError::malformed("invalid patch format of setElementOrder list");
         let name = name.ok_or_else(malformed)?;
         let inner = schema.and_then(|schema| schema.member(name));
-        let (ours, theirs) = (taken(original, name)?, taken(patch, name)?);
+        let (ours, theirs) = (take_list(original, name)?, take_list(patch, name)?);
         list::check_order(theirs.as_deref().unwrap_or_default(), &order, inner)?;
         let live = ours.clone().unwrap_or_default();
         let merged = match (ours, theirs) {
@@ -179,8 +181,8 @@ fn set_orders(
     Ok(())
 }
 
-/// Takes a list out of a map.
-fn taken(members: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<Value>>> {
+/// Removes a list from an object and returns it.
+fn take_list(members: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<Value>>> {
     match members.remove(name) {
         None => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
@@ -188,7 +190,7 @@ fn taken(members: &mut Map<String, Value>, name: &str) -> Result<Option<Vec<Valu
     }
 }
 
-/// `$deleteFromPrimitiveList/name`: takes scalars out of a list.
+/// Applies `$deleteFromPrimitiveList/name`: removes scalars from a list.
 fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> Result<()> {
     let name = rest.strip_prefix('/');
     let name = name.ok_or_else(|| PatchError::malformed("invalid patch format of primitive list"))?;
@@ -206,7 +208,7 @@ fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> 
     }
 }
 
-/// Drops `null`s: of what is new, there is nothing to delete.
+/// Removes `null`s from a value that is new in the object, where they have nothing to delete.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => members.retain(|_, value| {
@@ -218,7 +220,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// The value without objects that are directives; nothing if it is one itself.
+/// Returns the value without directives, or `None` if the value itself is a directive.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => None,
@@ -233,11 +235,11 @@ fn without_directives(value: Value) -> Option<Value> {
 
 fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchError {
     let directive = directive.as_str().map_or_else(|| directive.to_string(), str::to_owned);
-    PatchError::unfit(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
+    PatchError::mismatch(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> PatchError {
-    PatchError::unfit(format!("expected a {expected}, but received a {}", go_type(actual)))
+    PatchError::mismatch(format!("expected a {expected}, but received a {}", go_type(actual)))
 }
 
 fn go_type(value: &Value) -> &'static str {
@@ -252,7 +254,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value as Go's `%v` prints it.
+/// Formats a value as Go's `%v` does.
 fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),

@@ -1,5 +1,5 @@
-//! OpenAPI v3 documents, one for each group-version, as far as clients read them: `kubectl` looks for the parameters
-//! of `PATCH`, for the components of kinds (`explain`), and for patch strategies.
+//! OpenAPI v3 documents, one for each group-version, with the parts that clients read: `kubectl` needs the parameters
+//! of `PATCH`, the components of kinds (`explain`), and patch strategies.
 
 mod components;
 mod custom;
@@ -11,22 +11,22 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, GroupVersion};
 
-/// A custom kind in a document.
+/// A custom kind for a document.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomKind<'s> {
     /// The kind, in CamelCase.
     pub kind: &'s str,
-    /// The kind of its lists.
+    /// The list kind.
     pub list_kind: &'s str,
-    /// The plural.
+    /// The plural, in lower case.
     pub plural: &'s str,
-    /// Its `openAPIV3Schema`; none describes any object.
+    /// Its `openAPIV3Schema`. `None` allows any object.
     pub schema: Option<&'s Value>,
-    /// Fields that field selectors may name, as `spec.mode`.
+    /// The fields that field selectors may use, such as `spec.mode`.
     pub selectable_fields: &'s [String],
 }
 
-/// The document of a group-version. `custom` describes those of its kinds that are not built in.
+/// Returns the document of a group-version. `custom` describes its kinds that are not built in.
 ///
 /// ```
 /// use windlass_schema::{Catalog, openapi_v3};
@@ -61,23 +61,23 @@ pub fn openapi_v3(catalog: &Catalog, group_version: &GroupVersion, custom: &[Cus
     })
 }
 
-/// A document while it is written.
+/// A document that is being built.
 struct Document<'d> {
     catalog: &'d Catalog,
     group_version: &'d GroupVersion,
     custom: &'d [CustomKind<'d>],
-    /// Definitions that something refers to.
+    /// The definitions that the document refers to and does not contain yet.
     wanted: BTreeSet<String>,
 }
 
 impl Document<'_> {
-    /// A reference to a definition, which the document then has.
+    /// Returns a reference to a definition and adds the definition to the document.
     fn reference(&mut self, definition: &str) -> Value {
         self.wanted.insert(definition.to_owned());
         json!({"$ref": format!("#/components/schemas/{definition}")})
     }
 
-    /// The definition of a kind.
+    /// Returns the name of the definition of a kind.
     fn definition(&self, group: &str, version: &str, kind: &str) -> Option<String> {
         let gv = self.group_version;
         let custom = |custom: &&CustomKind<'_>| custom.kind == kind || custom.list_kind == kind;
@@ -88,13 +88,13 @@ impl Document<'_> {
     }
 }
 
-/// The name of a custom kind's definition: the group backwards, version, kind.
+/// Returns the name of the definition of a custom kind: reversed group, version, kind.
 fn custom_definition(group: &str, version: &str, kind: &str) -> String {
     let group: Vec<&str> = group.rsplit('.').collect();
     format!("{}.{version}.{kind}", group.join("."))
 }
 
-/// Members from pairs.
+/// Builds an object from pairs.
 fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -1,11 +1,11 @@
-//! Paths of fields, as Kubernetes writes them.
+//! Field paths in Kubernetes' notation.
 
 use std::fmt;
 
-/// A path that grows on the stack: `spec.containers[0].env[name]`.
+/// A field path (`spec.containers[0].env[name]`): a linked list whose segments live on the stack.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'p> {
-    /// A fixed beginning; may be empty.
+    /// The start of the path; may be empty.
     Root(&'p str),
     /// A member with a fixed name.
     Child(&'p Path<'p>, &'p str),

@@ -1,11 +1,11 @@
-//! Regular expressions in Go's dialect (RE2) on the `regex` crate.
+//! Regular expressions in Go's dialect (RE2), translated for the `regex` crate.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// A pattern of a schema; compiled when it is first matched.
+/// A `pattern` of a schema, compiled on first use.
 #[derive(Clone)]
 pub(crate) struct Pattern {
     source: Box<str>,
@@ -21,7 +21,7 @@ impl Pattern {
         &self.source
     }
 
-    /// Whether the pattern is found anywhere in `text`; a broken pattern matches nothing.
+    /// Whether the pattern matches anywhere in `text`. An invalid pattern matches nothing.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let compiled = self.compiled.get_or_init(|| compile(&self.source).ok());
         compiled.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -34,7 +34,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Compiles a pattern, or says what is wrong with it in the words of Go's `regexp`.
+/// Compiles a pattern. Errors are worded as Go's `regexp` words them.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
     let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
     if let Some(count) = excessive_repetition(source) {
@@ -64,7 +64,7 @@ pub(crate) fn compile(source: &str) -> Result<Regex, String> {
     }
 }
 
-/// The part of a pattern that the `regex` crate's error underlines.
+/// Returns the part of the pattern that an error of the `regex` crate underlines.
 fn marked(error: &str) -> String {
     let mut lines = error.lines().skip(1);
     let (Some(pattern), Some(marks)) = (lines.next(), lines.next()) else { return String::new() };
@@ -76,7 +76,7 @@ fn marked(error: &str) -> String {
         .collect()
 }
 
-/// A repetition of more than a thousand times.
+/// Returns the first repetition with a count over 1000, which Go rejects.
 fn excessive_repetition(source: &str) -> Option<&str> {
     source.match_indices('{').find_map(|(start, _)| {
         let times = repetition(&source[start + 1..])?;
@@ -86,8 +86,8 @@ fn excessive_repetition(source: &str) -> Option<&str> {
     })
 }
 
-/// Rewrites what the two dialects read differently: Perl classes are ASCII in RE2, braces that are no
-/// repetition are literal, `\Q…\E` quotes, and `&&`, `--`, `~~` and `[` mean themselves in a class.
+/// Translates the constructs on which the dialects differ. In RE2, Perl classes are ASCII, braces that are not a
+/// repetition are literal, `\Q…\E` quotes, and `&&`, `--`, `~~` and `[` are literal in a class.
 fn translate(source: &str) -> String {
     let mut out = String::with_capacity(source.len() + 8);
     let mut rest = source;
@@ -163,7 +163,7 @@ fn escape<'a>(out: &mut String, rest: &'a str, in_class: bool) -> &'a str {
         ('S', _) => out.push_str("[^\\t\\n\\x0C\\r ]"),
         ('W', _) => out.push_str("[^0-9A-Za-z_]"),
         ('b', false) => out.push_str("(?-u:\\b)"),
-        // `\B` without Unicode may split a character, which `regex` refuses on text.
+        // `\B` without Unicode may split a character, so `regex` rejects it on `str`.
         ('C', false) => out.push_str("(?s:.)"),
         ('p' | 'P' | 'x', _) if after.starts_with('{') => {
             let name = after.split_inclusive('}').next().unwrap_or_default();
@@ -180,7 +180,7 @@ fn escape<'a>(out: &mut String, rest: &'a str, in_class: bool) -> &'a str {
     after
 }
 
-/// What follows the `{` of a repetition, its `}` included.
+/// Returns the text after the `{` of a repetition, up to and including the `}`.
 fn repetition(rest: &str) -> Option<&str> {
     let (inside, _) = rest.split_once('}')?;
     let (low, high) = inside.split_once(',').unwrap_or((inside, "0"));

@@ -1,7 +1,7 @@
-//! Request bodies in Kubernetes' protobuf, decoded to JSON.
+//! Decodes request bodies in Kubernetes' protobuf to JSON.
 //!
-//! Clients written in Go send built-in kinds so. Which field is which number comes from the catalog; there is no
-//! code for any kind.
+//! Go clients send built-in kinds in this encoding. The field numbers come from the catalog; no kind has code of its
+//! own.
 
 mod scalar;
 mod wire;
@@ -15,17 +15,17 @@ use crate::default::drop_empty;
 use crate::graph::{Edge, NodeRef, ProtoKind, Schema};
 use wire::{Field, Fields, Payload};
 
-/// What every such body begins with.
+/// The first bytes of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Messages nested deeper than this are refused.
+/// The maximum nesting of messages; deeper ones are an error.
 const MAX_DEPTH: usize = 100;
 
-/// Why bytes are not a message of the kind that they say they are.
+/// The error of a body that cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     text: String,
-    /// The apiVersion and kind that the catalog does not have.
+    /// The apiVersion and kind, if the catalog does not contain them.
     unknown_kind: Option<(String, String)>,
 }
 
@@ -34,12 +34,12 @@ impl DecodeError {
         Self { text: text.into(), unknown_kind: None }
     }
 
-    /// Whether the message is whole, but of a kind that is not built in.
+    /// Whether the message is well-formed, but its kind is not built in.
     pub fn is_unknown_kind(&self) -> bool {
         self.unknown_kind.is_some()
     }
 
-    /// The apiVersion and kind of a message that is not built in.
+    /// Returns the apiVersion and kind of a message whose kind is not built in.
     pub fn unknown_kind(&self) -> Option<(&str, &str)> {
         self.unknown_kind.as_ref().map(|(version, kind)| (version.as_str(), kind.as_str()))
     }
@@ -55,11 +55,11 @@ impl std::error::Error for DecodeError {}
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Decodes a body of type `application/vnd.kubernetes.protobuf` to the JSON object that it stands for, with
-/// `apiVersion` and `kind`.
+/// Decodes a body of type `application/vnd.kubernetes.protobuf` to the equivalent JSON object, including `apiVersion`
+/// and `kind`.
 ///
 /// # Errors
-/// If the bytes are no such message, or of a kind that the catalog does not know. It never panics.
+/// If the bytes are not a valid message, or their kind is not in the catalog. The function never panics.
 pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
     let Some(envelope) = bytes.strip_prefix(MAGIC) else {
         return Err(DecodeError::new(
@@ -84,7 +84,7 @@ pub fn decode_protobuf(catalog: &Catalog, bytes: &[u8]) -> Result<Value> {
     Ok(object)
 }
 
-/// `runtime.Unknown`: the object's type, and its bytes.
+/// `runtime.Unknown`: the type of an object, and its encoded bytes.
 #[derive(Default)]
 struct Envelope<'b> {
     api_version: &'b str,
@@ -128,7 +128,7 @@ impl<'b> Envelope<'b> {
 
     fn schema(&self, catalog: &Catalog) -> Result<Schema> {
         let (group, version) = self.api_version.rsplit_once('/').unwrap_or(("", self.api_version));
-        // Options may come in the version of any group, also of one that is not built in.
+        // Options may have the version of any group, even of one that is not built in.
         let options = || {
             let of_meta = self
                 .kind
@@ -146,7 +146,7 @@ impl<'b> Envelope<'b> {
     }
 }
 
-/// Reads a message's fields into `members`. `through` names the messages on the way that JSON does not have.
+/// Reads the fields of a message into `members`. `through` is the path of field numbers to a message that JSON inlines.
 fn message(
     bytes: &[u8],
     node: NodeRef<'_>,
@@ -187,7 +187,7 @@ fn property(node: NodeRef<'_>, through: [u32; 2], number: u32) -> Option<(&str, 
     Some((name, edge))
 }
 
-/// The way through a message that Go takes in whole, if there is one of this number.
+/// Returns the path to the message in field `number` if JSON inlines that message.
 fn inlined(node: NodeRef<'_>, through: [u32; 2], number: u32) -> Option<[u32; 2]> {
     let deeper = match through {
         [0, 0] => [number, 0],
@@ -248,7 +248,7 @@ fn map_entry(
     Ok(())
 }
 
-/// One value. `owner` is the message that it lies in.
+/// Decodes a value. `owner` is the message that contains it.
 fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Result<Value> {
     let node = owner.follow(edge);
     Ok(match edge.proto.map_or(ProtoKind::Message, |proto| proto.kind) {
@@ -286,8 +286,8 @@ fn value(owner: NodeRef<'_>, edge: &Edge, field: &Field<'_>, depth: usize) -> Re
     })
 }
 
-/// `JSONSchemaProps` or something simpler; `number` is the schema's field, the other of 1 and 2 the rest's.
-/// These types occur in `JSONSchemaProps` only, which therefore is `owner`.
+/// Decodes a union of `JSONSchemaProps` and a simpler type: `number` (1 or 2) is the field of the schema, the other one
+/// is the simpler type. Such unions occur only in `JSONSchemaProps`, so `owner` is that type.
 fn schema_or(owner: NodeRef<'_>, bytes: &[u8], number: u32, depth: usize) -> Result<Value> {
     let mut schema = None;
     let mut allows = false;

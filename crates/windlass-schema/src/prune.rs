@@ -1,4 +1,4 @@
-//! Dropping what the schema does not name.
+//! Pruning: removes fields that the schema does not specify.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use crate::path::Path;
 
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes the members that the schema does not name, and returns their paths, sorted: field validation warns
-/// of them or refuses them. `apiVersion`, `kind` and `metadata` of the object itself and of embedded ones stay;
-/// `metadata` has what all objects have there.
+/// Removes the fields that the schema does not specify and returns their paths, sorted; field validation warns of them
+/// or rejects the object. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are kept;
+/// `metadata` is pruned to the fields of `ObjectMeta`.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
@@ -40,7 +40,7 @@ fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown
     }
 }
 
-/// Below a node that preserves what it does not know, only the members that it does know are looked at.
+/// Prunes the known fields below a node that preserves unknown fields.
 fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -58,7 +58,7 @@ fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Ve
     }
 }
 
-/// Whether the schema knows this member of an object; what is below it is pruned.
+/// Prunes the value of a member; returns whether the schema specifies the member.
 fn known(
     schema: NodeRef<'_>,
     name: &str,

@@ -1,10 +1,10 @@
-//! Strings and values as Go prints them: error texts that clients match on contain them.
+//! Formats values as Go does, for error messages that clients match on.
 
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
 
-/// A string as Go's `%q` prints it.
+/// Quotes a string as Go's `%q` does.
 pub fn go_quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -32,7 +32,7 @@ pub fn go_quote(text: &str) -> String {
     out
 }
 
-/// A value as Go's `json.Marshal` prints it: compact, `<`, `>`, `&` and the two line separators escaped.
+/// Formats a value as Go's `json.Marshal` does: compact, with `<`, `>`, `&`, U+2028 and U+2029 escaped.
 pub fn go_json(value: &Value) -> String {
     let mut out = String::new();
     write_json(&mut out, value);
@@ -80,7 +80,7 @@ fn write_json_string(out: &mut String, text: &str) {
     }
 }
 
-/// A number as Go's `%v` prints it: exponents from 1e+21 on and below 1e-4.
+/// Formats a number as Go's `%v` does: with an exponent from 1e+21 up and below 1e-4.
 pub(crate) fn go_number(number: &Number) -> String {
     float_of(number).map_or_else(|| number.to_string(), |value| go_float(value, 1e-4))
 }
@@ -88,11 +88,11 @@ pub(crate) fn go_number(number: &Number) -> String {
 fn json_number(number: &Number) -> String {
     let Some(value) = float_of(number) else { return number.to_string() };
     let text = go_float(value, 1e-6);
-    // JSON drops the zero of an exponent with one digit.
+    // Go's JSON encoder removes the leading zero of an exponent.
     text.replace("e-0", "e-")
 }
 
-/// The number as Go holds it: what is no 64-bit integer is a float.
+/// Returns the float that Go decodes the number to, or `None` if it is a 64-bit integer.
 fn float_of(number: &Number) -> Option<f64> {
     if number.is_i64() { None } else { number.as_f64() }
 }

@@ -1,5 +1,5 @@
-//! Whether the schema of a custom resource may be used: the checks that the API server makes of
-//! `openAPIV3Schema` when a CustomResourceDefinition is written, in its words.
+//! The checks of `openAPIV3Schema` that kube-apiserver makes when a CustomResourceDefinition is created or updated,
+//! with the same messages.
 
 mod complete;
 mod defaults;
@@ -12,10 +12,10 @@ use crate::FieldError;
 use crate::compile::MAX_DEPTH;
 use crate::path::Path;
 
-/// Checks the `openAPIV3Schema` that stands at `path` (`spec.validation.openAPIV3Schema` where all versions have
-/// the same one, else `spec.versions[0].schema.openAPIV3Schema`).
+/// Checks the `openAPIV3Schema` at `path` (`spec.validation.openAPIV3Schema` if all versions have the same schema,
+/// otherwise `spec.versions[0].schema.openAPIV3Schema`).
 ///
-/// CEL rules (`x-kubernetes-validations`) are looked at from the outside only, not compiled.
+/// The fields of CEL rules (`x-kubernetes-validations`) are checked, but the expressions are not compiled.
 ///
 /// ```
 /// let schema = serde_json::json!({"type": "object", "properties": {"spec": {}}});
@@ -53,7 +53,7 @@ pub fn check_structural(open_api_v3_schema: &Value, path: &str) -> Vec<FieldErro
     errors
 }
 
-/// A schema as it was written; members that have the value Go gives them anyway count as absent.
+/// A schema as the user wrote it (`JSONSchemaProps`). Members with the zero value of their Go type count as absent.
 #[derive(Clone, Copy)]
 struct Props<'s>(Option<&'s Map<String, Value>>);
 
@@ -82,12 +82,12 @@ impl<'s> Props<'s> {
         self.text("type")
     }
 
-    /// A schema in a member.
+    /// Returns the schema in a member.
     fn schema(self, name: &str) -> Option<Self> {
         self.0?.get(name).filter(|value| value.is_object()).map(Self::of)
     }
 
-    /// The schemas of a list in a member.
+    /// Returns the schemas of a list in a member.
     fn schemas(self, name: &str) -> impl Iterator<Item = Self> {
         self.0
             .and_then(|members| members.get(name))
@@ -97,7 +97,7 @@ impl<'s> Props<'s> {
             .map(Self::of)
     }
 
-    /// The schemas of a map in a member.
+    /// Returns the schemas of a map in a member.
     fn named(self, name: &str) -> impl Iterator<Item = (&'s str, Self)> {
         let map = self.0.and_then(|members| members.get(name)).and_then(Value::as_object);
         map.into_iter().flatten().map(|(name, schema)| (name.as_str(), Self::of(schema)))
@@ -111,7 +111,7 @@ impl<'s> Props<'s> {
         self.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Every schema directly below.
+    /// Returns every directly nested schema.
     fn below(self) -> Vec<Self> {
         let mut out: Vec<Self> = ["items", "additionalProperties", "not"]
             .into_iter()
@@ -126,7 +126,7 @@ impl<'s> Props<'s> {
         1 + self.below().into_iter().map(Self::depth).max().unwrap_or(0)
     }
 
-    /// What no structural schema can have, found anywhere.
+    /// Returns an error for the first keyword, at any depth, that a structural schema cannot have.
     fn unsupported(self) -> Option<String> {
         const NEVER: [&str; 7] =
             ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"];
@@ -147,7 +147,7 @@ impl<'s> Props<'s> {
     }
 }
 
-/// Whether Go would leave the value out.
+/// Whether the value is the zero value of its Go type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

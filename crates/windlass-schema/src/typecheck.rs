@@ -1,4 +1,4 @@
-//! Whether an object can be held by its Go type; if not, the words of Go's JSON decoder.
+//! Checks whether an object can be decoded to its Go type, with the error messages of Go's JSON decoder.
 
 mod scalar;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::graph::{Edge, NodeRef, Schema, Target, Type};
 
-/// The first fault that decoding an object of a built-in kind runs into, as Go tells it: fields of a wrong type,
-/// numbers that do not fit, times, quantities and base64 that are none. `kind` is the object's kind.
+/// Returns the first error that Go reports when it decodes an object of a built-in kind: fields of a wrong type,
+/// numbers out of range, malformed times, quantities and base64. `kind` is the kind of the object.
 ///
 /// ```
 /// let schema = windlass_schema::Catalog::builtin().schema("apps", "v1", "Deployment").unwrap();
@@ -21,18 +21,18 @@ pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<Strin
     let Value::Object(_) = object else {
         return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", word(object)));
     };
-    fields(schema.root(), object, Place { owner: kind, path: "" })
+    fields(schema.root(), object, FieldPath { owner: kind, path: "" })
 }
 
-/// Where a value stands: the struct that holds the field, and the names of the fields that lead there.
+/// A field as Go's decoder names it: the struct that contains it, and the path from the root.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct FieldPath<'p> {
     owner: &'p str,
     path: &'p str,
 }
 
-impl Place<'_> {
-    fn complaint(self, value: &str, kind: &str) -> String {
+impl FieldPath<'_> {
+    fn unmarshal_error(self, value: &str, kind: &str) -> String {
         format!(
             "json: cannot unmarshal {value} into Go struct field {}.{} of type {kind}",
             self.owner, self.path
@@ -41,40 +41,40 @@ impl Place<'_> {
 }
 
 /// Checks the fields of a struct.
-fn fields(node: NodeRef<'_>, object: &Value, place: Place<'_>) -> Option<String> {
+fn fields(node: NodeRef<'_>, object: &Value, at: FieldPath<'_>) -> Option<String> {
     object.as_object()?.iter().find_map(|(name, value)| {
         let edge = node.node.properties.get(name.as_str())?;
         let inlined = edge.go.as_deref().and_then(|go| go.inlined.as_deref());
-        let mut path = place.path.to_owned();
+        let mut path = at.path.to_owned();
         for part in inlined.into_iter().chain([name.as_str()]) {
             if !path.is_empty() {
                 path.push('.');
             }
             path.push_str(part);
         }
-        check(node.follow(edge), edge, value, Place { owner: place.owner, path: &path })
+        check(node.follow(edge), edge, value, FieldPath { owner: at.owner, path: &path })
     })
 }
 
-fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, place: Place<'_>) -> Option<String> {
+fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Option<String> {
     if value.is_null() {
         return None;
     }
-    if let Some(decode) = own_decoder(node) {
-        return decode(node, value, place);
+    if let Some(decode) = custom_decoder(node) {
+        return decode(node, value, at);
     }
     match (node.kind(), value) {
         (Type::Object, Value::Object(members)) => {
             let Some(inner) = node.additional() else {
-                let owner = node.definition().map_or(place.owner, short);
-                return fields(node, value, Place { owner, ..place });
+                let owner = node.definition().map_or(at.owner, short);
+                return fields(node, value, FieldPath { owner, ..at });
             };
-            members.values().find_map(|value| check(inner, inner.edge?, value, place))
+            members.values().find_map(|value| check(inner, inner.edge?, value, at))
         }
         (Type::Array, Value::Array(items)) => {
             let inner = node.items()?;
             let go = edge.go.as_deref().and_then(|go| go.kind.as_deref());
-            items.iter().find_map(|item| element(inner, item, go, place))
+            items.iter().find_map(|item| element(inner, item, go, at))
         }
         (Type::String, Value::String(text)) if node.format() == Some("byte") => scalar::base64(text),
         (Type::String, Value::String(_)) | (Type::Boolean, Value::Bool(_)) | (Type::Any, _) => None,
@@ -85,70 +85,70 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, place: Place<'_>) -> Opt
                 _ => number.is_i64(),
             };
             let kind = type_name(node, edge);
-            (!fits).then(|| place.complaint(&format!("number {}", crate::quote::go_number(number)), &kind))
+            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), &kind))
         }
-        _ => Some(place.complaint(word(value), &type_name(node, edge))),
+        _ => Some(at.unmarshal_error(word(value), &type_name(node, edge))),
     }
 }
 
-/// An element of a list; scalars of a named type are told by it.
-fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, place: Place<'_>) -> Option<String> {
+/// Checks an element of a list. An error about a scalar prints its named type `go`, if it has one.
+fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, at: FieldPath<'_>) -> Option<String> {
     let edge = node.edge?;
-    let wrong = check(node, edge, value, place)?;
+    let wrong = check(node, edge, value, at)?;
     let scalar = matches!(node.kind(), Type::String | Type::Integer | Type::Boolean | Type::Number);
     match go.filter(|_| scalar && !value.is_number()) {
-        Some(go) => Some(place.complaint(word(value), go)),
+        Some(go) => Some(at.unmarshal_error(word(value), go)),
         None => match go.filter(|_| node.kind() == Type::String) {
-            Some(go) => Some(place.complaint(word(value), go)),
+            Some(go) => Some(at.unmarshal_error(word(value), go)),
             None => Some(wrong),
         },
     }
 }
 
-type Decoder = fn(NodeRef<'_>, &Value, Place<'_>) -> Option<String>;
+type Decoder = fn(NodeRef<'_>, &Value, FieldPath<'_>) -> Option<String>;
 
-/// Types that decode themselves.
-fn own_decoder(node: NodeRef<'_>) -> Option<Decoder> {
+/// Returns the check of a type that implements `json.Unmarshaler`.
+fn custom_decoder(node: NodeRef<'_>) -> Option<Decoder> {
     Some(match node.format()? {
         "quantity" => |_, value, _| scalar::quantity(value),
         "raw" | "json" | "fields-v1" => |_, _, _| None,
         "int-or-string" => int_or_string,
-        "date-time" => |_, value, place| time(value, false, place),
-        "micro-time" => |_, value, place| time(value, true, place),
+        "date-time" => |_, value, at| time(value, false, at),
+        "micro-time" => |_, value, at| time(value, true, at),
         "json-or" => json_schema_or,
         _ => return None,
     })
 }
 
-fn int_or_string(_: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<String> {
+fn int_or_string(_: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<String> {
     match value {
         Value::String(_) => None,
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => None,
         Value::Number(number) => {
-            Some(place.complaint(&format!("number {}", crate::quote::go_number(number)), "int32"))
+            Some(at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), "int32"))
         }
-        _ => Some(place.complaint(word(value), "int32")),
+        _ => Some(at.unmarshal_error(word(value), "int32")),
     }
 }
 
-fn time(value: &Value, micros: bool, place: Place<'_>) -> Option<String> {
+fn time(value: &Value, micros: bool, at: FieldPath<'_>) -> Option<String> {
     match value {
         Value::String(text) => scalar::time(text, micros),
-        _ => Some(place.complaint(word(value), "string")),
+        _ => Some(at.unmarshal_error(word(value), "string")),
     }
 }
 
-/// `JSONSchemaPropsOrBool` and its like.
-fn json_schema_or(node: NodeRef<'_>, value: &Value, place: Place<'_>) -> Option<String> {
+/// Checks `JSONSchemaPropsOrBool` and similar unions.
+fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<String> {
     let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
     match value {
-        Value::Object(_) => fields(node, value, Place { owner: "JSONSchemaProps", ..place }),
+        Value::Object(_) => fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }),
         Value::Bool(_) => None,
         _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
     }
 }
 
-/// What JSON calls the value.
+/// Returns the JSON type of a value as Go's decoder prints it.
 fn word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -160,7 +160,7 @@ fn word(value: &Value) -> &'static str {
     }
 }
 
-/// The Go type at a place.
+/// Returns the Go type of a field.
 fn type_name(node: NodeRef<'_>, edge: &Edge) -> String {
     let named = edge.go.as_deref().and_then(|go| go.kind.as_deref());
     match (node.kind(), named) {
@@ -193,12 +193,12 @@ fn is_scalar(node: NodeRef<'_>) -> bool {
     matches!(node.kind(), Type::String | Type::Integer | Type::Number | Type::Boolean)
 }
 
-/// `ObjectMeta` of `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+/// Returns `ObjectMeta` for `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
 fn short(definition: &str) -> &str {
     definition.rsplit('.').next().unwrap_or(definition)
 }
 
-/// `v1.ObjectMeta` of `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+/// Returns `v1.ObjectMeta` for `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
 fn qualified(definition: &str) -> String {
     let mut parts = definition.rsplit('.');
     let (name, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

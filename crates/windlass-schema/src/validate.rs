@@ -1,27 +1,27 @@
-//! Checking a custom resource against its schema, in the words of the API server.
+//! Validates custom resources against their schemas, with the messages of kube-apiserver.
 
 mod embedded;
 mod format;
 mod junctor;
 mod list;
 mod number;
-mod verdict;
+mod result;
 
 use serde_json::Value;
 
 use crate::FieldError;
-use crate::graph::{Additional, ListType, MoreRules, NodeRef, Schema, Type};
+use crate::graph::{Additional, ListType, NodeRef, RareRules, Schema, Type};
 use crate::quote::go_json;
-use verdict::Verdict;
+use result::ValidationResult;
 
 pub(crate) use format::is_known as is_known_format;
 
-/// Field of an error that concerns no field in particular, as the server prints it.
+/// The field of an error that concerns no particular field, as kube-apiserver prints it.
 pub(crate) const NO_FIELD: &str = "<nil>";
 
-/// Checks a whole custom resource. Defaults should be filled in and unknown fields pruned before.
+/// Validates a custom resource. Apply [`default`](crate::default()) and [`prune`](crate::prune()) first.
 ///
-/// `metadata` is not looked at but in embedded resources: what holds for every object is the server's matter.
+/// `metadata` is validated in embedded resources only; the server validates that of the object itself.
 pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = check(schema.root(), object, None);
     errors.extend(embedded::check(schema.root(), object));
@@ -29,7 +29,7 @@ pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks an update. Parts that were wrong already and have not changed are let pass ("ratcheting").
+/// Validates an update. Values that were invalid before and have not changed are accepted ("ratcheting").
 pub fn validate_update(schema: &Schema, object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = check(schema.root(), object, Some(old));
     errors.extend(embedded::check(schema.root(), object));
@@ -39,7 +39,7 @@ pub fn validate_update(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
     errors
 }
 
-/// Checks an update of `status` alone: only that part is held against its schema. Texts name fields below it.
+/// Validates an update of `status`. Only `status` is checked, and paths in messages are relative to it.
 pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<FieldError> {
     let status = schema.root().property("status");
     let (new, before) = (object.get("status"), old.get("status"));
@@ -58,58 +58,58 @@ pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
     errors
 }
 
-/// Value validations only, with paths below `""`.
+/// Checks the value validations only; paths start at `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    Walk { path: String::new() }.visit(schema, value, old).errors
+    Validator { path: String::new() }.visit(schema, value, old).errors
 }
 
-/// One walk over an object; `path` is where it stands, written as the server writes it.
-struct Walk {
+/// A walk over an object. `path` is the current position, formatted as kube-apiserver prints it.
+struct Validator {
     path: String,
 }
 
-impl Walk {
-    /// Checks `value`, and lets it pass after all if it is what it was before.
-    fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Verdict {
-        let mut verdict = self.examine(schema, value, old);
-        if !verdict.errors.is_empty() && old == Some(value) {
-            verdict.errors.clear();
+impl Validator {
+    /// Checks `value`. Errors are dropped if the value is unchanged.
+    fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
+        let mut result = self.examine(schema, value, old);
+        if !result.errors.is_empty() && old == Some(value) {
+            result.errors.clear();
         }
-        verdict
+        result
     }
 
-    fn examine(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Verdict {
-        let mut verdict = Verdict::default();
+    fn examine(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
+        let mut result = ValidationResult::default();
         let rules = schema.node.rules.more.as_deref();
         if value.is_null() {
-            verdict.merge(self.types(schema, value));
-            verdict.merge(self.enumeration(rules, value));
-            return verdict;
+            result.merge(self.types(schema, value));
+            result.merge(self.enumeration(rules, value));
+            return result;
         }
         if schema.node.kind != Type::Any || schema.is_int_or_string() || schema.format().is_some() {
-            verdict.merge_counted(self.types(schema, value));
+            result.merge_counted(self.types(schema, value));
         }
-        verdict.merge_counted(self.junctors(schema, value, old));
+        result.merge_counted(self.junctors(schema, value, old));
         match value {
             Value::String(text) => {
-                verdict.merge_counted(self.text(rules, text));
+                result.merge_counted(self.text(rules, text));
                 if let Some(format) = schema.format().filter(|name| format::is_known(name)) {
-                    verdict.merge_counted(self.format(format, text));
+                    result.merge_counted(self.format(format, text));
                 }
             }
-            Value::Number(number) => verdict.merge_counted(number::check(&self.path, schema, number)),
-            Value::Array(items) => verdict.merge_counted(self.items(schema, items, old)),
+            Value::Number(number) => result.merge_counted(number::check(&self.path, schema, number)),
+            Value::Array(items) => result.merge_counted(self.items(schema, items, old)),
             _ => {}
         }
-        verdict.merge_counted(self.enumeration(rules, value));
+        result.merge_counted(self.enumeration(rules, value));
         if let Value::Object(members) = value {
-            verdict.merge_counted(self.members(schema, members, old));
+            result.merge_counted(self.members(schema, members, old));
         }
-        verdict.matches += 1;
-        verdict
+        result.matches += 1;
+        result
     }
 
-    /// The field of an error at this place.
+    /// Returns the field of an error at the current position.
     fn field(&self) -> &str {
         match self.path.trim_start_matches('.') {
             "" => NO_FIELD,
@@ -117,21 +117,21 @@ impl Walk {
         }
     }
 
-    /// A sentence of the validation library: `spec.a in body <text>`.
+    /// Returns a message in the format of Go's validation library: `spec.a in body <text>`.
     fn sentence(&self, text: &str) -> String {
         format!("{} in body {text}", self.path)
     }
 
-    fn types(&self, schema: NodeRef<'_>, value: &Value) -> Verdict {
+    fn types(&self, schema: NodeRef<'_>, value: &Value) -> ValidationResult {
         let wanted = wanted_types(schema);
         let wrong = |wanted: &str, given: &str| {
             let detail = self.sentence(&format!("must be of type {wanted}: {given:?}"));
-            Verdict::of(FieldError::type_invalid(self.field(), given, detail))
+            ValidationResult::failed(FieldError::type_invalid(self.field(), given, detail))
         };
         if value.is_null() {
             return match wanted {
-                [] => Verdict::matched(),
-                _ if schema.is_nullable() => Verdict::matched(),
+                [] => ValidationResult::matched(),
+                _ if schema.is_nullable() => ValidationResult::matched(),
                 _ => wrong(&wanted.join(","), "null"),
             };
         }
@@ -143,44 +143,45 @@ impl Walk {
         let numeric = wanted.contains(&"number") || wanted.contains(&"integer");
         match schema.format() {
             Some(format) if !textual && !fits && given_format != format => wrong(format, given_format),
-            Some(_) if textual && !numeric => Verdict::matched(),
-            _ if fits => Verdict::matched(),
+            Some(_) if textual && !numeric => ValidationResult::matched(),
+            _ if fits => ValidationResult::matched(),
             _ => wrong(&wanted.join(","), given),
         }
     }
 
-    fn text(&self, rules: Option<&MoreRules>, text: &str) -> Verdict {
-        let Some(rules) = rules else { return Verdict::default() };
+    fn text(&self, rules: Option<&RareRules>, text: &str) -> ValidationResult {
+        let Some(rules) = rules else { return ValidationResult::default() };
         let length = || text.chars().count() as i64;
         if let Some(max) = rules.max_length.filter(|max| length() > *max) {
-            return Verdict::of(FieldError::too_long(self.field(), max.max(0) as usize));
+            return ValidationResult::failed(FieldError::too_long(self.field(), max.max(0) as usize));
         }
-        let invalid =
-            |detail: String| Verdict::of(FieldError::invalid(self.field(), text, self.sentence(&detail)));
+        let invalid = |detail: String| {
+            ValidationResult::failed(FieldError::invalid(self.field(), text, self.sentence(&detail)))
+        };
         if let Some(min) = rules.min_length.filter(|min| length() < *min) {
             return invalid(format!("should be at least {min} chars long"));
         }
         match rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
             Some(pattern) => invalid(format!("should match '{}'", pattern.source())),
-            None => Verdict::default(),
+            None => ValidationResult::default(),
         }
     }
 
-    fn format(&self, format: &str, text: &str) -> Verdict {
+    fn format(&self, format: &str, text: &str) -> ValidationResult {
         if format::matches(format, text) {
-            return Verdict::default();
+            return ValidationResult::default();
         }
         let quoted = crate::go_quote(text);
         let detail = self.sentence(&format!("must be of type {format}: {quoted}"));
-        Verdict::of(FieldError::type_invalid(self.field(), text, detail))
+        ValidationResult::failed(FieldError::type_invalid(self.field(), text, detail))
     }
 
-    fn enumeration(&self, rules: Option<&MoreRules>, value: &Value) -> Verdict {
+    fn enumeration(&self, rules: Option<&RareRules>, value: &Value) -> ValidationResult {
         let Some(rules) = rules.filter(|rules| !rules.enumeration.is_empty()) else {
-            return Verdict::default();
+            return ValidationResult::default();
         };
         if rules.enumeration.iter().any(|allowed| is_enumerated(value, allowed)) {
-            return Verdict::default();
+            return ValidationResult::default();
         }
         let texts: Vec<String> = rules
             .enumeration
@@ -188,16 +189,16 @@ impl Walk {
             .map(|allowed| allowed.as_str().map_or_else(|| go_json(allowed), str::to_owned))
             .collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        Verdict::of(FieldError::not_supported(self.field(), value.clone(), &texts))
+        ValidationResult::failed(FieldError::not_supported(self.field(), value.clone(), &texts))
     }
 
-    fn items(&mut self, schema: NodeRef<'_>, items: &[Value], old: Option<&Value>) -> Verdict {
-        let mut verdict = Verdict::default();
+    fn items(&mut self, schema: NodeRef<'_>, items: &[Value], old: Option<&Value>) -> ValidationResult {
+        let mut result = ValidationResult::default();
         if let Some(inner) = schema.items() {
             for (index, item) in items.iter().enumerate() {
                 let old_item = old.and_then(|old| correlate(schema, item, old));
                 let length = self.push(&format!("[{index}]"));
-                verdict.merge(self.visit(inner, item, old_item));
+                result.merge(self.visit(inner, item, old_item));
                 self.path.truncate(length);
             }
         }
@@ -205,18 +206,18 @@ impl Walk {
             let size = items.len() as i64;
             if let Some(min) = rules.min_items.filter(|min| size < *min) {
                 let detail = self.sentence(&format!("should have at least {min} items"));
-                verdict.add(FieldError::invalid(self.field(), size, detail));
+                result.add(FieldError::invalid(self.field(), size, detail));
             }
             if let Some(max) = rules.max_items.filter(|max| size > *max) {
-                verdict.add(FieldError::too_many(self.field(), items.len(), max.max(0) as usize));
+                result.add(FieldError::too_many(self.field(), items.len(), max.max(0) as usize));
             }
             if rules.unique_items && (1..items.len()).any(|index| items[..index].contains(&items[index])) {
                 let detail = self.sentence("shouldn't contain duplicates");
-                verdict.add(FieldError::invalid(self.field(), "", detail));
+                result.add(FieldError::invalid(self.field(), "", detail));
             }
         }
-        verdict.matches += 1;
-        verdict
+        result.matches += 1;
+        result
     }
 
     fn members(
@@ -224,8 +225,8 @@ impl Walk {
         schema: NodeRef<'_>,
         members: &serde_json::Map<String, Value>,
         old: Option<&Value>,
-    ) -> Verdict {
-        let mut verdict = self.member_counts(schema, members.len());
+    ) -> ValidationResult {
+        let mut result = self.member_counts(schema, members.len());
         for (name, value) in members {
             if schema.node.properties.contains_key(name.as_str()) {
                 continue;
@@ -233,12 +234,12 @@ impl Walk {
             match &schema.node.additional {
                 Some(Additional::Forbidden) => {
                     let detail = format!("{}.{name} in body is a forbidden property", self.path);
-                    verdict.add(FieldError::invalid(self.field(), name.as_str(), detail));
+                    result.add(FieldError::invalid(self.field(), name.as_str(), detail));
                 }
                 Some(Additional::Schema(edge)) => {
                     let length = self.push(&format!(".{name}"));
                     let old = old.and_then(|old| old.get(name));
-                    verdict.merge(self.visit(schema.follow(edge), value, old));
+                    result.merge(self.visit(schema.follow(edge), value, old));
                     self.path.truncate(length);
                 }
                 _ => {}
@@ -251,27 +252,27 @@ impl Walk {
             let old = old.and_then(|old| old.get(name)).filter(|_| !of_type);
             let length = self.push(if at_root { "" } else { "." });
             self.path.push_str(name);
-            verdict.merge(self.visit(property, value, old));
+            result.merge(self.visit(property, value, old));
             self.path.truncate(length);
         }
         for name in schema.required().filter(|name| !members.contains_key(*name)) {
             let field = format!("{}.{name}", self.path);
-            verdict.add(FieldError::required(field.trim_start_matches('.'), ""));
+            result.add(FieldError::required(field.trim_start_matches('.'), ""));
         }
-        verdict
+        result
     }
 
-    fn member_counts(&self, schema: NodeRef<'_>, size: usize) -> Verdict {
-        let mut verdict = Verdict::default();
-        let Some(rules) = schema.node.rules.more.as_deref() else { return verdict };
+    fn member_counts(&self, schema: NodeRef<'_>, size: usize) -> ValidationResult {
+        let mut result = ValidationResult::default();
+        let Some(rules) = schema.node.rules.more.as_deref() else { return result };
         if let Some(min) = rules.min_properties.filter(|min| (size as i64) < *min) {
             let detail = self.sentence(&format!("should have at least {min} properties"));
-            verdict.add(FieldError::invalid(self.field(), size, detail));
+            result.add(FieldError::invalid(self.field(), size, detail));
         }
         if let Some(max) = rules.max_properties.filter(|max| size as i64 > *max) {
-            verdict.add(FieldError::too_many(self.field(), size, max.max(0) as usize));
+            result.add(FieldError::too_many(self.field(), size, max.max(0) as usize));
         }
-        verdict
+        result
     }
 
     fn push(&mut self, text: &str) -> usize {
@@ -296,7 +297,7 @@ fn wanted_types(schema: NodeRef<'_>) -> &'static [&'static str] {
     }
 }
 
-/// Type and format as the server infers them from a value.
+/// Returns the type and format that kube-apiserver infers from a value.
 fn type_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -309,7 +310,7 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether the value is this one of an enumeration; numbers are converted to the type of the allowed one.
+/// Whether the value equals an `enum` value. A number is converted to the type of the allowed value first.
 fn is_enumerated(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,
@@ -322,7 +323,7 @@ fn is_enumerated(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-/// The element of the old list that a new element continues; only lists of type `map` have such.
+/// Returns the element of the old list with the keys of `item`; only lists of type `map` have keys.
 fn correlate<'o>(schema: NodeRef<'_>, item: &Value, old: &'o Value) -> Option<&'o Value> {
     if schema.list_type() != Some(ListType::Map) {
         return None;

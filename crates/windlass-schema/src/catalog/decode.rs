@@ -1,4 +1,4 @@
-//! Types of the blob as nodes; `xtask/src/codegen/types.rs` is the writer.
+//! Decodes the types of the blob into nodes. `xtask/src/codegen/types.rs` writes them.
 
 use std::sync::OnceLock;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::reader::Reader;
 use crate::graph::{
-    Additional, Definitions, Edge, Empty, GoNames, ListType, MoreRules, Node, PatchMeta, ProtoField,
-    ProtoKind, Rules, Target, Type,
+    Additional, Definitions, Edge, EmptyPolicy, GoNames, ListType, Node, PatchMeta, ProtoField, ProtoKind,
+    RareRules, Rules, Target, Type,
 };
 
-/// All definitions, each decoded when it is first needed.
+/// All definitions; each is decoded on first use.
 pub(super) struct TypeTable {
     reader: Reader,
     rows: Vec<Row>,
@@ -33,7 +33,7 @@ impl TypeTable {
         Some(Self { reader: reader.clone(), rows })
     }
 
-    /// Number of a definition; names are sorted.
+    /// Returns the index of a definition; rows are sorted by name.
     pub(super) fn position(&self, name: &str) -> Option<u32> {
         let found =
             self.rows.binary_search_by(|row| self.reader.string(row.name).unwrap_or_default().cmp(name));
@@ -54,7 +54,7 @@ impl Definitions for TypeTable {
     }
 }
 
-/// Bits of a node's first number.
+/// Bits of the first number of a node.
 mod node_bit {
     pub(super) const MAP_ATOMIC: u32 = 1 << 5;
     pub(super) const INT_OR_STRING: u32 = 1 << 6;
@@ -69,7 +69,7 @@ mod node_bit {
     pub(super) const UNIONS: u32 = 1 << 15;
 }
 
-/// Bits of an edge's first number.
+/// Bits of the first number of an edge.
 mod edge_bit {
     pub(super) const NAMED: u32 = 1 << 2;
     pub(super) const DEFAULT: u32 = 1 << 3;
@@ -114,7 +114,7 @@ fn node(reader: &mut Reader) -> Option<Node> {
     }
     if has(node_bit::ENUM) {
         let enumeration = reader.texts::<Value>()?;
-        rules.more = Some(Box::new(MoreRules { enumeration, ..MoreRules::default() }));
+        rules.more = Some(Box::new(RareRules { enumeration, ..RareRules::default() }));
     }
     out.rules = rules;
     if has(node_bit::MAP_KEYS) {
@@ -146,10 +146,10 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     let bits = reader.number()?;
     let has = |bit: u32| bits & bit != 0;
     let empty = match bits & 3 {
-        1 => Empty::Omit,
-        2 => Empty::OmitZero,
-        3 => Empty::Always,
-        _ => Empty::Keep,
+        1 => EmptyPolicy::Omit,
+        2 => EmptyPolicy::OmitZero,
+        3 => EmptyPolicy::Always,
+        _ => EmptyPolicy::Keep,
     };
     let published = if has(edge_bit::DEFAULT) { Some(json(reader)?) } else { None };
     let default = if has(edge_bit::GIVEN_DEFAULT) { Some(json(reader)?) } else { published.clone() };
@@ -171,7 +171,7 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     let target = if has(edge_bit::NAMED) {
         Target::Named(reader.number()?)
     } else {
-        Target::Own(Box::new(node(reader)?))
+        Target::Inline(Box::new(node(reader)?))
     };
     let patch = (patch != PatchMeta::default()).then(|| Box::new(patch));
     let observed = has(edge_bit::GIVEN_DEFAULT);

@@ -1,8 +1,9 @@
-//! Reads what `xtask codegen` packed: numbers of seven bits a byte, and strings by number.
+//! Reads the format that `cargo xtask codegen` writes: variable-length numbers (seven bits a byte, the lowest first),
+//! and strings as indexes into a table.
 
 use std::sync::Arc;
 
-/// Stands somewhere in the blob's body.
+/// A cursor into the body of the blob.
 #[derive(Clone)]
 pub(super) struct Reader {
     blob: Arc<[u8]>,
@@ -11,7 +12,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads the strings, and stands at the beginning of the body.
+    /// Reads the table of strings and returns a cursor at the start of the body.
     pub(super) fn open(blob: Arc<[u8]>) -> Option<Self> {
         let mut reader = Self { blob, strings: Arc::new([]), at: 0 };
         let lengths: Vec<u32> = (0..reader.number()?).map(|_| reader.number()).collect::<Option<_>>()?;
@@ -49,13 +50,13 @@ impl Reader {
         (0..self.number()?).map(|_| self.text().map(T::from)).collect()
     }
 
-    /// A string by its number.
+    /// Returns a string by its index.
     pub(super) fn string(&self, number: u32) -> Option<&str> {
         let (start, end) = *self.strings.get(number as usize)?;
         std::str::from_utf8(self.blob.get(start as usize..end as usize)?).ok()
     }
 
-    /// A reader of the next sized part, which this one steps over.
+    /// Returns a reader of the next length-prefixed part and skips the part in this reader.
     pub(super) fn part(&mut self) -> Option<Self> {
         let length = self.number()? as usize;
         let part = self.clone();
@@ -63,12 +64,12 @@ impl Reader {
         Some(part)
     }
 
-    /// Where it stands.
+    /// Returns the current offset in the body.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// A reader that stands elsewhere.
+    /// Returns a reader of the same blob at another offset.
     pub(super) fn at(&self, position: usize) -> Self {
         Self { at: position, ..self.clone() }
     }

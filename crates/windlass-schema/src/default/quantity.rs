@@ -1,4 +1,4 @@
-//! Quantities (`500m`, `1Gi`) in the one form in which the API server writes them.
+//! The canonical form of quantities (`500m`, `1Gi`).
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const NANO: i128 = 1_000_000_000;
 
-/// Rewrites a quantity; what is none stays as it is.
+/// Canonicalises a quantity; any other value is left unchanged.
 pub(super) fn canonicalize(value: &mut Value, schema: NodeRef<'_>) {
     if schema.format() != Some("quantity") {
         return;
@@ -23,7 +23,7 @@ pub(super) fn canonicalize(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
-/// Whether a text is a quantity at all.
+/// Whether a text is a valid quantity.
 pub(crate) fn is_quantity(text: &str) -> bool {
     canonical(text).is_some()
 }
@@ -35,7 +35,7 @@ enum Style {
     Exponent,
 }
 
-/// The canonical form: no fraction, and the largest suffix that loses nothing.
+/// Returns the canonical form: no fraction, and the largest suffix that loses no precision.
 fn canonical(text: &str) -> Option<String> {
     let (nano, style) = parse(text)?;
     Some(match style {
@@ -70,7 +70,7 @@ fn reduce(mut number: i128, base: i128, most: usize) -> (i128, usize) {
     (number, steps)
 }
 
-/// The amount in billionths, rounded away from zero.
+/// Returns the amount in billionths, rounded away from zero.
 fn parse(text: &str) -> Option<(i128, Style)> {
     let (negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

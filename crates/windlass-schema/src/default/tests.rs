@@ -59,7 +59,7 @@ fn built_in(group: &str, version: &str, kind: &str, mut object: serde_json::Valu
     default(&schema, &mut object);
     let once = object.clone();
     default(&schema, &mut object);
-    assert_eq!(once, object, "twice is once");
+    assert_eq!(once, object, "defaulting is idempotent");
     object
 }
 

@@ -1,4 +1,4 @@
-//! What a schema is made of: nodes, and the edges that join them.
+//! Nodes and edges of a schema.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use serde_json::{Number, Value};
 
 use crate::pattern::Pattern;
 
-/// How the elements of a list are told apart (`x-kubernetes-list-type`).
+/// How the elements of a list are identified (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListType {
-    /// One value as a whole.
+    /// The list is a single value and is replaced as a whole.
     Atomic,
-    /// Scalars that occur once.
+    /// A set of scalars.
     Set,
-    /// Objects told apart by their map keys.
+    /// Objects that are identified by their map keys.
     Map,
 }
 
-/// The JSON type that a schema asks for.
+/// The JSON type that a schema requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Nothing is said about the type.
+    /// No constraint.
     Any,
     /// `object`
     Object,
@@ -36,42 +36,42 @@ pub enum Type {
     Boolean,
 }
 
-/// What a strategic merge patch does with a field.
+/// How a strategic merge patch treats a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchMeta {
-    /// Lists are merged element by element, not replaced.
+    /// Whether lists are merged element by element; otherwise they are replaced.
     pub merge: bool,
-    /// Fields that the patch's `$retainKeys` does not name are dropped.
+    /// Whether fields that `$retainKeys` of the patch does not name are dropped.
     pub retain_keys: bool,
-    /// Objects are replaced, not merged.
+    /// Whether objects are replaced; otherwise they are merged.
     pub replace: bool,
-    /// The field that tells list elements apart; none: elements are scalars.
+    /// The field that identifies a list element; `None` if the elements are scalars.
     pub merge_key: Option<Box<str>>,
 }
 
-/// What becomes of an empty value (`""`, `0`, `false`, `[]`, `{}`) when Go writes an object.
+/// How Go's encoder treats an empty value (`""`, `0`, `false`, `[]`, `{}`) of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
-    /// It stays: the field is a pointer in Go, or the object a custom one.
+pub enum EmptyPolicy {
+    /// Kept: the field is a pointer in Go, or belongs to a custom resource.
     Keep,
-    /// It is left out, unless it is a struct.
+    /// Omitted unless it is a struct (`omitempty`).
     Omit,
-    /// It is left out, whatever it is.
+    /// Omitted, structs too (`omitzero`).
     OmitZero,
-    /// It is written, also when it was not given.
+    /// Always written, even if the field was absent.
     Always,
 }
 
-/// How a field stands on the wire of Kubernetes' protobuf.
+/// The encoding of a field in Kubernetes' protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProtoField {
-    /// The field's number.
+    /// The field number.
     pub(crate) number: u32,
-    /// Whether it may occur many times; arrays only.
+    /// Whether the field is repeated; arrays only.
     pub(crate) repeated: bool,
-    /// Numbers of the messages that the field lies in, of those that JSON does not have; zeros are none.
+    /// The numbers of the fields that lead to the message of this field, where JSON inlines it; unused entries are 0.
     pub(crate) through: [u32; 2],
-    /// How its bytes become JSON.
+    /// The type on the wire.
     pub(crate) kind: ProtoKind,
 }
 
@@ -87,62 +87,63 @@ pub(crate) enum ProtoKind {
     String,
     /// Base64 in JSON.
     Bytes,
-    /// A message of the target's type.
+    /// A message of the type of the target.
     Message,
-    /// Entries of key 1 and value 2.
+    /// Repeated entries with the key in field 1 and the value in field 2.
     Map,
-    /// Seconds and nanoseconds; text in JSON.
+    /// A message with seconds and nanoseconds; a string in JSON.
     Time,
-    /// The same, told to the microsecond.
+    /// Like [`Time`](Self::Time), with microseconds in JSON.
     MicroTime,
-    /// A message around its text.
+    /// A message that wraps a string.
     Quantity,
     IntOrString,
-    /// A message around JSON bytes.
+    /// A message that wraps JSON.
     Raw,
     SchemaOrBool,
     SchemaOrArray,
     SchemaOrStrings,
-    /// A message around a list.
+    /// A message that wraps a list.
     List,
 }
 
-/// What stands beside a property, an array's items or a map's values: facts of the place, not of the type.
+/// The reference from a node to the type of a property, of array items or of map values, with the attributes that
+/// belong to the field and not to its type.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub(crate) target: Target,
-    /// The value that stands in when none is given.
+    /// The value of an absent field.
     pub(crate) default: Option<Value>,
-    /// The default that OpenAPI tells; for a field of Go's it is often just the type's empty value.
+    /// The default in the published OpenAPI document; often just the zero value of the Go type.
     pub(crate) published: Option<Value>,
-    /// Whether a server was seen to fill in the default.
+    /// Whether a real server was seen to apply the default.
     pub(crate) observed: bool,
-    pub(crate) empty: Empty,
-    /// Whether an object is merged here field by field, also where its type is one value as a whole.
+    pub(crate) empty: EmptyPolicy,
+    /// Whether an object is merged field by field although its type is atomic.
     pub(crate) granular: bool,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
     pub(crate) go: Option<Box<GoNames>>,
 }
 
-/// Names that Go's decoder uses when it complains of a field.
+/// Names that Go's JSON decoder prints in errors about a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GoNames {
-    /// The type, where it has a name of its own (`v1.SecretType`).
+    /// The type, if it is a named type (`v1.SecretType`).
     pub(crate) kind: Option<Box<str>>,
-    /// The struct that the field lies in, where JSON does not show it (`VolumeSource`).
+    /// The embedded struct that contains the field, if JSON inlines it (`VolumeSource`).
     pub(crate) inlined: Option<Box<str>>,
 }
 
 impl Edge {
-    pub(crate) fn own(node: Node) -> Self {
-        let target = Target::Own(Box::new(node));
+    pub(crate) fn inline(node: Node) -> Self {
+        let target = Target::Inline(Box::new(node));
         Self {
             target,
             default: None,
             published: None,
             observed: false,
-            empty: Empty::Keep,
+            empty: EmptyPolicy::Keep,
             granular: false,
             patch: None,
             proto: None,
@@ -151,27 +152,27 @@ impl Edge {
     }
 }
 
-/// Where an edge leads.
+/// The node that an edge leads to.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// A node of its own.
-    Own(Box<Node>),
-    /// A definition of the graph, by number: types may recur.
+    /// A node that only this edge refers to.
+    Inline(Box<Node>),
+    /// A definition, by its index. Types may be recursive.
     Named(u32),
 }
 
-/// What an object may have besides its properties.
+/// The schema of members that are not in `properties`.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
     /// Anything (`additionalProperties: true`).
     Any,
     /// Nothing (`additionalProperties: false`).
     Forbidden,
-    /// Values of one schema.
+    /// Values that match this schema.
     Schema(Edge),
 }
 
-/// One node: a type with its rules.
+/// A type and its constraints.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Type,
@@ -186,7 +187,7 @@ pub(crate) struct Node {
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Edge>,
     pub(crate) rules: Rules,
-    /// `x-kubernetes-unions`, as it is published.
+    /// `x-kubernetes-unions`, unchanged.
     pub(crate) unions: Option<Value>,
 }
 
@@ -210,17 +211,17 @@ impl Node {
     }
 }
 
-/// The value validations of a node.
+/// The value validations of a node; those that few nodes have are boxed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) format: Option<Box<str>>,
     pub(crate) required: Vec<Box<str>>,
-    pub(crate) more: Option<Box<MoreRules>>,
+    pub(crate) more: Option<Box<RareRules>>,
 }
 
-/// The rarer value validations.
+/// Value validations that few nodes have.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MoreRules {
+pub(crate) struct RareRules {
     pub(crate) maximum: Option<Number>,
     pub(crate) exclusive_maximum: bool,
     pub(crate) minimum: Option<Number>,

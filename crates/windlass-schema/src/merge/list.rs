@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{PATCH, PatchError, Result, go_map, go_value, map, unknown_directive, wrong_type};
 use crate::graph::NodeRef;
 
-/// Merges a patch's list into an object's, if the schema says so; else it replaces it.
+/// Merges the list of a patch into the list of an object if the schema says so; otherwise replaces it.
 pub(super) fn merge(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -26,7 +26,7 @@ pub(super) fn merge(
     let inner = schema.and_then(NodeRef::items);
     let Some(key) = merge_key(schema) else {
         let name = inner.and_then(NodeRef::definition).unwrap_or_default();
-        return Err(PatchError::unfit(format!("cannot merge lists without merge key for {name}")));
+        return Err(PatchError::mismatch(format!("cannot merge lists without merge key for {name}")));
     };
     let (original, patch) = directives(original, patch, key)?;
     let live = original.clone();
@@ -35,7 +35,7 @@ pub(super) fn merge(
     arrange(merged, &order, &live, Some(key))
 }
 
-/// Brings a merged list into the order that a patch asks for; what only the object has stays where it was.
+/// Sorts a merged list in the order that a patch requests. Elements that only the object has keep their positions.
 pub(super) fn ordered(
     merged: Vec<Value>,
     order: &[Value],
@@ -45,7 +45,7 @@ pub(super) fn ordered(
     arrange(merged, order, live, merge_key(schema))
 }
 
-/// The elements that a patch has must come in the order that it asks for.
+/// Checks that the elements of a patch are in the order that the patch requests.
 pub(super) fn check_order(patch: &[Value], order: &[Value], schema: Option<NodeRef<'_>>) -> Result<()> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -63,7 +63,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], schema: Option<NodeR
         }
         if !found {
             let (patch, order) = (go_list(patch), go_list(order));
-            return Err(PatchError::unfit(format!(
+            return Err(PatchError::mismatch(format!(
                 "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
             )));
         }
@@ -79,17 +79,19 @@ fn merge_key(schema: Option<NodeRef<'_>>) -> Option<&str> {
     schema.and_then(NodeRef::patch_meta).and_then(|meta| meta.merge_key.as_deref())
 }
 
-/// Whether the elements are objects; they must all be of one type.
+/// Whether the elements are objects. It is an error if they have different types.
 fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
     let mut all = original.iter().chain(patch);
     let Some(first) = all.next() else { return Ok(false) };
     if first.is_array() {
-        return Err(PatchError::unfit("lists of lists are not supported"));
+        return Err(PatchError::mismatch("lists of lists are not supported"));
     }
     let kind = super::go_type(first);
     if first.is_null() || all.any(|item| super::go_type(item) != kind) {
         let (original, patch) = (go_list(original), go_list(patch));
-        return Err(PatchError::unfit(format!("list element types are not identical: [{original} {patch}]")));
+        return Err(PatchError::mismatch(format!(
+            "list element types are not identical: [{original} {patch}]"
+        )));
     }
     Ok(first.is_object())
 }
@@ -101,7 +103,7 @@ fn scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>> {
     arrange(merged, &patch, &original, None)
 }
 
-/// Carries out the elements that are directives, and returns both lists without them.
+/// Applies the elements that are directives and returns both lists without them.
 fn directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>)> {
     let mut plain = Vec::new();
     let mut gone = BTreeSet::new();
@@ -114,7 +116,7 @@ fn directives(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<(Vec
             }
             Some((_, Some("replace"))) => replace = true,
             Some((_, Some("merge"))) => {
-                return Err(PatchError::unfit("merging lists cannot yet be specified in the patch"));
+                return Err(PatchError::mismatch("merging lists cannot yet be specified in the patch"));
             }
             Some((directive, _)) => {
                 return Err(unknown_directive(
@@ -137,21 +139,21 @@ fn elements(
     key: &str,
     schema: Option<NodeRef<'_>>,
 ) -> Result<Vec<Value>> {
-    let mut places = BTreeMap::new();
+    let mut positions = BTreeMap::new();
     for (index, item) in merged.iter().enumerate() {
         if let Some(value) = item.get(key) {
-            places.entry(value.to_string()).or_insert(index);
+            positions.entry(value.to_string()).or_insert(index);
         }
     }
     for item in patch {
         let label = label(&item, Some(key))?;
-        match (places.get(&label), item) {
+        match (positions.get(&label), item) {
             (Some(&index), Value::Object(patch)) => {
                 let Value::Object(ours) = merged[index].take() else { continue };
                 merged[index] = map(ours, patch, schema)?.into();
             }
             (_, item) => {
-                places.insert(label, merged.len());
+                positions.insert(label, merged.len());
                 merged.push(item);
             }
         }
@@ -159,18 +161,18 @@ fn elements(
     Ok(merged)
 }
 
-/// By what an element is told apart: the text of its key, or of itself.
+/// Returns the text that identifies an element: its merge key, or the element itself.
 fn label(item: &Value, key: Option<&str>) -> Result<String> {
     let Some(key) = key else { return Ok(item.to_string()) };
     let Value::Object(members) = item else { return Err(wrong_type("map[string]interface {}", item)) };
     let value = members.get(key).map(ToString::to_string);
     value.ok_or_else(|| {
-        PatchError::unfit(format!("map: {} does not contain declared merge key: {key}", go_map(members)))
+        PatchError::mismatch(format!("map: {} does not contain declared merge key: {key}", go_map(members)))
     })
 }
 
-/// Elements that `order` names come in its order, the others in that of `live`; where both kinds meet, `live`
-/// decides as far as it knows them, and else those of `order` go first.
+/// Sorts elements that `order` names as in `order`, and the others as in `live`, and merges the two sequences: by the
+/// positions in `live` if both elements are there, otherwise with the elements of `order` first.
 fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Result<Vec<Value>> {
     let positions = |list: &[Value]| -> Result<BTreeMap<String, usize>> {
         let mut positions = BTreeMap::new();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::strategic_merge;
 use crate::Catalog;
 
-/// Cases whose results a real API server gave: kind, object, patch, and what became of the object's fields.
+/// Cases recorded from a real API server: kind, object, patch, and the resulting fields or the error.
 const CASES: &str = include_str!("cases.json");
 
 #[test]

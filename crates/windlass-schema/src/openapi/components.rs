@@ -1,11 +1,11 @@
-//! Types as OpenAPI describes them.
+//! The schemas of a document's components.
 
 use serde_json::{Map, Value, json};
 
 use super::{Document, custom, custom_definition};
 use crate::graph::{Additional, Edge, ListType, NodeRef, Type};
 
-/// Every definition that is referred to, and those that these refer to.
+/// Writes all definitions that the document refers to, directly or indirectly.
 pub(super) fn write(document: &mut Document<'_>) -> Map<String, Value> {
     let mut out = Map::new();
     let (group, version) = (&document.group_version.group, &document.group_version.version);
@@ -36,7 +36,8 @@ impl Document<'_> {
     }
 }
 
-/// The kinds that a definition is. Options are of every group: those of the document's are told.
+/// Returns the kinds that a definition describes. A type of every group (such as `DeleteOptions`) gets the core group
+/// and the group of the document.
 fn kinds(document: &Document<'_>, definition: &str) -> Vec<Value> {
     let gv = document.group_version;
     let of_all = definition.starts_with("io.k8s.apimachinery.");
@@ -46,7 +47,7 @@ fn kinds(document: &Document<'_>, definition: &str) -> Vec<Value> {
     kinds.map(|kind| json!({"group": kind.group, "version": kind.version, "kind": kind.kind})).collect()
 }
 
-/// Describes nodes, and notes what they refer to.
+/// Writes nodes and records the definitions that they refer to.
 struct Writer<'w> {
     wanted: &'w mut std::collections::BTreeSet<String>,
 }
@@ -122,7 +123,7 @@ impl Writer<'_> {
     }
 }
 
-/// Types that are described otherwise than by what they are in the graph.
+/// Writes the types whose published schema differs from their node; returns whether this is one of them.
 fn special(node: NodeRef<'_>, out: &mut Map<String, Value>) -> bool {
     let mut one_of = |first: &str, second: &str| {
         out.insert("oneOf".to_owned(), json!([{"type": first}, {"type": second}]));

@@ -1,4 +1,4 @@
-//! Custom kinds as their definitions describe them, with what every object has.
+//! The components of custom kinds: their schemas, completed with `apiVersion`, `kind` and `metadata`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{CustomKind, custom_definition};
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
-/// The definition of a kind, and that of its lists.
+/// Returns the definitions of a kind and of its list kind.
 pub(super) fn definitions(
     wanted: &mut BTreeSet<String>,
     group: &str,
@@ -51,8 +51,8 @@ pub(super) fn definitions(
     (object, list)
 }
 
-const API_VERSION: &str = "The group and version of the schema that this object keeps to.";
-const KIND: &str = "What the object is, in CamelCase.";
+const API_VERSION: &str = "The group and version of the schema of this object.";
+const KIND: &str = "The kind of this object, in CamelCase.";
 
 /// Adds `apiVersion`, `kind` and `metadata`.
 fn with_metadata(members: &mut Map<String, Value>) {
@@ -60,12 +60,12 @@ fn with_metadata(members: &mut Map<String, Value>) {
     properties["apiVersion"] = json!({"type": "string", "description": API_VERSION});
     properties["kind"] = json!({"type": "string", "description": KIND});
     properties["metadata"] = json!({
-        "description": "What every object has: name, labels, owners and so on.",
+        "description": "The metadata of this object: its name, namespace, labels, owners and so on.",
         "allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}],
     });
 }
 
-/// The schema as it was given, objects within it completed.
+/// Returns the schema with all embedded resources completed.
 fn complete(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let mut out = Map::new();

@@ -1,4 +1,4 @@
-//! Paths with their operations.
+//! The paths of a document, with their operations.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::catalog::{Gvk, Resource};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// Name and type of query parameters.
+/// The name and type of a query parameter.
 type Query = (&'static str, &'static str);
 
 const WRITE: [Query; 3] = [("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
@@ -32,7 +32,7 @@ const SELECT: [Query; 9] = [
 ];
 const WATCH: [Query; 2] = [("allowWatchBookmarks", "boolean"), ("watch", "boolean")];
 
-/// All paths of the document's group-version.
+/// Writes all paths of the group-version.
 pub(super) fn write(document: &mut Document<'_>) -> Map<String, Value> {
     let gv = document.group_version;
     let base = match &*gv.group {
@@ -144,7 +144,7 @@ impl Writer<'_, '_> {
         } else {
             self.document.reference(definition)
         };
-        // `exec`, `proxy` and their like: a connection, not an object.
+        // `exec`, `proxy` and similar subresources open a connection; they have no object.
         let connects = !subresource.is_empty() && kind.kind.ends_with("Options");
         let action = if connects { "connect" } else { action };
         let mut queries: Vec<Query> = match action {
@@ -201,7 +201,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// `coordination_v1`.
+    /// Returns the tag, such as `coordination_v1`.
     fn tag(&self) -> String {
         let group = group_words(&self.document.group_version.group).concat();
         let mut letters = group.chars();
@@ -209,7 +209,7 @@ impl Writer<'_, '_> {
         format!("{}{}_{}", first.unwrap_or_default(), letters.as_str(), self.document.group_version.version)
     }
 
-    /// `readCoordinationV1NamespacedLease`.
+    /// Returns the operation id, such as `readCoordinationV1NamespacedLease`.
     fn operation_id(&self, method: &str, action: &str, subresource: &str) -> String {
         let verb = match action {
             "get" => "read",
@@ -268,7 +268,7 @@ fn query((name, kind): Query) -> Value {
     json!({"name": name, "in": "query", "schema": {"type": kind, "uniqueItems": true}})
 }
 
-/// The names in a path, and what every operation takes.
+/// Returns the parameters in a path, and `pretty`.
 fn path_parameters(path: &str) -> Value {
     let mut out = Vec::new();
     for name in ["name", "namespace"] {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::{CustomKind, openapi_v3};
 use crate::catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 
-/// Every `$ref` of a document leads somewhere.
+/// Asserts that the target of every `$ref` exists.
 fn check_references(document: &Value) {
     fn visit(value: &Value, document: &Value) {
         match value {

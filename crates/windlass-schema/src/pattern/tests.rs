@@ -44,7 +44,7 @@ fn a_broken_pattern_matches_nothing() {
 }
 
 #[test]
-fn errors_are_told_as_go_tells_them() {
+fn errors_read_as_in_go() {
     let pairs = [
         ("(", "missing closing ): `(`"),
         ("a)", "unexpected ): `a)`"),

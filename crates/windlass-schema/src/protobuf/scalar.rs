@@ -1,4 +1,4 @@
-//! Messages that are one value in JSON.
+//! Messages that are scalars in JSON.
 
 use base64::Engine as _;
 use serde_json::{Number, Value};
@@ -47,7 +47,7 @@ pub(super) fn int_or_string(bytes: &[u8]) -> Result<Value> {
     Ok(if is_text { text.into() } else { number.into() })
 }
 
-/// JSON in a message.
+/// Decodes a message that wraps JSON.
 pub(super) fn raw(bytes: &[u8]) -> Result<Value> {
     let mut raw: &[u8] = &[];
     for field in Fields::new(bytes) {
@@ -63,7 +63,7 @@ pub(super) fn raw(bytes: &[u8]) -> Result<Value> {
         .map_err(|error| DecodeError::new(format!("invalid JSON in a message: {error}")))
 }
 
-/// A point in time; the empty one is null.
+/// Decodes a timestamp; an empty message is null.
 pub(super) fn time(bytes: &[u8], micros: bool) -> Result<Value> {
     let (mut seconds, mut nanos) = (0_i64, 0_i64);
     for field in Fields::new(bytes) {
@@ -85,7 +85,7 @@ pub(super) fn time(bytes: &[u8], micros: bool) -> Result<Value> {
     Ok(rfc3339(seconds, micros.then_some(nanos / 1000)).into())
 }
 
-/// Seconds since 1970 as `2006-01-02T15:04:05Z`, or with microseconds.
+/// Formats seconds since 1970 as `2006-01-02T15:04:05Z`, optionally with microseconds.
 fn rfc3339(seconds: i64, micros: Option<i64>) -> String {
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
@@ -97,8 +97,8 @@ fn rfc3339(seconds: i64, micros: Option<i64>) -> String {
     }
 }
 
-/// The Gregorian date of a day, counted from 1970-01-01. Years are reckoned from March, so that a leap day is a
-/// year's last.
+/// Returns the Gregorian date of a day number, counted from 1970-01-01. The calculation starts years in March, so that
+/// a leap day is the last day of a year.
 fn date(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));

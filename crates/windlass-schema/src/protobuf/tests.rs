@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::decode_protobuf;
 use crate::{Catalog, default};
 
-/// A message, built by hand: key, wire type 2, payload.
+/// Encodes a field of wire type 2: key, length, payload.
 fn field(number: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2, payload.len() as u8];
     out.extend(payload);
@@ -40,7 +40,7 @@ fn a_config_map_is_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn malformed_bodies_are_errors() {
     assert_eq!(
         decode(b"{}").unwrap_err(),
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
@@ -62,7 +62,7 @@ fn options_of_any_group_are_read() {
 fn deep_messages_are_refused() {
     let mut deep = Vec::new();
     for _ in 0..400 {
-        // Field 28 (`not`) needs two bytes of key.
+        // The key of field 28 (`not`) takes two bytes.
         let mut next = vec![0xe2, 0x01];
         let mut length = deep.len();
         while length >= 0x80 {
@@ -81,7 +81,7 @@ fn deep_messages_are_refused() {
     assert_eq!(error.to_string(), "exceeded max depth");
 }
 
-/// Where two values differ first. What is empty is not told apart: protobuf cannot either.
+/// Returns the first difference. Empty and absent values are equal, because protobuf does not distinguish them.
 fn difference(found: &Value, expected: &Value, path: &str) -> Option<String> {
     match (found, expected) {
         (Value::Object(a), Value::Object(b)) => a.keys().chain(b.keys()).find_map(|key| {
@@ -103,7 +103,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Pairs of bytes and JSON that Go's own serialisers made, one pair a line (`hex<TAB>json`).
+/// Compares decoded bytes with JSON. Both were written by Go's serialisers, one pair a line (`hex<TAB>json`).
 fn compare(vectors: &str) -> usize {
     let catalog = Catalog::builtin();
     let mut compared = 0;
@@ -135,7 +135,7 @@ fn compare(vectors: &str) -> usize {
 #[test]
 fn messages_of_go_clients_are_read_as_their_json() {
     assert!(compare(include_str!("vectors.tsv")) > 10);
-    // A larger set, made when needed.
+    // A larger set, generated when needed.
     if let Ok(path) = std::env::var("WINDLASS_PROTOBUF_VECTORS") {
         let vectors = std::fs::read_to_string(path).expect("the file of vectors");
         println!("{} compared", compare(&vectors));

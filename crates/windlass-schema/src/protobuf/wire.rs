@@ -1,4 +1,4 @@
-//! The wire format: fields of a number and a payload.
+//! The wire format of protobuf: fields with a number and a payload.
 
 use super::{DecodeError, Result};
 
@@ -8,12 +8,12 @@ pub(super) struct Field<'b> {
     pub(super) payload: Payload<'b>,
 }
 
-/// The payloads of the four wire types in use.
+/// The payload of a field, by wire type.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'b> {
     Varint(u64),
     Fixed64(u64),
-    /// No field of Kubernetes is of this type: it is skipped.
+    /// Skipped: no field of Kubernetes has this type.
     Fixed32,
     Bytes(&'b [u8]),
 }
@@ -57,7 +57,7 @@ impl<'b> Field<'b> {
     }
 }
 
-/// The fields of a message, one after the other; ends after the first fault.
+/// An iterator over the fields of a message. It ends after the first error.
 pub(super) struct Fields<'b> {
     rest: &'b [u8],
 }
@@ -105,7 +105,7 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
-/// The numbers of a packed field.
+/// Returns the numbers of a packed field.
 pub(super) fn packed(bytes: &[u8], is_fixed: bool) -> impl Iterator<Item = Result<Payload<'static>>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

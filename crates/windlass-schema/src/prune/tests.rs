@@ -8,7 +8,7 @@ fn pruned(schema: &Value, mut object: Value) -> (Value, Vec<String>) {
 }
 
 #[test]
-fn unknown_members_go_and_are_told_in_order() {
+fn unknown_members_are_removed_and_returned_in_order() {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
             "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},

@@ -1,4 +1,5 @@
-//! What junctors restrict must be there in the structure.
+//! Completeness: every field that a junctor (`allOf`, `anyOf`, `oneOf`, `not`) constrains is specified outside of
+//! junctors too.
 
 use super::Props;
 use crate::FieldError;
@@ -8,7 +9,7 @@ pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldErr
     junctors(schema, schema, path, path, errors);
 }
 
-/// `values` restricts (at `at`), `structure` is what there is (at `path`).
+/// Checks the junctors of `values` (at `at`) against `structure` (at `path`).
 fn junctors(
     values: Props<'_>,
     structure: Props<'_>,

@@ -1,4 +1,4 @@
-//! Defaults must be values that the schema allows.
+//! Defaults are valid values of their own schemas.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What a structural schema may and must say.
+//! The rules that make a schema structural.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn structural(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<
     metadata(schema, level, path, errors);
 }
 
-/// The one use of types in a junctor: `anyOf: [{type: integer}, {type: string}]`.
+/// Whether the schema has the one allowed use of types in a junctor: `anyOf: [{type: integer}, {type: string}]`.
 fn is_int_or_string(schema: Props<'_>) -> bool {
     let of_type = |kind: &str, branch: Option<&Props<'_>>| {
         branch.and_then(|branch| branch.0).is_some_and(|members| {
@@ -161,7 +161,7 @@ fn values(
     }
 }
 
-/// A schema in a junctor restricts values; it says nothing of structure.
+/// Checks a schema in a junctor, which may constrain values but not structure.
 fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, errors: &mut Vec<FieldError>) {
     values(schema, skip_any_of, false, path, errors);
     if let Some(items) = schema.schema("items") {

@@ -1,4 +1,4 @@
-//! What any schema of a custom resource must keep to, structural or not.
+//! The rules for all schemas of custom resources, structural or not.
 
 use serde_json::Value;
 
@@ -7,25 +7,25 @@ use crate::FieldError;
 use crate::path::Path;
 
 pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
-    visit(schema, path, Place { root: true, ..Place::default() }, errors);
+    visit(schema, path, Scope { root: true, ..Scope::default() }, errors);
 }
 
-/// Where a schema stands.
+/// The position of a schema in the schema of the whole object.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Scope {
     root: bool,
     inside_meta: bool,
-    /// Why defaults are forbidden here, if they are.
+    /// The reason why defaults are forbidden here, if they are.
     no_defaults: Option<&'static str>,
 }
 
-fn visit(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<FieldError>) {
-    standard(schema, path, place, errors);
+fn visit(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<FieldError>) {
+    standard(schema, path, scope, errors);
     if schema.flag("uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         errors.push(FieldError::forbidden(path.child("uniqueItems"), detail));
     }
-    let inner = Place { root: false, ..place };
+    let inner = Scope { root: false, ..scope };
     additional(schema, path, inner, errors);
     let properties = path.child("properties");
     for (name, property) in schema.named("properties") {
@@ -36,9 +36,9 @@ fn visit(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<Field
             "kind" => Some("in top-level kind"),
             _ => None,
         };
-        if (place.root || schema.flag("x-kubernetes-embedded-resource")) && of_meta.is_some() {
+        if (scope.root || schema.flag("x-kubernetes-embedded-resource")) && of_meta.is_some() {
             inner.inside_meta = true;
-            if place.root {
+            if scope.root {
                 inner.no_defaults = of_meta;
             }
         }
@@ -66,8 +66,8 @@ fn visit(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<Field
     cel_rules(schema, path, errors);
 }
 
-/// What OpenAPI has and custom resources have not.
-fn standard(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<FieldError>) {
+/// Rejects keywords of OpenAPI that custom resources do not support.
+fn standard(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<FieldError>) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let kind = schema.kind();
     if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -76,7 +76,7 @@ fn standard(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<Fi
     let mut forbid = |name: &str, detail: &str| errors.push(FieldError::forbidden(path.child(name), detail));
     let has_default =
         schema.0.is_some_and(|members| members.get("default").is_some_and(|value| !value.is_null()));
-    if let Some(reason) = place.no_defaults.filter(|_| has_default) {
+    if let Some(reason) = scope.no_defaults.filter(|_| has_default) {
         forbid("default", &format!("must not be set {reason}"));
     }
     for name in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
@@ -91,12 +91,12 @@ fn standard(schema: Props<'_>, path: Path<'_>, place: Place, errors: &mut Vec<Fi
     if schema.get("items").is_some_and(Value::is_array) {
         forbid("items", "items must be a schema object and not an array");
     }
-    if place.inside_meta && schema.flag("x-kubernetes-embedded-resource") {
+    if scope.inside_meta && schema.flag("x-kubernetes-embedded-resource") {
         forbid("x-kubernetes-embedded-resource", "must not be used inside of resource meta");
     }
 }
 
-fn additional(schema: Props<'_>, path: Path<'_>, mut inner: Place, errors: &mut Vec<FieldError>) {
+fn additional(schema: Props<'_>, path: Path<'_>, mut inner: Scope, errors: &mut Vec<FieldError>) {
     let at = path.child("additionalProperties");
     let written = schema.0.and_then(|members| members.get("additionalProperties"));
     let exclusive = written.is_some_and(|value| value.is_object() || value == &Value::Bool(false));
@@ -211,7 +211,7 @@ fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The keys of a map list must be there: required, or with a default.
+/// Checks that the keys of a list of type `map` are required or have a default.
 fn list_keys(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     let list_type = schema.text("x-kubernetes-list-type");
     let Some(items) = schema.schema("items").filter(|_| matches!(list_type, "set" | "map")) else { return };

@@ -1,4 +1,4 @@
-//! Texts that are decoded further: base64, times, quantities.
+//! Strings with a syntax of their own: base64, times, quantities.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn base64(text: &str) -> Option<String> {
     }
 }
 
-/// RFC 3339, told as `time.Parse` tells it.
+/// Checks an RFC 3339 time; returns the error of Go's `time.Parse`.
 pub(super) fn time(text: &str, micros: bool) -> Option<String> {
     let layout = if micros { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let quoted = crate::go_quote(text);

@@ -3,9 +3,9 @@ use serde_json::Value;
 use super::decode_error;
 use crate::Catalog;
 
-/// Objects that a real API server was given, and what its decoder said.
+/// Objects, and the errors with which a real API server rejected them.
 #[test]
-fn faults_are_told_as_a_real_server_tells_them() {
+fn errors_read_as_on_a_real_server() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();
     assert!(cases.len() > 80);
     for case in cases {

@@ -1,4 +1,4 @@
-//! Objects inside objects have an `apiVersion` and a `kind`.
+//! Embedded resources have an `apiVersion` and a `kind`.
 
 use serde_json::{Map, Value};
 

@@ -1,10 +1,10 @@
-//! The string formats that the API server checks.
+//! The string formats that kube-apiserver checks.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::calendar::days_of_month;
 
-/// Formats by their name without dashes (`date-time` and `datetime` are one).
+/// The names of the formats, without dashes (`date-time` and `datetime` are equal).
 const KNOWN: [&str; 26] = [
     "bsonobjectid",
     "byte",
@@ -34,7 +34,7 @@ const KNOWN: [&str; 26] = [
     "uuid5",
 ];
 
-/// Whether the server checks this format of strings at all; an unknown one it ignores.
+/// Whether kube-apiserver checks this format; it ignores unknown ones.
 pub(crate) fn is_known(format: &str) -> bool {
     KNOWN.binary_search(&format.replace('-', "").as_str()).is_ok()
 }
@@ -87,7 +87,7 @@ fn is_base64(text: &str) -> bool {
     letters && !body.is_empty() && text.len() - body.len() <= 2 && text.len().is_multiple_of(4)
 }
 
-/// Four decimal numbers; leading zeros are let pass.
+/// Whether the text is four decimal numbers; leading zeros are accepted.
 fn is_ipv4(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let byte = |part: &&str| {
@@ -148,7 +148,7 @@ fn strip_fraction(zone: &str) -> &str {
     }
 }
 
-/// Go's durations (`1h30m`), and a number with a unit in words (`22 ns`, `3 days`).
+/// Whether the text is a Go duration (`1h30m`), or a number with a unit (`22 ns`, `3 days`).
 fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_worded_duration(text)
 }
@@ -177,7 +177,7 @@ fn is_go_duration(text: &str) -> bool {
     true
 }
 
-/// Somewhere a number is followed by a unit, or by a word that begins as a unit's full name does.
+/// Whether the text contains a number followed by a unit or by a word that starts with the name of a unit.
 fn is_worded_duration(text: &str) -> bool {
     const SHORT: [&str; 10] = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w"];
     const MORE: [&str; 3] = ["sec", "min", "wk"];

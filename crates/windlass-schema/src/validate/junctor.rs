@@ -2,34 +2,39 @@
 
 use serde_json::Value;
 
-use super::verdict::Verdict;
-use super::{NO_FIELD, Walk};
+use super::result::ValidationResult;
+use super::{NO_FIELD, Validator};
 use crate::graph::{Node, NodeRef};
 use crate::{FieldError, go_quote};
 
-impl Walk {
-    pub(super) fn junctors(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Verdict {
-        let mut verdict = Verdict::matched();
-        let Some(rules) = schema.node.rules.more.as_deref() else { return verdict };
+impl Validator {
+    pub(super) fn junctors(
+        &mut self,
+        schema: NodeRef<'_>,
+        value: &Value,
+        old: Option<&Value>,
+    ) -> ValidationResult {
+        let mut result = ValidationResult::matched();
+        let Some(rules) = schema.node.rules.more.as_deref() else { return result };
         if !rules.any_of.is_empty() {
-            verdict.merge(self.any_of(schema, &rules.any_of, value, old));
+            result.merge(self.any_of(schema, &rules.any_of, value, old));
         }
         if !rules.one_of.is_empty() {
-            verdict.merge(self.one_of(schema, &rules.one_of, value, old));
+            result.merge(self.one_of(schema, &rules.one_of, value, old));
         }
         if !rules.all_of.is_empty() {
-            verdict.merge(self.all_of(schema, &rules.all_of, value, old));
+            result.merge(self.all_of(schema, &rules.all_of, value, old));
         }
         if let Some(not) = &rules.not
             && self.examine(schema.nested(not), value, old).errors.is_empty()
         {
-            verdict.add(self.complaint("must not validate the schema (not)"));
+            result.add(self.error("must not validate the schema (not)"));
         }
-        verdict
+        result
     }
 
-    /// An error of a junctor concerns no field; its text names the place.
-    fn complaint(&self, text: &str) -> FieldError {
+    /// Creates an error of a junctor, which has no field: the message contains the path.
+    fn error(&self, text: &str) -> FieldError {
         FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path)))
     }
 
@@ -39,20 +44,20 @@ impl Walk {
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
-    ) -> Verdict {
-        let mut best: Option<Verdict> = None;
+    ) -> ValidationResult {
+        let mut best: Option<ValidationResult> = None;
         for branch in branches {
-            let result = self.examine(schema.nested(branch), value, old);
-            if result.errors.is_empty() {
-                return result;
+            let branch_result = self.examine(schema.nested(branch), value, old);
+            if branch_result.errors.is_empty() {
+                return branch_result;
             }
-            if best.as_ref().is_none_or(|best| result.matches > best.matches) {
-                best = Some(result);
+            if best.as_ref().is_none_or(|best| branch_result.matches > best.matches) {
+                best = Some(branch_result);
             }
         }
-        let mut verdict = Verdict::of(self.complaint("must validate at least one schema (anyOf)"));
-        verdict.merge(best.unwrap_or_default());
-        verdict
+        let mut result = ValidationResult::failed(self.error("must validate at least one schema (anyOf)"));
+        result.merge(best.unwrap_or_default());
+        result
     }
 
     fn one_of(
@@ -61,18 +66,18 @@ impl Walk {
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
-    ) -> Verdict {
-        let mut best: Option<Verdict> = None;
-        let mut first: Option<Verdict> = None;
+    ) -> ValidationResult {
+        let mut best: Option<ValidationResult> = None;
+        let mut first: Option<ValidationResult> = None;
         let mut valid = 0;
         for branch in branches {
-            let result = self.examine(schema.nested(branch), value, old);
-            if result.errors.is_empty() {
+            let branch_result = self.examine(schema.nested(branch), value, old);
+            if branch_result.errors.is_empty() {
                 valid += 1;
                 best = None;
-                first.get_or_insert(result);
-            } else if valid == 0 && best.as_ref().is_none_or(|best| result.matches > best.matches) {
-                best = Some(result);
+                first.get_or_insert(branch_result);
+            } else if valid == 0 && best.as_ref().is_none_or(|best| branch_result.matches > best.matches) {
+                best = Some(branch_result);
             }
         }
         if valid == 1 {
@@ -82,10 +87,11 @@ impl Walk {
             0 => "Found none valid".to_owned(),
             valid => format!("Found {valid} valid alternatives"),
         };
-        let mut verdict =
-            Verdict::of(self.complaint(&format!("must validate one and only one schema (oneOf). {found}")));
-        verdict.merge(best.unwrap_or_default());
-        verdict
+        let mut result = ValidationResult::failed(
+            self.error(&format!("must validate one and only one schema (oneOf). {found}")),
+        );
+        result.merge(best.unwrap_or_default());
+        result
     }
 
     fn all_of(
@@ -94,18 +100,18 @@ impl Walk {
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
+    ) -> ValidationResult {
+        let mut result = ValidationResult::default();
         let mut valid = 0;
         for branch in branches {
-            let result = self.examine(schema.nested(branch), value, old);
-            valid += usize::from(result.errors.is_empty());
-            verdict.merge(result);
+            let branch_result = self.examine(schema.nested(branch), value, old);
+            valid += usize::from(branch_result.errors.is_empty());
+            result.merge(branch_result);
         }
         if valid != branches.len() {
             let none = if valid == 0 { ". None validated" } else { "" };
-            verdict.add(self.complaint(&format!("must validate all the schemas (allOf){none}")));
+            result.add(self.error(&format!("must validate all the schemas (allOf){none}")));
         }
-        verdict
+        result
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of type `set` and `map` hold no element twice.
+//! Lists of type `set` and `map` contain no duplicates.
 
 use serde_json::{Map, Value};
 
@@ -63,7 +63,7 @@ fn key(schema: NodeRef<'_>, item: &Value) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
-/// Where a value is found for the second time; a third one is not told.
+/// Returns the indexes where a value occurs for the second time; further occurrences are not reported.
 fn second_occurrences(values: &[Value]) -> Vec<usize> {
     let mut order: Vec<(String, usize)> =
         values.iter().enumerate().map(|(index, value)| (value.to_string(), index)).collect();

@@ -1,14 +1,14 @@
-//! Bounds of numbers.
+//! The validations of numbers.
 
 use serde_json::{Number, Value};
 
 use super::NO_FIELD;
-use super::verdict::Verdict;
+use super::result::ValidationResult;
 use crate::FieldError;
 use crate::graph::{NodeRef, Type};
 use crate::quote::go_number;
 
-/// Whether a number has no fraction (or one too small to tell).
+/// Whether a number is an integer, within the precision of a float.
 pub(super) fn is_integral(value: &Value) -> bool {
     value.as_f64().is_some_and(is_json_integer)
 }
@@ -22,15 +22,15 @@ fn is_json_integer(value: f64) -> bool {
     fraction == 0.0 || whole != 0.0 && fraction.abs() / (value.abs() + whole.abs()) < 1e-9
 }
 
-pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict {
-    let mut verdict = Verdict::matched();
+pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> ValidationResult {
+    let mut result = ValidationResult::matched();
     let (kind, format) = if schema.is_int_or_string() {
         (Type::Any, None)
     } else {
         (schema.kind(), schema.format().filter(|_| matches!(schema.kind(), Type::Integer | Type::Number)))
     };
-    range(&mut verdict, "Checked", path, kind, format, value);
-    let Some(rules) = schema.node.rules.more.as_deref() else { return verdict };
+    range(&mut result, "Checked", path, kind, format, value);
+    let Some(rules) = schema.node.rules.more.as_deref() else { return result };
     let field = match path.trim_start_matches('.') {
         "" => NO_FIELD,
         path => path,
@@ -40,7 +40,7 @@ pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict 
     {
         let positive = if value.is_i64() { whole(factor) > 0 } else { float(factor) > 0.0 };
         let text = bound(value, factor);
-        verdict.add(if positive {
+        result.add(if positive {
             let detail = format!("{path} in body should be a multiple of {text}");
             FieldError::invalid(field, value.clone(), detail)
         } else {
@@ -51,7 +51,7 @@ pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict 
     }
     let mut fail = |text: String| {
         let detail = format!("{path} in body {text}");
-        verdict.add(FieldError::invalid(field, value.clone(), detail));
+        result.add(FieldError::invalid(field, value.clone(), detail));
     };
     if let Some(max) = &rules.maximum {
         let exclusive = rules.exclusive_maximum;
@@ -67,10 +67,10 @@ pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> Verdict 
             fail(format!("should be {relation} {}", bound(value, min)));
         }
     }
-    verdict
+    result
 }
 
-/// A bound as it is compared: whole where the value is whole.
+/// Formats a bound as it is compared: as an integer if the value is an integer.
 fn bound(value: &Number, bound: &Number) -> String {
     if value.is_i64() { whole(bound).to_string() } else { go_number(bound) }
 }
@@ -107,8 +107,15 @@ fn is_multiple(value: &Number, factor: &Number) -> bool {
     factor > 0.0 && is_json_integer(times)
 }
 
-/// Whether a number can be held by its type and format at all.
-fn range(verdict: &mut Verdict, what: &str, path: &str, kind: Type, format: Option<&str>, value: &Number) {
+/// Checks that a number is in the range of its type and format.
+fn range(
+    result: &mut ValidationResult,
+    what: &str,
+    path: &str,
+    kind: Type,
+    format: Option<&str>,
+    value: &Number,
+) {
     let fits = match (kind, format) {
         (Type::Integer, Some("int32")) => value.as_i64().is_some_and(|value| i32::try_from(value).is_ok()),
         (Type::Integer, _) => {
@@ -125,5 +132,5 @@ fn range(verdict: &mut Verdict, what: &str, path: &str, kind: Type, format: Opti
         Some(format) => format!("{what} value must be of type {name} with format {format} in {path}"),
         None => format!("{what} value must be of type {name} (default format) in {path}"),
     };
-    verdict.add(FieldError::invalid(NO_FIELD, "", detail));
+    result.add(FieldError::invalid(NO_FIELD, "", detail));
 }

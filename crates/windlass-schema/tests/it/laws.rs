@@ -34,7 +34,7 @@ fn without_nulls(value: Value) -> Value {
 proptest! {
     #[test]
     fn defaulting_twice_is_defaulting_once(schema in schema(), mut object in object()) {
-        // A null within a default is refused when the schema is written, unless it is a value there.
+        // A server rejects a schema with a null inside a default, unless the field is nullable.
         let schema = Schema::compile(&without_nulls(schema));
         default(&schema, &mut object);
         let once = object.clone();
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn no_schema_and_no_object_is_too_odd(schema in wild_schema(), object in value(), old in value()) {
+    fn no_schema_and_no_object_panics(schema in wild_schema(), object in value(), old in value()) {
         check_structural(&schema, "spec.validation.openAPIV3Schema");
         let schema = Schema::compile(&schema);
         validate(&schema, &object);
@@ -92,13 +92,13 @@ proptest! {
     }
 
     #[test]
-    fn every_object_decodes_or_is_told_why_not(schema in built_in(), object in object()) {
+    fn every_object_decodes_or_has_an_error(schema in built_in(), object in object()) {
         decode_error(&schema, "Kind", &object);
     }
 
     #[test]
     fn a_patch_applied_twice_is_applied_once(schema in built_in(), original in object(), patch in object()) {
-        // A null in a list that is replaced is a value the first time, and nothing to delete the second.
+        // A null in a list that is replaced is a value in the first run and deletes nothing in the second.
         let patch = without_nulls(patch);
         if let Ok(once) = strategic_merge(&schema, original, patch.clone()) {
             prop_assert_eq!(strategic_merge(&schema, once.clone(), patch), Ok(once));

@@ -1,4 +1,4 @@
-//! Laws that hold for any schema and any object.
+//! Properties that hold for every schema and every object.
 
 mod laws;
 mod values;

@@ -1,4 +1,4 @@
-//! Schemas and objects out of nothing: names are few, so that they often meet.
+//! Generators of schemas and objects. They use few names, so that objects often match a schema.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ fn members(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<Str
     proptest::collection::vec((name(), inner), 0..5).prop_map(|members| members.into_iter().collect())
 }
 
-/// Any JSON, objects of few names.
+/// Any JSON value.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -30,7 +30,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object with a beginning like every object's.
+/// An object with `apiVersion` and `kind`.
 pub(crate) fn object() -> impl Strategy<Value = Value> {
     members(value()).prop_map(|mut members| {
         members.insert("apiVersion".to_owned(), "g/v1".into());
@@ -39,7 +39,7 @@ pub(crate) fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A schema in which each node has a type; defaults are any values.
+/// A schema in which each node has a type. Defaults are arbitrary values.
 pub(crate) fn schema() -> impl Strategy<Value = Value> {
     let scalar = proptest::sample::select(vec!["string", "integer", "number", "boolean"]);
     let leaf = (scalar, proptest::option::of(value()), any::<bool>()).prop_map(
@@ -67,7 +67,7 @@ pub(crate) fn schema() -> impl Strategy<Value = Value> {
     .prop_map(|inner| json!({"type": "object", "properties": {"spec": inner}}))
 }
 
-/// Anything that somebody may take for a schema.
+/// Any JSON value with the keywords of a schema.
 pub(crate) fn wild_schema() -> impl Strategy<Value = Value> {
     let keyword = proptest::sample::select(vec![
         "type",

@@ -1,17 +1,17 @@
-//! What came out of a check.
+//! The result of a check.
 
 use crate::FieldError;
 
-/// Errors, and how many checks were made: of several alternatives that all fail, the one that got farthest
-/// is told.
+/// Errors, and the number of checks that were made. If all branches of a junctor fail, the errors of the branch with
+/// the most checks are reported.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct ValidationResult {
     pub(super) errors: Vec<FieldError>,
     pub(super) matches: usize,
 }
 
-impl Verdict {
-    pub(super) fn of(error: FieldError) -> Self {
+impl ValidationResult {
+    pub(super) fn failed(error: FieldError) -> Self {
         Self { errors: vec![error], matches: 0 }
     }
 
@@ -19,7 +19,7 @@ impl Verdict {
         Self { errors: Vec::new(), matches: 1 }
     }
 
-    /// Adds an error unless it is there already.
+    /// Adds an error unless an equal one was added before.
     pub(super) fn add(&mut self, error: FieldError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);

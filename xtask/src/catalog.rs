@@ -1,6 +1,6 @@
-//! `cargo xtask catalog`: collects the facts about the built-in kinds from a running, real API server and from
-//! the Go modules that it is made of, into the data files of `catalog/`. Rarely needed: once for each Kubernetes
-//! minor. Descriptions are left out: they are other people's sentences.
+//! `cargo xtask catalog`: collects facts about the built-in kinds from a running kube-apiserver and from the Go modules
+//! of its release, and writes them to the data files of `catalog/`. It is needed once for each minor version of
+//! Kubernetes. Descriptions are left out, because they are copyrighted prose and not facts.
 
 mod discovery;
 mod go_types;
@@ -18,19 +18,19 @@ use crate::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Kubeconfig of the real API server to ask
+    /// Kubeconfig of a real API server
     #[arg(long, env = "KUBECONFIG")]
     kubeconfig: PathBuf,
-    /// The kubectl to ask with
+    /// kubectl program that sends the requests
     #[arg(long, default_value = "kubectl")]
     kubectl: PathBuf,
-    /// Where the data files go
+    /// Folder of the data files
     #[arg(long, default_value = "catalog")]
     out: PathBuf,
 }
 
 pub(crate) fn run(args: Args) -> Result {
-    let server = Server { kubectl: args.kubectl, kubeconfig: args.kubeconfig };
+    let server = ApiServer { kubectl: args.kubectl, kubeconfig: args.kubeconfig };
     let version = server.get("/version")?["gitVersion"].as_str().unwrap_or_default().to_owned();
     let modules = Modules::locate(&version)?;
     fs::create_dir_all(&args.out)?;
@@ -53,7 +53,7 @@ fn read_types(folder: &Path) -> Result<Map<String, Value>> {
     Ok(serde_json::from_str(&fs::read_to_string(folder.join("types.json"))?)?)
 }
 
-/// Names of types that are definitions of their own are known from these.
+/// Drops the names of types that have a definition, whose name the catalog has already.
 fn scalars_only(mut names: Map<String, Value>, types: &Map<String, Value>) -> Map<String, Value> {
     for (definition, fields) in &mut names {
         let Some(fields) = fields.as_object_mut() else { continue };
@@ -71,7 +71,7 @@ fn scalars_only(mut names: Map<String, Value>, types: &Map<String, Value>) -> Ma
     names
 }
 
-/// A JSON object with one member a line, so that versions can be compared.
+/// Writes a JSON object with one member a line, so that versions can be compared.
 fn write_lines(path: &Path, members: Map<String, Value>) -> Result {
     let mut text = String::from("{\n");
     for (index, (name, value)) in members.iter().enumerate() {
@@ -82,13 +82,13 @@ fn write_lines(path: &Path, members: Map<String, Value>) -> Result {
     Ok(fs::write(path, text)?)
 }
 
-/// The server that the facts come from.
-struct Server {
+/// The API server that is queried.
+struct ApiServer {
     kubectl: PathBuf,
     kubeconfig: PathBuf,
 }
 
-impl Server {
+impl ApiServer {
     fn get(&self, path: &str) -> Result<Value> {
         let kubeconfig = self.kubeconfig.as_os_str();
         let output = Command::new(&self.kubectl)
@@ -113,11 +113,12 @@ impl Modules {
     const NAMES: [&str; 4] =
         ["k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiextensions-apiserver", "k8s.io/kube-aggregator"];
 
-    /// Finds the modules of a server `v1.X.Y` in Go's module cache, and has them downloaded if they are not there.
+    /// Finds the modules of a server `v1.X.Y` in Go's module cache, and downloads those that are missing.
     fn locate(server_version: &str) -> Result<Self> {
         let library = server_version.replacen("v1.", "v0.", 1);
         let cache = Command::new("go").args(["env", "GOMODCACHE"]).output();
-        let cache = cache.map_err(|error| format!("Go is needed for protobuf field numbers: {error}"))?;
+        let cache = cache
+            .map_err(|error| format!("cannot run go, which finds the modules of Kubernetes: {error}"))?;
         let cache = PathBuf::from(String::from_utf8(cache.stdout)?.trim());
         let mut folders = Vec::new();
         for name in Self::NAMES {
@@ -134,7 +135,7 @@ impl Modules {
         Ok(Self { folders })
     }
 
-    /// Every package of the modules: its name as in OpenAPI (`io.k8s.api.core.v1`) and its folder.
+    /// Returns all packages of the modules: their names as in OpenAPI (`io.k8s.api.core.v1`) and their folders.
     fn packages(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut packages = Vec::new();
         for (name, folder) in Self::NAMES.iter().zip(&self.folders) {

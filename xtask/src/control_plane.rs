@@ -1,6 +1,6 @@
-//! `cargo xtask control-plane`: a real Kubernetes control plane, built from its Go modules, to compare ours with.
+//! `cargo xtask control-plane`: a real Kubernetes control plane, built from its Go modules, as a reference for ours.
 //!
-//! It is etcd, kube-apiserver and kube-controller-manager, on loopback, with TLS and RBAC; nothing runs Pods.
+//! It consists of etcd, kube-apiserver and kube-controller-manager on loopback, with TLS and RBAC, but without nodes.
 
 mod build;
 mod layout;
@@ -12,7 +12,7 @@ use clap::Subcommand;
 use crate::Result;
 use layout::Layout;
 
-/// The release that the truth is asked of, the same minor as the embedded server claims to be.
+/// The reference release: the minor version that the embedded server reports.
 const KUBERNETES: &str = "1.36.3";
 const ETCD: &str = "3.6.16";
 
@@ -24,29 +24,29 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build the programs into the cache, if they are not there (takes minutes, once; needs Go)
+    /// Build the programs into the cache unless they exist (needs Go; takes minutes)
     Build(BuildArgs),
-    /// Start them, and write a kubeconfig when the API server is ready
+    /// Start the control plane; write a kubeconfig when the API server is ready
     Start(StartArgs),
-    /// Stop them
+    /// Stop the control plane
     Stop,
-    /// Say what is built and what runs (as does no word at all)
+    /// Show what is built and what runs (the default)
     Status,
 }
 
 #[derive(clap::Args)]
 struct BuildArgs {
-    /// Build again what is there already
+    /// Rebuild programs that exist
     #[arg(long)]
     force: bool,
 }
 
 #[derive(clap::Args)]
 struct StartArgs {
-    /// Port of the API server; by default any free one
+    /// Port of the API server; 0 picks a free port
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Run kube-scheduler, too
+    /// Run kube-scheduler too
     #[arg(long)]
     scheduler: bool,
 }

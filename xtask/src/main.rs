@@ -1,7 +1,7 @@
-//! Tasks of the repository: `cargo xtask --help` lists them, one module each.
+//! Tasks of the repository, one module each. `cargo xtask --help` lists them.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who runs it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks print their results")]
 
 mod bench;
 mod catalog;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What a task returns: nothing, or why it failed, in words.
+/// The result of a task. The message of an error is printed.
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Parser)]
@@ -26,15 +26,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Measure our work and the same work of others, and print one table
+    /// Run the benchmarks, ours and those of other libraries, and print one table
     Bench(bench::Args),
-    /// Collect the facts about built-in kinds from a real API server into catalog/
+    /// Collect facts about the built-in kinds from a real API server into catalog/
     Catalog(catalog::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
     Codegen(codegen::Args),
-    /// A real etcd, kube-apiserver and kube-controller-manager, to compare ours with
+    /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
-    /// Check what the compiler does not: crate edges, unsafe, module docs, names in ARCHITECTURE.md, code in the book
+    /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
     Tidy(tidy::Args),
 }
 

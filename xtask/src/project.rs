@@ -1,4 +1,4 @@
-//! The workspace as Cargo sees it: where it lies, which packages it has, what each depends on.
+//! The workspace as `cargo metadata` describes it: its folder, packages and dependencies.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// The folder of the workspace's `Cargo.toml`.
+/// Returns the root folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
@@ -26,7 +26,7 @@ pub(crate) struct Package {
     pub(crate) targets: Vec<Target>,
 }
 
-/// One line of a `[dependencies]` table.
+/// An entry of a `[dependencies]` table.
 #[derive(Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Dependency {
     pub(crate) optional: bool,
 }
 
-/// A library, binary or test of a package.
+/// A target of a package: a library, binary, test, …
 #[derive(Deserialize)]
 pub(crate) struct Target {
     pub(crate) kind: Vec<String>,
@@ -48,13 +48,13 @@ impl Package {
 }
 
 impl Target {
-    /// Whether it ships: a library, a macro or a binary, not a test or an example.
+    /// Whether the target is a library, proc macro or binary, not a test or an example.
     pub(crate) fn ships(&self) -> bool {
         self.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "proc-macro" | "bin"))
     }
 }
 
-/// The members of the workspace, by name.
+/// Returns the members of the workspace, sorted by name.
 pub(crate) fn packages() -> Result<Vec<Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of ARCHITECTURE.md that a program can check.
+//! `cargo xtask tidy`: rules that the compiler does not check.
 
 mod architecture;
 mod book;
@@ -13,12 +13,12 @@ use crate::{Result, project};
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// What the checks found.
+/// The findings of the checks.
 #[derive(Default)]
 struct Report {
-    /// Breaks a rule: the task fails.
+    /// Violations of a rule. The task fails if there are any.
     errors: Vec<String>,
-    /// Worth a look: shown, no more.
+    /// Findings that are only printed.
     remarks: Vec<String>,
 }
 

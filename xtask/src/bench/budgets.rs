@@ -1,4 +1,4 @@
-//! Instruction counts of the hot paths, which do not depend on how busy the machine is.
+//! Instruction counts of the hot paths, which do not depend on the load of the machine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,36 +6,35 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::contender::{Contenders, Who};
+use super::contender::{Contender, Programs};
 use crate::{Result, project};
 
-/// A count may differ from its budget by so much.
+/// The relative amount by which a count may exceed its budget.
 const TOLERANCE: f64 = 0.01;
 
-/// A path, and how often it is done in one run.
+/// The paths, and how often one run repeats each.
 const PATHS: &[(&str, u32)] = &[("scan-pod", 200), ("store-insert", 500), ("queue-add-get-done", 20_000)];
 
-/// Counts every path and holds it against benches/budgets.toml, or makes it the budget.
+/// Counts the instructions of every path and compares them with benches/budgets.toml. With `bless`, writes the counts
+/// there instead.
 pub(crate) fn check(bless: bool) -> Result {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        return Err(
-            "instruction counts need valgrind, and there is none: install it, or leave --budgets out".into(),
-        );
+        return Err("--budgets needs valgrind; install it or omit the option".into());
     }
-    let contenders = Contenders::counted()?;
-    let program = contenders.program(Who::Ours).ok_or("ours has not been built")?;
+    let programs = Programs::counted()?;
+    let program = programs.program(Contender::Ours).ok_or("our benchmark program has not been built")?;
     let file = project::root().join("benches/budgets.toml");
     let budgets = read(&file)?;
     let mut counted = BTreeMap::new();
     let mut over = Vec::new();
     for &(path, times) in PATHS {
-        // The run with no repeats is what is not the path: subtracted.
+        // A run without repeats measures the set-up, which is subtracted.
         let (with, without) = (instructions(program, path, times)?, instructions(program, path, 0)?);
         let count = with.saturating_sub(without) / u64::from(times);
         counted.insert(path, count);
         let budget = budgets.get(path).copied();
         let change = budget.map(|budget| count as f64 / budget as f64 - 1.0);
-        let verdict = match change {
+        let change_text = match change {
             None => "no budget yet".to_owned(),
             Some(change) if change > TOLERANCE => {
                 over.push(path);
@@ -43,7 +42,7 @@ pub(crate) fn check(bless: bool) -> Result {
             }
             Some(change) => format!("{:+.1} %", 100.0 * change),
         };
-        println!("{path:<20}{count:>10} instructions   {verdict}");
+        println!("{path:<20}{count:>10} instructions   {change_text}");
     }
     if bless {
         fs::write(&file, write(&counted)?)?;
@@ -52,7 +51,7 @@ pub(crate) fn check(bless: bool) -> Result {
     if over.is_empty() {
         Ok(())
     } else {
-        Err(format!("over budget: {}; if that is meant, --bless makes it the budget", over.join(", ")).into())
+        Err(format!("over budget: {}; if that is intended, run again with --bless", over.join(", ")).into())
     }
 }
 
@@ -65,7 +64,7 @@ fn instructions(program: &Path, path: &str, times: u32) -> Result<u64> {
     let said = String::from_utf8_lossy(&output.stderr);
     // ==123== Collected : 4567
     let total = said.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());
-    total.ok_or_else(|| format!("callgrind has counted nothing:\n{said}").into())
+    total.ok_or_else(|| format!("callgrind printed no count:\n{said}").into())
 }
 
 fn read(file: &Path) -> Result<BTreeMap<String, u64>> {
@@ -77,7 +76,9 @@ fn read(file: &Path) -> Result<BTreeMap<String, u64>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
-            let (name, count) = line.split_once('=').ok_or_else(|| format!("not a budget: {line}"))?;
+            let (name, count) = line
+                .split_once('=')
+                .ok_or_else(|| format!("{}: expected `path = count`, found `{line}`", file.display()))?;
             Ok((name.trim().to_owned(), count.trim().parse()?))
         })
         .collect()
@@ -85,7 +86,7 @@ fn read(file: &Path) -> Result<BTreeMap<String, u64>> {
 
 fn write(counted: &BTreeMap<&str, u64>) -> Result<String> {
     let mut out = String::from(
-        "# Instructions of each path, by callgrind. `cargo xtask bench --budgets` fails when one takes 1 % more.\n",
+        "# Instructions of each path, by callgrind. `cargo xtask bench --budgets` fails if a count grows by more than 1 %.\n",
     );
     for (path, count) in counted {
         writeln!(out, "{path} = {count}")?;

@@ -1,4 +1,4 @@
-//! Who takes part, and how they are built.
+//! The contenders, and how their programs are built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,31 +6,31 @@ use std::process::Command;
 use crate::{Result, project};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Who {
+pub(crate) enum Contender {
     Ours,
     Go,
     KubeRs,
 }
 
-/// The programs that could be built.
-pub(crate) struct Contenders {
+/// The programs of the contenders; `None` if one could not be built.
+pub(crate) struct Programs {
     ours: PathBuf,
     go: Option<PathBuf>,
     kube_rs: Option<PathBuf>,
 }
 
-impl Contenders {
-    /// Builds ours, which must succeed, and the peers, which are left out with a word where they cannot be built.
+impl Programs {
+    /// Builds our program and the peers. A peer that cannot be built is left out with a message.
     pub(crate) fn build() -> Result<Self> {
         let benches = project::root().join("benches");
-        eprintln!("building ours and the peers; the first time takes some minutes");
+        eprintln!("building our benchmarks and the peers (minutes, the first time)");
         let ours = cargo(&benches, "bench", "release")?;
         let kube_rs = optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", "release"));
         let go = optional("client-go and controller-runtime", go(&benches.join("peers/go")));
         Ok(Self { ours, go, kube_rs })
     }
 
-    /// Those that have been built before.
+    /// Returns the programs of the last build.
     pub(crate) fn built() -> Self {
         let benches = project::root().join("benches");
         let there = |folder: &str, program: &str| {
@@ -43,7 +43,7 @@ impl Contenders {
         }
     }
 
-    /// Builds only ours, for counting.
+    /// Builds our program only, with the profile for instruction counts.
     pub(crate) fn counted() -> Result<Self> {
         Ok(Self {
             ours: cargo(&project::root().join("benches"), "bench", "counted")?,
@@ -52,17 +52,17 @@ impl Contenders {
         })
     }
 
-    pub(crate) fn program(&self, who: Who) -> Option<&Path> {
-        match who {
-            Who::Ours => Some(&self.ours),
-            Who::Go => self.go.as_deref(),
-            Who::KubeRs => self.kube_rs.as_deref(),
+    pub(crate) fn program(&self, contender: Contender) -> Option<&Path> {
+        match contender {
+            Contender::Ours => Some(&self.ours),
+            Contender::Go => self.go.as_deref(),
+            Contender::KubeRs => self.kube_rs.as_deref(),
         }
     }
 }
 
 fn optional(name: &str, built: Result<PathBuf>) -> Option<PathBuf> {
-    built.inspect_err(|why| eprintln!("{name} left out: {why}")).ok()
+    built.inspect_err(|why| eprintln!("skipping {name}: {why}")).ok()
 }
 
 fn target(folder: &Path) -> PathBuf {
@@ -90,6 +90,6 @@ fn go(folder: &Path) -> Result<PathBuf> {
 
 fn succeed(command: &mut Command) -> Result {
     let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().map_err(|error| format!("{name} cannot be run: {error}"))?;
+    let status = command.status().map_err(|error| format!("cannot run {name}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name} failed").into()) }
 }

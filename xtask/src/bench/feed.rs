@@ -1,4 +1,4 @@
-//! The server of ready-made bytes that feeds a run.
+//! The server that feeds a run with a prepared stream of bytes.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,27 +6,27 @@ use std::process::{Child, Command, Stdio};
 
 use crate::Result;
 
-/// What it serves.
+/// The data that the server serves.
 #[derive(Clone, Copy)]
-pub(crate) struct Feed {
+pub(crate) struct ServeOptions {
     pub(crate) kind: &'static str,
     pub(crate) objects: usize,
-    /// Changes sent on the first watch, or on the second one when the first expires.
+    /// The number of changes sent on the first watch, or on the second watch if the first one expires.
     pub(crate) events: usize,
-    /// Ends the first watch with 410 after so many seconds.
+    /// The number of seconds after which the first watch ends with 410.
     pub(crate) expire_after: Option<u64>,
     pub(crate) tls: bool,
 }
 
-/// A server that runs, until it is dropped.
-pub(crate) struct Server {
+/// A running server. Dropping it stops the process.
+pub(crate) struct ByteServer {
     process: Child,
     pub(crate) url: String,
     pub(crate) certificate: Option<PathBuf>,
 }
 
-impl Server {
-    pub(crate) fn start(program: &Path, feed: Feed, seed: u64) -> Result<Self> {
+impl ByteServer {
+    pub(crate) fn start(program: &Path, feed: ServeOptions, seed: u64) -> Result<Self> {
         let certificate =
             feed.tls.then(|| std::env::temp_dir().join(format!("windlass-bench-{}.pem", std::process::id())));
         let mut command = Command::new(program);
@@ -39,16 +39,20 @@ impl Server {
             command.arg("--tls").arg(file);
         }
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let out = process.stdout.take().ok_or("the byte server has no output")?;
-        // The address is printed when it serves.
+        let out = process.stdout.take().ok_or("cannot read the output of the byte server")?;
+        // The server prints its address when it is ready.
         let mut url = String::new();
         BufReader::new(out).read_line(&mut url)?;
         let server = Self { process, url: url.trim().to_owned(), certificate };
-        if server.url.is_empty() { Err("the byte server did not start".into()) } else { Ok(server) }
+        if server.url.is_empty() {
+            Err("the byte server did not start; run `bench serve` to see why".into())
+        } else {
+            Ok(server)
+        }
     }
 }
 
-impl Drop for Server {
+impl Drop for ByteServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

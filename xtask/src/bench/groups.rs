@@ -1,7 +1,7 @@
-//! What is measured, against whom, and what is aimed at.
+//! The benchmarks: their runs, rows and goals.
 
-use super::contender::Who;
-use super::feed::Feed;
+use super::contender::Contender;
+use super::feed::ServeOptions;
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
     Group, Run, against_collected, alone, each, events, feed, peak, processor, processor_each, rate, read,
@@ -21,33 +21,33 @@ const CLIENT_GO: &str = "client-go";
 const PRIORITY: &str = "priority queue";
 
 const INFORMERS: &[Run] = &[
-    run(RAW, Who::Ours, &["informer"]),
-    run(OUR_LIST, Who::Ours, &["informer", "list"]),
-    run(COMPRESSED, Who::Ours, &["informer", "tier=compressed"]),
-    run(LIST, Who::Go, &["informer", "list"]),
-    run(WATCH_LIST, Who::Go, &["informer"]),
-    run(KUBE, Who::KubeRs, &["informer"]),
-    run(PRUNED, Who::KubeRs, &["informer", "pruned=1"]),
+    run(RAW, Contender::Ours, &["informer"]),
+    run(OUR_LIST, Contender::Ours, &["informer", "list"]),
+    run(COMPRESSED, Contender::Ours, &["informer", "tier=compressed"]),
+    run(LIST, Contender::Go, &["informer", "list"]),
+    run(WATCH_LIST, Contender::Go, &["informer"]),
+    run(KUBE, Contender::KubeRs, &["informer"]),
+    run(PRUNED, Contender::KubeRs, &["informer", "pruned=1"]),
 ];
 
 const CHANGES: &[Run] = &[
-    run(RAW, Who::Ours, &["informer"]),
-    run(WATCH_LIST, Who::Go, &["informer"]),
-    run(PRUNED, Who::KubeRs, &["informer", "pruned=1"]),
+    run(RAW, Contender::Ours, &["informer"]),
+    run(WATCH_LIST, Contender::Go, &["informer"]),
+    run(PRUNED, Contender::KubeRs, &["informer", "pruned=1"]),
 ];
 
 pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "queue",
-        about: "one task adds distinct keys, eight take and finish them; metrics on",
+        about: "one task adds distinct keys, eight workers process them; metrics on",
         feed: None,
         count: Some(("adds", 500_000)),
         runs: &[
-            run(SLOT, Who::Ours, &["queue", "load=distinct", "by=slot"]),
-            run(KEY, Who::Ours, &["queue", "load=distinct", "by=key"]),
-            run(CLIENT_GO, Who::Go, &["queue", "load=distinct"]),
-            run(PRIORITY, Who::Go, &["queue", "load=distinct", "queue=priority"]),
-            run(KUBE, Who::KubeRs, &["queue"]),
+            run(SLOT, Contender::Ours, &["queue", "load=distinct", "by=slot"]),
+            run(KEY, Contender::Ours, &["queue", "load=distinct", "by=key"]),
+            run(CLIENT_GO, Contender::Go, &["queue", "load=distinct"]),
+            run(PRIORITY, Contender::Go, &["queue", "load=distinct", "queue=priority"]),
+            run(KUBE, Contender::KubeRs, &["queue"]),
         ],
         rows: &[
             rate("queue.distinct", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
@@ -61,14 +61,14 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group {
         name: "queue",
-        about: "one task adds a thousand keys over and over; eight take and finish them",
+        about: "one task adds the same thousand keys repeatedly, eight workers process them",
         feed: None,
         count: Some(("adds", 2_000_000)),
         runs: &[
-            run(SLOT, Who::Ours, &["queue", "load=hot", "by=slot"]),
-            run(KEY, Who::Ours, &["queue", "load=hot", "by=key"]),
-            run(CLIENT_GO, Who::Go, &["queue", "load=hot"]),
-            run(PRIORITY, Who::Go, &["queue", "load=hot", "queue=priority"]),
+            run(SLOT, Contender::Ours, &["queue", "load=hot", "by=slot"]),
+            run(KEY, Contender::Ours, &["queue", "load=hot", "by=key"]),
+            run(CLIENT_GO, Contender::Go, &["queue", "load=hot"]),
+            run(PRIORITY, Contender::Go, &["queue", "load=hot", "queue=priority"]),
         ],
         rows: &[
             rate("queue.hot", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
@@ -78,10 +78,10 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group {
         name: "scan-pods",
-        about: "20k pods in memory, from their JSON; processor time of one thread, best of five passes",
+        about: "20k pods in memory, from JSON; processor time of one thread, best of five passes",
         feed: None,
         count: Some(("objects", 20_000)),
-        runs: &[run("scan", Who::Ours, &["scan"])],
+        runs: &[run("scan", Contender::Ours, &["scan"])],
         rows: &[
             scan("scan-pods.index", "index", AtLeast(2.5)),
             scan("scan-pods.index-and-copy", "copy", Report),
@@ -161,8 +161,8 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group {
         name: "relist",
-        about: "100k custom resources listed again after 410: the peak by what was resident before",
-        feed: Some(Feed {
+        about: "100k custom resources listed again after 410: peak memory relative to steady memory",
+        feed: Some(ServeOptions {
             kind: "databases",
             objects: 100_000,
             events: 1,
@@ -171,9 +171,9 @@ pub(crate) const GROUPS: &[Group] = &[
         }),
         count: None,
         runs: &[
-            run(RAW, Who::Ours, &["informer", "relist"]),
-            run(WATCH_LIST, Who::Go, &["informer", "relist=1"]),
-            run(PRUNED, Who::KubeRs, &["informer", "pruned=1", "relist=1"]),
+            run(RAW, Contender::Ours, &["informer", "relist"]),
+            run(WATCH_LIST, Contender::Go, &["informer", "relist=1"]),
+            run(PRUNED, Contender::KubeRs, &["informer", "pruned=1", "relist=1"]),
         ],
         rows: &[
             relist("relist", (RAW, "", ""), AtMost(1.1)),
@@ -186,7 +186,7 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "reads from a cache of 20k pods",
         feed: Some(feed("pods", 20_000, 0)),
         count: None,
-        runs: &[run("reads", Who::Ours, &["informer", "reads"])],
+        runs: &[run("reads", Contender::Ours, &["informer", "reads"])],
         rows: &[
             read("reads-pods.typed-cold", "typed_cold_ns"),
             read("reads-pods.typed-memoised", "typed_memoised_ns"),
@@ -198,7 +198,7 @@ pub(crate) const GROUPS: &[Group] = &[
         about: "reads from a cache of 100k custom resources",
         feed: Some(feed("databases", 100_000, 0)),
         count: None,
-        runs: &[run("reads", Who::Ours, &["informer", "reads"])],
+        runs: &[run("reads", Contender::Ours, &["informer", "reads"])],
         rows: &[
             read("reads-crs.typed-cold", "typed_cold_ns"),
             read("reads-crs.typed-memoised", "typed_memoised_ns"),
@@ -211,24 +211,30 @@ pub(crate) const GROUPS: &[Group] = &[
     Group {
         name: "sync-tls",
         about: "100k custom resources over TLS",
-        feed: Some(Feed { kind: "databases", objects: 100_000, events: 0, expire_after: None, tls: true }),
+        feed: Some(ServeOptions {
+            kind: "databases",
+            objects: 100_000,
+            events: 0,
+            expire_after: None,
+            tls: true,
+        }),
         count: None,
         runs: &[
-            run(RAW, Who::Ours, &["informer"]),
-            run(LIST, Who::Go, &["informer", "list"]),
-            run(KUBE, Who::KubeRs, &["informer"]),
+            run(RAW, Contender::Ours, &["informer"]),
+            run(LIST, Contender::Go, &["informer", "list"]),
+            run(KUBE, Contender::KubeRs, &["informer"]),
         ],
         rows: &[time("sync-tls", (RAW, LIST, LIST), Report), time("sync-tls", (RAW, KUBE, KUBE), Report)],
     },
     Group {
         name: "server",
-        about: "the embedded API server; the real one takes 1.2 to 2.3 s to be ready",
+        about: "the embedded API server (a real one takes 1.2 to 2.3 s to become ready)",
         feed: None,
         count: None,
         runs: &[
-            run("ready", Who::Ours, &["api-server", "of=ready"]),
-            run("in process", Who::Ours, &["api-server", "of=in-process"]),
-            run("at rest", Who::Ours, &["api-server", "of=at-rest"]),
+            run("ready", Contender::Ours, &["api-server", "of=ready"]),
+            run("in process", Contender::Ours, &["api-server", "of=in-process"]),
+            run("at rest", Contender::Ours, &["api-server", "of=at-rest"]),
         ],
         rows: &[
             alone("server.ready", "ready", ("seconds", 1e3, "ms"), 50.0),

@@ -1,4 +1,4 @@
-//! Runs the contenders of a group in turn, each in a process of its own.
+//! Runs the contenders of a group in turn, each in its own process.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,42 +7,42 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::Args;
-use super::contender::{Contenders, Who};
-use super::feed::{Feed, Server};
+use super::contender::{Contender, Programs};
+use super::feed::{ByteServer, ServeOptions};
 use super::rows::{Group, Run};
 use super::table::short;
 use crate::Result;
 
-/// Every value that a run has reported, by the run's and the value's name, in the order of the repeats.
+/// The values that the runs of a group reported, by the names of the run and of the value.
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) values: BTreeMap<&'static str, Cell>,
-    /// What went wrong, and with whom.
+    /// The runs that failed, with their errors.
     pub(crate) failures: Vec<String>,
 }
 
-/// The values of one run, each once for every repeat.
+/// The values of one run, with one element for each repeat.
 pub(crate) type Cell = BTreeMap<String, Vec<f64>>;
 
-/// A run that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The time after which a run is killed.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Measures a group. A run that fails is told and left out of that repeat.
-pub(crate) fn group(group: &Group, contenders: &Contenders, args: &Args) -> Measured {
+/// Measures a group. A run that fails is reported and left out of that repeat.
+pub(crate) fn group(group: &Group, programs: &Programs, args: &Args) -> Measured {
     let mut measured = Measured::default();
     let repeats = args.repeats.max(1);
     for repeat in 1..=repeats {
         for run in group.runs {
             let began = Instant::now();
-            let told = match one(group, run, contenders, args) {
+            let summary = match one(group, run, programs, args) {
                 Ok(None) => continue,
                 Ok(Some(cell)) => {
-                    let told = brief(&cell);
+                    let summary = summarize(&cell);
                     let values = measured.values.entry(run.name).or_default();
                     for (name, value) in cell {
                         values.entry(name).or_default().push(value);
                     }
-                    told
+                    summary
                 }
                 Err(why) => {
                     measured.failures.push(format!("{}, {}: {why}", group.name, run.name));
@@ -50,33 +50,32 @@ pub(crate) fn group(group: &Group, contenders: &Contenders, args: &Args) -> Meas
                 }
             };
             let took = began.elapsed().as_secs();
-            eprintln!("  {repeat}/{repeats}  {:<24}{took:>4} s  {told}", run.name);
+            eprintln!("  {repeat}/{repeats}  {:<24}{took:>4} s  {summary}", run.name);
         }
     }
     measured
 }
 
-fn brief(cell: &BTreeMap<String, f64>) -> String {
+fn summarize(cell: &BTreeMap<String, f64>) -> String {
     cell.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect::<Vec<_>>().join(" ")
 }
 
-/// One run; `None` if its contender is not there.
-fn one(
-    group: &Group,
-    run: &Run,
-    contenders: &Contenders,
-    args: &Args,
-) -> Result<Option<BTreeMap<String, f64>>> {
-    let (Some(program), Some(ours)) = (contenders.program(run.who), contenders.program(Who::Ours)) else {
+/// Executes one run; returns `None` if its contender was not built.
+fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Option<BTreeMap<String, f64>>> {
+    let (Some(program), Some(ours)) = (programs.program(run.contender), programs.program(Contender::Ours))
+    else {
         return Ok(None);
     };
     let scaled = |count: usize| (count as f64 * args.scale).ceil() as usize;
-    let feed =
-        group.feed.map(|feed| Feed { objects: scaled(feed.objects), events: scaled(feed.events), ..feed });
-    // A fresh server for each: the first watch is special.
-    let server = feed.map(|feed| Server::start(ours, feed, args.seed)).transpose()?;
+    let feed = group.feed.map(|feed| ServeOptions {
+        objects: scaled(feed.objects),
+        events: scaled(feed.events),
+        ..feed
+    });
+    // Every run needs its own server, because the server treats its first watch specially.
+    let server = feed.map(|feed| ByteServer::start(ours, feed, args.seed)).transpose()?;
     let mut command = Command::new(program);
-    let [verb, options @ ..] = run.arguments else { return Err("a run without a verb".into()) };
+    let [verb, options @ ..] = run.arguments else { return Err("a run without a command".into()) };
     command.arg(verb);
     let mut pass = |option: &str| {
         command.arg(format!("--{option}"));
@@ -95,12 +94,12 @@ fn one(
         }
     }
     let child = command.stdout(Stdio::piped()).spawn()?;
-    Ok(Some(serde_json::from_str(&output(child, PATIENCE)?)?))
+    Ok(Some(serde_json::from_str(&output(child, TIMEOUT)?)?))
 }
 
-/// What it has printed, if it ends well and in time. That is one line, which the pipe holds until it is read.
-fn output(mut child: Child, patience: Duration) -> Result<String> {
-    let deadline = Instant::now() + patience;
+/// Waits for a process and returns its standard output: a single line, which fits into the buffer of the pipe.
+fn output(mut child: Child, timeout: Duration) -> Result<String> {
+    let deadline = Instant::now() + timeout;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -108,7 +107,7 @@ fn output(mut child: Child, patience: Duration) -> Result<String> {
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            return Err(format!("not done after {} s", patience.as_secs()).into());
+            return Err(format!("no result after {} s", timeout.as_secs()).into());
         }
         sleep(Duration::from_millis(20));
     };
@@ -125,15 +124,15 @@ mod tests {
     use super::{Child, Command, Duration, Stdio, output};
 
     fn program(name: &str, argument: &str) -> Child {
-        Command::new(name).arg(argument).stdout(Stdio::piped()).spawn().expect("it is everywhere")
+        Command::new(name).arg(argument).stdout(Stdio::piped()).spawn().expect("a standard program")
     }
 
     #[test]
-    fn a_program_that_fails_or_hangs_is_told() {
-        let patience = Duration::from_secs(60);
-        assert_eq!(output(program("echo", "{}"), patience).expect("it ends well"), "{}\n");
-        assert_eq!(output(program("false", ""), patience).unwrap_err().to_string(), "exit status: 1");
+    fn a_program_that_fails_or_hangs_is_an_error() {
+        let timeout = Duration::from_secs(60);
+        assert_eq!(output(program("echo", "{}"), timeout).expect("success"), "{}\n");
+        assert_eq!(output(program("false", ""), timeout).unwrap_err().to_string(), "exit status: 1");
         let hangs = output(program("sleep", "600"), Duration::ZERO);
-        assert_eq!(hangs.unwrap_err().to_string(), "not done after 0 s");
+        assert_eq!(hangs.unwrap_err().to_string(), "no result after 0 s");
     }
 }

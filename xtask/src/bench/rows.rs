@@ -1,41 +1,41 @@
-//! A row of the table: what is compared, and what is aimed at.
+//! The rows of the table: what is compared, and the goals.
 
-use super::contender::Who;
-use super::feed::Feed;
+use super::contender::Contender;
+use super::feed::ServeOptions;
 use Goal::{AtMost, Report};
 
-/// Runs that are measured in turn, and the rows that come of them.
+/// Runs that are measured in turn, and the rows computed from them.
 pub(crate) struct Group {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) feed: Option<Feed>,
-    /// An option that says how much is done, where no feed says it.
+    pub(crate) feed: Option<ServeOptions>,
+    /// The option for the amount of work and its value, for groups without a feed.
     pub(crate) count: Option<(&'static str, usize)>,
     pub(crate) runs: &'static [Run],
     pub(crate) rows: &'static [Row],
 }
 
-/// One contender's way to do the group's work.
+/// A way in which a contender does the work of the group.
 pub(crate) struct Run {
     pub(crate) name: &'static str,
-    pub(crate) who: Who,
-    /// A verb, and options without their dashes.
+    pub(crate) contender: Contender,
+    /// The command, and options without their dashes.
     pub(crate) arguments: &'static [&'static str],
 }
 
-/// A value of ours, compared with the same value of another run or held against a bound.
+/// A value of our run, compared with a peer's or with a bound.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) peer: &'static str,
     pub(crate) ours: &'static str,
-    /// Empty: there is nobody to compare with.
+    /// The name of the peer's run; empty if there is none.
     pub(crate) theirs: &'static str,
     pub(crate) value: &'static str,
-    /// Where the peer's has another name.
+    /// The name of the peer's value.
     pub(crate) theirs_value: &'static str,
-    /// The value is divided by this one.
+    /// The name of the value to divide by.
     pub(crate) per: Option<&'static str>,
-    /// From the value to the unit.
+    /// Converts the value to the unit.
     pub(crate) factor: f64,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
@@ -50,15 +50,15 @@ pub(crate) enum Better {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    /// So many times better than the peer.
+    /// Better than the peer by this factor.
     Times(f64),
     AtMost(f64),
     AtLeast(f64),
     Report,
 }
 
-pub(crate) const fn run(name: &'static str, who: Who, arguments: &'static [&'static str]) -> Run {
-    Run { name, who, arguments }
+pub(crate) const fn run(name: &'static str, contender: Contender, arguments: &'static [&'static str]) -> Run {
+    Run { name, contender, arguments }
 }
 
 pub(crate) const fn row(
@@ -89,12 +89,12 @@ pub(crate) const fn peak(name: &'static str, versus: Versus, goal: Goal) -> Row 
     row(name, versus, ("peak", 1e-6, "MB"), Better::Lower, goal)
 }
 
-/// Processor time of the whole process, in all of its threads.
+/// Processor time of all threads of the process.
 pub(crate) const fn processor(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("processor", 1.0, "s"), Better::Lower, Report)
 }
 
-/// The same for each change, between the sync and the last change.
+/// Processor time for each change, between the sync and the last change.
 pub(crate) const fn processor_each(name: &'static str, versus: Versus) -> Row {
     row(name, versus, ("processor_each", 1e6, "µs"), Better::Lower, Report)
 }
@@ -107,7 +107,7 @@ pub(crate) const fn each(name: &'static str, versus: Versus, goal: Goal) -> Row 
     row(name, versus, ("bytes_per_object", 1.0, "B"), Better::Lower, goal)
 }
 
-/// The peer's memory right after a garbage collection that nobody would run: what it cannot do without.
+/// Compares with the peer's memory right after a forced garbage collection.
 pub(crate) const fn against_collected(name: &'static str, versus: Versus) -> Row {
     Row { theirs_value: "collected_bytes_per_object", ..each(name, versus, Report) }
 }
@@ -129,6 +129,6 @@ pub(crate) const fn alone(
     row(name, (run, "", ""), value, Better::Lower, AtMost(most))
 }
 
-pub(crate) const fn feed(kind: &'static str, objects: usize, events: usize) -> Feed {
-    Feed { kind, objects, events, expire_after: None, tls: false }
+pub(crate) const fn feed(kind: &'static str, objects: usize, events: usize) -> ServeOptions {
+    ServeOptions { kind, objects, events, expire_after: None, tls: false }
 }

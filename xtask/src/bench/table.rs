@@ -1,4 +1,4 @@
-//! The table that is printed and the rows that are written.
+//! The table of results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,9 +6,9 @@ use std::fmt::Write;
 use super::measure::Cell;
 use super::rows::{Better, Goal, Row};
 
-/// A row with its numbers. Medians; the spread is the lowest and the highest of all repeats.
+/// A row with its results: medians, and the lowest and highest value of all repeats.
 #[derive(serde::Serialize)]
-pub(crate) struct Line {
+pub(crate) struct MeasuredRow {
     name: &'static str,
     peer: &'static str,
     unit: &'static str,
@@ -16,14 +16,14 @@ pub(crate) struct Line {
     ours_spread: (f64, f64),
     theirs: Option<f64>,
     theirs_spread: Option<(f64, f64)>,
-    /// How many times better ours is.
+    /// The factor by which ours is better.
     ratio: Option<f64>,
     goal: String,
     holds: Option<bool>,
 }
 
-/// The row's numbers; `None` if there are none to compare.
-pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Line> {
+/// Computes the results of a row; returns `None` if a run has no values.
+pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<MeasuredRow> {
     let ours = values(row.ours, row.value, row, measured)?;
     let theirs = values(row.theirs, row.theirs_value, row, measured);
     if !row.theirs.is_empty() && theirs.is_none() {
@@ -39,7 +39,7 @@ pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Line> {
         Goal::AtLeast(least) => (format!("≥{least}"), Some(median(&ours) >= least)),
         Goal::Report => ("–".to_owned(), None),
     };
-    Some(Line {
+    Some(MeasuredRow {
         name: row.name,
         peer: row.peer,
         unit: row.unit,
@@ -76,9 +76,9 @@ fn spread(values: &[f64]) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)))
 }
 
-pub(crate) fn render(lines: &[Line]) -> String {
+pub(crate) fn render(lines: &[MeasuredRow]) -> String {
     let head = ["name", "peer", "unit", "ours", "theirs", "ratio", "goal", "holds"].map(str::to_owned);
-    let rows: Vec<[String; 8]> = std::iter::once(head).chain(lines.iter().map(Line::cells)).collect();
+    let rows: Vec<[String; 8]> = std::iter::once(head).chain(lines.iter().map(MeasuredRow::cells)).collect();
     let widths: Vec<usize> =
         (0..8).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let mut out = String::new();
@@ -93,7 +93,7 @@ pub(crate) fn render(lines: &[Line]) -> String {
     out
 }
 
-impl Line {
+impl MeasuredRow {
     fn cells(&self) -> [String; 8] {
         let with_spread = |value: f64, (low, high): (f64, f64)| {
             format!("{} ({}..{})", number(value), number(low), number(high))
@@ -113,7 +113,7 @@ impl Line {
     }
 }
 
-/// A number of any size, for a glance.
+/// Formats a number with a suffix (`12.3k`).
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1e9 => number(value / 1e9) + "G",
@@ -124,7 +124,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -139,9 +139,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::rows::{Goal, Row, peak, rate};
-    use super::{Line, line};
+    use super::{MeasuredRow, line};
 
-    fn with(row: Row) -> Option<Line> {
+    fn with(row: Row) -> Option<MeasuredRow> {
         let cell = |name: &str, values: &[f64]| BTreeMap::from([(name.to_owned(), values.to_vec())]);
         let mut ours = cell("rate", &[8e6, 1e6, 6e6]);
         ours.extend(cell("peak", &[10e6]));

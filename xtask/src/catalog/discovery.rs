@@ -1,12 +1,12 @@
-//! Groups, versions and resources.
+//! Groups, versions and resources, from discovery.
 
 use serde_json::{Map, Value, json};
 
-use super::Server;
+use super::ApiServer;
 use crate::Result;
 
-/// `group/version` → its resources, in the order of the server; custom ones are left out.
-pub(super) fn collect(server: &Server) -> Result<Map<String, Value>> {
+/// Returns `group/version` → resources, in the order of the server, without custom resources.
+pub(super) fn collect(server: &ApiServer) -> Result<Map<String, Value>> {
     let custom = custom_groups(server)?;
     let mut versions = vec![("v1".to_owned(), "/api/v1".to_owned())];
     let groups = server.get("/apis")?;
@@ -29,13 +29,13 @@ pub(super) fn collect(server: &Server) -> Result<Map<String, Value>> {
     Ok(out)
 }
 
-fn custom_groups(server: &Server) -> Result<Vec<String>> {
+fn custom_groups(server: &ApiServer) -> Result<Vec<String>> {
     let list = server.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")?;
     let groups = list["items"].as_array().into_iter().flatten();
     Ok(groups.filter_map(|crd| crd["spec"]["group"].as_str().map(str::to_owned)).collect())
 }
 
-/// A resource as it is listed, without what can be reckoned.
+/// Returns a resource of discovery without the fields that can be derived.
 fn row(resource: &Value) -> Value {
     let mut row = resource.as_object().cloned().unwrap_or_default();
     row.remove("storageVersionHash");

@@ -1,4 +1,4 @@
-//! Which fields Go leaves out when they are empty, from the struct tags of the modules' sources.
+//! How Go encodes empty fields, from the struct tags in the sources of the modules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::Modules;
 use crate::Result;
 
-/// Definition → field → what becomes of an empty value: `omit` (left out, unless it is a struct), `zero` (left
-/// out, also a struct) or `always` (written as empty, also when it is not given). Fields that are not named are
-/// pointers: they are kept as given.
+/// Returns definition → field → treatment of an empty value: `omit` (omitted unless it is a struct), `zero` (omitted,
+/// structs too) or `always` (written, even if it was absent). Fields without an entry are pointers, which keep empty
+/// values.
 pub(super) fn collect(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
     let structs = structs(modules)?;
     let mut out = Map::new();
@@ -39,8 +39,8 @@ fn structs(modules: &Modules) -> Result<BTreeMap<String, Struct>> {
     Ok(structs)
 }
 
-/// What error texts of Go's decoder need besides: definition → field → `[type, struct]`. The type is there if
-/// it has a name of its own (`v1.SecretType`), the struct if the field lies in one that is taken in whole.
+/// Returns the names that Go's decoder prints in errors: definition → field → `[type, struct]`. The type is empty
+/// unless it is a named type (`v1.SecretType`); the struct is empty unless the field is in an embedded struct.
 pub(super) fn names(modules: &Modules, types: &Map<String, Value>) -> Result<Map<String, Value>> {
     let structs = structs(modules)?;
     let mut out = Map::new();
@@ -73,7 +73,7 @@ fn name_fields(
     }
 }
 
-/// The fields of a struct, and the structs that it takes in.
+/// The fields of a struct, and the structs that it embeds.
 #[derive(Default)]
 struct Struct {
     fields: BTreeMap<String, &'static str>,
@@ -136,7 +136,7 @@ fn field(line: &str, package: &str, known: &mut Struct) {
     }
 }
 
-/// `v1.SecretType` for `*SecretType` or `[]SecretType`; nothing for Go's own types and for maps of them.
+/// Returns `v1.SecretType` for `*SecretType` or `[]SecretType`, and an empty name for predeclared types and for maps.
 fn named_type(kind: &str, package: &str) -> String {
     let bare = kind.trim_start_matches(['*', '[', ']']);
     if let Some((package, _)) = bare.split_once('.') {

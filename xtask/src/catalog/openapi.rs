@@ -1,13 +1,13 @@
-//! Types, from the OpenAPI v3 documents.
+//! The schemas of types, from the OpenAPI v3 documents.
 
 use serde_json::{Map, Value};
 
-use super::Server;
+use super::ApiServer;
 use crate::Result;
 
-/// Definition → its schema without descriptions. A reference with company (`allOf` of one) is written as
-/// `$ref` beside its company, and without the path that all references share.
-pub(super) fn collect(server: &Server) -> Result<Map<String, Value>> {
+/// Returns definition → schema without descriptions. A reference inside an `allOf` of one becomes a plain `$ref` beside
+/// the other keywords, without the path that all references share.
+pub(super) fn collect(server: &ApiServer) -> Result<Map<String, Value>> {
     let index = server.get("/openapi/v3")?;
     let mut out = Map::new();
     for path in index["paths"].as_object().into_iter().flat_map(Map::keys) {
@@ -25,7 +25,7 @@ pub(super) fn collect(server: &Server) -> Result<Map<String, Value>> {
     Ok(out)
 }
 
-/// `DeleteOptions` and its like name, in each document, the kinds of that document only.
+/// Merges the kinds of a type: each document lists only its own kinds for `DeleteOptions` and similar types.
 fn join_kinds(known: &mut Value, other: &Value) {
     const KINDS: &str = "x-kubernetes-group-version-kind";
     let more = other[KINDS].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Protobuf field numbers, from the modules' `generated.proto`.
+//! Protobuf field numbers, from the `generated.proto` files of the modules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::Modules;
 use crate::Result;
 
-/// Message → field → `[number, type]`; only the messages that the types need. Types are scalars, `map<…>` or full
-/// names of messages, `repeated ` in front where it is so. Names are those of OpenAPI (`io.k8s.…`).
+/// Returns message → field → `[number, type]` for the messages that the types need. A type is a scalar, `map<…>` or the
+/// OpenAPI name of a message (`io.k8s.…`), with the prefix `repeated ` if the field is repeated.
 pub(super) fn collect<'t>(
     modules: &Modules,
     types: impl Iterator<Item = &'t String>,
@@ -41,7 +41,7 @@ pub(super) fn collect<'t>(
     Ok(out)
 }
 
-/// Messages that requests carry without any kind's type naming them.
+/// Messages in requests to which no type of a kind refers.
 const EXTRA: [&str; 6] = [
     "io.k8s.apimachinery.pkg.apis.meta.v1.CreateOptions",
     "io.k8s.apimachinery.pkg.apis.meta.v1.PatchOptions",
@@ -87,7 +87,7 @@ fn field(line: &str, package: &str) -> Option<(String, u32, String)> {
     Some((name.to_owned(), number.trim().parse().ok()?, kind))
 }
 
-/// A type as it is known everywhere.
+/// Returns the full name of a type.
 fn resolve(name: &str, package: &str) -> String {
     match name {
         "bool" | "int32" | "int64" | "uint32" | "uint64" | "double" | "string" | "bytes" => name.to_owned(),

@@ -1,4 +1,4 @@
-//! Building the programs from their Go modules.
+//! Builds the programs from their Go modules.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,14 +22,14 @@ pub(super) fn build(layout: &Layout, again: bool) -> Result {
     check_go()?;
     let start = Instant::now();
     println!(
-        "Building Kubernetes {KUBERNETES} and etcd {ETCD} from their Go modules: minutes, but only once."
+        "Building Kubernetes {KUBERNETES} and etcd {ETCD} from their Go modules. This takes minutes, once."
     );
     let scratch = layout.scratch();
     let made = scratch.join("bin");
     fs::create_dir_all(&made)?;
     build_kubernetes(&scratch.join("kubernetes"), &made)?;
     build_etcd(&scratch.join("etcd"), &made)?;
-    // Only whole programs reach the folder that others look into.
+    // Programs are moved to their folder only when all are complete.
     fs::create_dir_all(layout.bin())?;
     for name in PROGRAMS {
         fs::rename(made.join(name), layout.program(name))?;
@@ -39,7 +39,7 @@ pub(super) fn build(layout: &Layout, again: bool) -> Result {
     Ok(())
 }
 
-/// A clear word before a long build fails for want of Go.
+/// Returns an error if Go is missing or too old.
 fn check_go() -> Result {
     let wanted = format!("the control plane is built from source, with Go {}.{} or newer", GO.0, GO.1);
     let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
@@ -54,7 +54,7 @@ fn check_go() -> Result {
     }
 }
 
-/// The major and minor of `go1.26.8`; none for a development version.
+/// Returns the major and minor version of `go1.26.8`, or `None` for a development version.
 fn parse_go(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.strip_prefix("go")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -68,7 +68,7 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
         GO.0, GO.1
     );
     fs::write(folder.join("go.mod"), &module)?;
-    // Kubernetes requires its own staging modules at a version that does not exist: each is replaced by its release.
+    // Kubernetes requires its staging modules at a version that does not exist, so each is replaced with its release.
     let staging = staging_modules(folder)?;
     let release = KUBERNETES.strip_prefix("1.").unwrap_or(KUBERNETES);
     for name in &staging {
@@ -92,7 +92,7 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
         set("gitMajor", "1"),
         set("gitMinor", minor),
     ];
-    // One after the other: more progress to see, and a failure names its program.
+    // One at a time, to show progress and to name the program that fails.
     for name in COMMANDS {
         let (target, package) = (made.join(name), format!("k8s.io/kubernetes/cmd/{name}"));
         let target = target.to_str().ok_or("the cache folder is not UTF-8")?;
@@ -105,7 +105,7 @@ fn build_kubernetes(folder: &Path, made: &Path) -> Result {
     Ok(())
 }
 
-/// The modules that the go.mod of Kubernetes requires as `v0.0.0`.
+/// Returns the modules that the go.mod of Kubernetes requires at `v0.0.0`.
 fn staging_modules(folder: &Path) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -147,7 +147,7 @@ fn build_etcd(folder: &Path, made: &Path) -> Result {
     go("building etcd", folder, &["build", "-ldflags", "-s -w", "-o", target, "."])
 }
 
-/// Runs `go`, with a line that says what it does; its output is shown when it fails.
+/// Runs `go` and prints what it does. An error contains its output.
 fn go(what: &str, folder: &Path, arguments: &[&str]) -> Result {
     let start = Instant::now();
     println!("  {what} …");

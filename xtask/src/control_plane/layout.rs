@@ -1,4 +1,4 @@
-//! Where everything lies: in a cache outside of the source tree, by version.
+//! The folders of the control plane: in a cache outside of the source tree, by version.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use super::KUBERNETES;
 use crate::Result;
 
-/// Overrides the folder for caches, as in the rest of Windlass.
+/// The environment variable that overrides the cache folder.
 const CACHE: &str = "WINDLASS_CACHE_DIR";
 
-/// The programs that a build makes.
+/// The programs of a build.
 pub(super) const PROGRAMS: [&str; 5] =
     ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
 
@@ -24,11 +24,11 @@ impl Layout {
             let shared = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
             Some(shared.or_else(under_home)?.join("windlass"))
         });
-        let cache = cache.ok_or_else(|| format!("no folder for caches: set HOME or {CACHE}"))?;
+        let cache = cache.ok_or_else(|| format!("no cache folder: set HOME or {CACHE}"))?;
         Ok(Layout { folder: std::path::absolute(cache)?.join("control-plane").join(KUBERNETES) })
     }
 
-    /// The programs: the folder that KUBEBUILDER_ASSETS names for envtest.
+    /// Returns the folder of the programs, which works as KUBEBUILDER_ASSETS for envtest.
     pub(super) fn bin(&self) -> PathBuf {
         self.folder.join("bin")
     }
@@ -41,12 +41,12 @@ impl Layout {
         PROGRAMS.iter().all(|name| self.program(name).is_file())
     }
 
-    /// Where modules are built; nothing in it is needed afterwards.
+    /// Returns the folder for builds; it can be deleted afterwards.
     pub(super) fn scratch(&self) -> PathBuf {
         self.folder.join("build")
     }
 
-    /// What the running instance keeps: data, certificates, logs, its kubeconfig.
+    /// Returns the folder of the running instance: data, certificates, logs, kubeconfig.
     pub(super) fn run(&self) -> PathBuf {
         self.folder.join("run")
     }

@@ -1,4 +1,4 @@
-//! Programs that outlive the task which starts them.
+//! Background processes that outlive the task.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// How long a program may take to end before it is killed.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that a process has to exit before it is killed.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A program that runs in the background.
+/// A background process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) name: String,
@@ -21,20 +21,20 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a program detached from this one, its output in `NAME.log`.
+    /// Starts a detached process that writes its output to `NAME.log`.
     pub(super) fn spawn(program: &Path, arguments: &[String], folder: &Path) -> Result<Self> {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = File::create(folder.join(format!("{name}.log")))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        // A group of its own: a Ctrl-C at the terminal is not meant for it.
+        // Its own process group keeps Ctrl-C at the terminal away from it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().map_err(|error| format!("cannot run {}: {error}", program.display()))?;
         Ok(Process { name, id: child.id() })
     }
 
-    /// Whether it runs: a process with its id and, lest the id be somebody else's by now, its name.
+    /// Whether the process runs. Its name is compared too, because the id may have been reused.
     pub(super) fn runs(&self) -> bool {
         let output = Command::new("ps").args(["-p", &self.id.to_string(), "-o", "stat=,args="]).output();
         output.is_ok_and(|output| {
@@ -43,7 +43,7 @@ impl Process {
         })
     }
 
-    /// Asks it to end, waits, and kills it if it does not.
+    /// Terminates the process: SIGTERM, then SIGKILL after a timeout.
     pub(super) fn stop(&self) -> Result {
         if !self.runs() {
             return Ok(());
@@ -51,9 +51,9 @@ impl Process {
         self.signal("TERM")?;
         let start = Instant::now();
         while self.runs() {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 self.signal("KILL")?;
-                return Err(format!("{} ({}) did not end and was killed", self.name, self.id).into());
+                return Err(format!("{} ({}) did not exit and was killed", self.name, self.id).into());
             }
             sleep(Duration::from_millis(50));
         }
@@ -62,7 +62,7 @@ impl Process {
 
     fn signal(&self, signal: &str) -> Result {
         let status = Command::new("kill").args([&format!("-{signal}"), &self.id.to_string()]).status()?;
-        // It may have ended by itself.
+        // The process may have exited by itself.
         if status.success() || !self.runs() {
             Ok(())
         } else {
@@ -70,8 +70,8 @@ impl Process {
         }
     }
 
-    /// The last lines of its log, for an error message.
-    pub(super) fn last_words(&self, folder: &Path) -> String {
+    /// Returns the last ten lines of its log.
+    pub(super) fn log_tail(&self, folder: &Path) -> String {
         let text = fs::read_to_string(folder.join(format!("{}.log", self.name))).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(10)..].join("\n")

@@ -1,4 +1,4 @@
-//! Starting, stopping and describing the one instance.
+//! Starts, stops and describes the instance.
 
 use std::fs;
 use std::io::Write;
@@ -16,14 +16,14 @@ use super::process::Process;
 use super::{ETCD, KUBERNETES};
 use crate::Result;
 
-/// How long the API server may take until it is ready.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The time that the API server has to become ready.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What is remembered of the running instance.
+/// The running instance, as saved in `instance.json`.
 #[derive(Serialize, Deserialize)]
 struct Instance {
     url: String,
-    /// In the order of their start.
+    /// In start order.
     processes: Vec<Process>,
 }
 
@@ -31,7 +31,11 @@ pub(super) fn start(layout: &Layout, port: u16, scheduler: bool) -> Result {
     if let Some(instance) = Instance::read(layout)
         && instance.processes.iter().any(Process::runs)
     {
-        return Err(format!("already running at {} (cargo xtask control-plane stop)", instance.url).into());
+        return Err(format!(
+            "already running at {}; stop it with `cargo xtask control-plane stop`",
+            instance.url
+        )
+        .into());
     }
     let folder = layout.run();
     if folder.exists() {
@@ -43,7 +47,7 @@ pub(super) fn start(layout: &Layout, port: u16, scheduler: bool) -> Result {
     let mut instance = Instance { url: format!("https://127.0.0.1:{port}"), processes: Vec::new() };
     let started = instance.start_all(layout, port, scheduler);
     if let Err(error) = started {
-        // Nothing half-started stays behind.
+        // Stop the processes that were started before the error.
         for process in instance.processes.iter().rev() {
             let _ = process.stop();
         }
@@ -80,12 +84,12 @@ impl Instance {
 
         println!("starting kube-apiserver …");
         self.spawn(layout, "kube-apiserver", &apiserver_flags(&etcd, port))?;
-        self.wait_for(layout, "its certificate", |folder| {
+        self.wait_for(layout, "the certificate of kube-apiserver", |folder| {
             folder.join("certificates/apiserver.crt").exists()
         })?;
         write_secret(&layout.kubeconfig(), &kubeconfig(&self.url, &folder, &token))?;
         let (kubectl, config) = (layout.program("kubectl"), layout.kubeconfig());
-        self.wait_for(layout, "readiness", |_| {
+        self.wait_for(layout, "kube-apiserver to be ready", |_| {
             let mut command = Command::new(&kubectl);
             command.arg("--kubeconfig").arg(&config).args(["get", "--raw", "/readyz"]);
             command.output().is_ok_and(|output| output.status.success())
@@ -106,7 +110,7 @@ impl Instance {
 
     fn spawn(&mut self, layout: &Layout, program: &str, flags: &[String]) -> Result {
         self.processes.push(Process::spawn(&layout.program(program), flags, &layout.run())?);
-        // Written after every step: whatever happens to this task, `stop` finds what runs.
+        // Saved after every step, so that `stop` finds the processes even if this task is killed.
         Ok(fs::write(layout.run().join("instance.json"), serde_json::to_vec(self)?)?)
     }
 
@@ -114,12 +118,12 @@ impl Instance {
         let (folder, start) = (layout.run(), Instant::now());
         while !is_there(&folder) {
             if let Some(dead) = self.processes.iter().find(|process| !process.runs()) {
-                return Err(format!("{} ended:\n{}", dead.name, dead.last_words(&folder)).into());
+                return Err(format!("{} exited:\n{}", dead.name, dead.log_tail(&folder)).into());
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 return Err(format!(
-                    "waited {} s for {what} in vain; see {}",
-                    PATIENCE.as_secs(),
+                    "timed out after {} s waiting for {what}; see the logs in {}",
+                    TIMEOUT.as_secs(),
                     folder.display()
                 )
                 .into());
@@ -138,7 +142,7 @@ fn etcd_flags(clients: &str, peers: &str) -> Vec<String> {
         format!("--listen-peer-urls={peers}"),
         format!("--initial-advertise-peer-urls={peers}"),
         format!("--initial-cluster=default={peers}"),
-        // Nothing in it is worth a disk's time.
+        // The data need not survive a crash.
         "--unsafe-no-fsync".into(),
     ]
 }
@@ -153,7 +157,7 @@ fn apiserver_flags(etcd: &str, port: u16) -> Vec<String> {
         "--service-account-key-file=service-accounts.pub",
         "--service-account-signing-key-file=service-accounts.key",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // Else a Pod is refused until a controller has made the service account of its new namespace.
+        // With this plugin, a Pod is rejected until the controller has created the service account of its namespace.
         "--disable-admission-plugins=ServiceAccount",
     ];
     let mut flags = owned(&fixed);
@@ -176,7 +180,7 @@ fn kubeconfig(url: &str, folder: &Path, token: &str) -> String {
     .to_string()
 }
 
-/// Writes a file that nobody else may read.
+/// Writes a file that only its owner may read.
 fn write_secret(path: &Path, text: &str) -> Result {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -185,18 +189,18 @@ fn write_secret(path: &Path, text: &str) -> Result {
     Ok(options.open(path)?.write_all(text.as_bytes())?)
 }
 
-/// A port that nobody listens on now; the program that gets it binds it within moments.
+/// Returns a free port. Another program could bind it before ours does, but rarely in so short a time.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 pub(super) fn stop(layout: &Layout) -> Result {
     let Some(instance) = Instance::read(layout) else {
-        println!("Nothing was started.");
+        println!("Not running.");
         return Ok(());
     };
     let mut problems = Vec::new();
-    // What needs another goes first.
+    // In reverse start order, because later processes depend on earlier ones.
     for process in instance.processes.iter().rev().filter(|process| process.runs()) {
         println!("stopping {} …", process.name);
         problems.extend(process.stop().err().map(|error| error.to_string()));
@@ -220,7 +224,7 @@ pub(super) fn status(layout: &Layout) {
     };
     println!("Instance at {}", instance.url);
     for process in &instance.processes {
-        let state = if process.runs() { "runs" } else { "has ended" };
+        let state = if process.runs() { "running" } else { "exited" };
         println!("  {} {state}, process {}", process.name, process.id);
     }
     println!("  export KUBECONFIG={}", layout.kubeconfig().display());

@@ -1,16 +1,16 @@
-//! Which crate may use which: the table of ARCHITECTURE.md, held against the manifests.
+//! Compares the dependencies between crates with the table in ARCHITECTURE.md.
 
 use super::Report;
 use crate::project::Package;
 
-/// What one crate may depend on among ours, by normal dependencies.
+/// The crates of the workspace that a crate may have as normal dependencies.
 struct Rule {
     name: &'static str,
-    /// Always.
+    /// Allowed.
     uses: &'static [&'static str],
-    /// Only as an optional dependency, behind a feature.
+    /// Allowed as optional dependencies only, behind a feature.
     may_enable: &'static [&'static str],
-    /// Crates of others that it must do without, because its design says so.
+    /// Third-party crates that are forbidden.
     never: &'static [&'static str],
 }
 
@@ -73,11 +73,11 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Every example is an operator that somebody could have written outside of this repository.
+/// The rule for examples: they could be operators outside of this repository.
 const EXAMPLE: Rule =
     Rule { name: "examples/*", uses: &["windlass"], may_enable: &[], never: &["kube-runtime"] };
 
-/// Lives in the repository only; publishing a crate that needs it would fail.
+/// A crate that is not published; a published crate cannot depend on it.
 const PATH_ONLY: &str = "windlass-test";
 
 pub(super) fn check(packages: &[Package], report: &mut Report) {
@@ -99,12 +99,12 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
     }
 }
 
-/// The rule for a package; none for tasks, benchmarks and fuzz targets, which may use anything.
+/// Returns the rule for a package, or `None` for tasks, benchmarks and fuzz targets, which may use anything.
 fn rule_of(package: &Package) -> Option<&'static Rule> {
     if matches!(package.name.as_str(), "xtask" | "benches" | "windlass-benches" | "windlass-fuzz") {
         return None;
     }
     let by_name = RULES.iter().find(|rule| rule.name == package.name);
-    // A crate that nobody entered above is held to the strictest rule that makes sense for a newcomer.
+    // A crate without a rule gets the rule for examples, the strictest one that is useful.
     by_name.or(Some(&EXAMPLE))
 }

@@ -1,4 +1,4 @@
-//! Rules for source files: their length, their first line, and where `unsafe` may be.
+//! Checks source files: their length, their first line, and the use of `unsafe`.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::files::{read, rust_files, shown};
 use crate::Result;
 use crate::project::Package;
 
-/// Lines after which a file is worth a look.
+/// The number of lines above which a file is reported as a remark.
 const LONG: usize = 600;
 
-/// The one place with `unsafe`: the crate, and its folder. The workspace's lint table denies it in the rest of the crate.
+/// The crate and folder in which `unsafe` is allowed. The workspace's lint table denies it in the rest of the crate.
 const MAY_USE_UNSAFE: (&str, &str) = ("windlass-cache", "src/scan");
 
 pub(super) fn check(package: &Package, report: &mut Report) -> Result {
@@ -30,7 +30,7 @@ pub(super) fn check(package: &Package, report: &mut Report) -> Result {
     Ok(())
 }
 
-/// Whether a file allows `unsafe` for itself.
+/// Whether a file allows `unsafe` with an attribute.
 fn lifts_the_lint(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();
@@ -41,7 +41,7 @@ fn lifts_the_lint(text: &str) -> bool {
     })
 }
 
-/// The root of a crate forbids `unsafe`.
+/// Checks that the root of a crate forbids `unsafe`.
 fn check_root(path: &Path, report: &mut Report) -> Result {
     const WANTED: &str = "#![forbid(unsafe_code)]";
     if !read(path)?.lines().any(|line| line.trim() == WANTED) {
@@ -71,7 +71,7 @@ fn is_generated(text: &str) -> bool {
     text.lines().take(3).any(|line| line.contains("@generated"))
 }
 
-/// `tests.rs` beside the code it tests, or anything in a folder `tests`.
+/// Whether a file is `tests.rs` or in a folder `tests`.
 fn is_test(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs")
         || path.components().any(|component| component.as_os_str() == "tests")

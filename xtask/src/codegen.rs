@@ -1,6 +1,8 @@
-//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes.
-//! Needs no network. The reader of the format is `crates/windlass-schema/src/catalog/`.
+//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes. It needs no
+//! network. `crates/windlass-schema/src/catalog/` reads the format.
 
+#[path = "../../crates/windlass-schema/src/catalog/bits.rs"]
+mod bits;
 mod pack;
 mod proto;
 mod types;
@@ -18,7 +20,7 @@ use pack::Packer;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail if the blob is not what the data files say
+    /// Change nothing; fail if the blob differs from the data files
     #[arg(long)]
     check: bool,
 }
@@ -27,15 +29,15 @@ const BLOB: &str = "crates/windlass-schema/src/catalog/builtin.bin";
 
 pub(crate) fn run(args: Args) -> Result {
     let root = project::root();
-    let facts = Facts::read(&root.join("catalog"))?;
-    let raw = encode(&facts)?;
+    let data = DataFiles::read(&root.join("catalog"))?;
+    let raw = encode(&data)?;
     let path = root.join(BLOB);
     if args.check {
-        // Compared unpacked: another version of the compressor may write other bytes.
+        // The unpacked bytes are compared, because another version of the compressor may write other bytes.
         let current = fs::read(&path).ok().and_then(|blob| unpack(&blob));
         return match current {
             Some(current) if current == raw => Ok(()),
-            _ => Err(format!("{BLOB} is not what catalog/ says; run `cargo xtask codegen`").into()),
+            _ => Err(format!("{BLOB} differs from catalog/; run `cargo xtask codegen`").into()),
         };
     }
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
@@ -51,8 +53,8 @@ fn unpack(blob: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The data files.
-struct Facts {
+/// The data files of `catalog/`.
+struct DataFiles {
     version: String,
     resources: Map<String, Value>,
     types: Map<String, Value>,
@@ -62,7 +64,7 @@ struct Facts {
     go_names: Map<String, Value>,
 }
 
-impl Facts {
+impl DataFiles {
     fn read(folder: &Path) -> Result<Self> {
         let text = |name: &str| {
             let path = folder.join(name);
@@ -83,21 +85,21 @@ impl Facts {
     }
 }
 
-/// Header, definitions, kinds, resources; then the strings that all of them name by number.
-fn encode(facts: &Facts) -> Result<Vec<u8>> {
+/// Encodes the table of strings, then version, definitions, kinds and resources, which refer to strings by index.
+fn encode(data: &DataFiles) -> Result<Vec<u8>> {
     let mut packer = Packer::default();
-    let version = packer.string(&facts.version);
+    let version = packer.string(&data.version);
     packer.number(version);
-    types::definitions(&mut packer, facts)?;
-    kinds(&mut packer, facts);
-    resources(&mut packer, facts);
+    types::definitions(&mut packer, data)?;
+    kinds(&mut packer, data);
+    resources(&mut packer, data);
     Ok(packer.finish())
 }
 
-/// Which definition a kind is: rows of group, version, kind, definition.
-fn kinds(packer: &mut Packer, facts: &Facts) {
+/// Writes the definition of each kind: rows of group, version, kind, definition.
+fn kinds(packer: &mut Packer, data: &DataFiles) {
     let mut rows = Vec::new();
-    for (index, schema) in facts.types.values().enumerate() {
+    for (index, schema) in data.types.values().enumerate() {
         for kind in schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
             let text = |name: &str| kind[name].as_str().unwrap_or_default().to_owned();
             rows.push((text("group"), text("version"), text("kind"), index as u32));
@@ -113,9 +115,9 @@ fn kinds(packer: &mut Packer, facts: &Facts) {
     }
 }
 
-/// Group-versions in the server's order, with their resources and those' subresources.
-fn resources(packer: &mut Packer, facts: &Facts) {
-    let mut versions: Vec<(&String, &Value)> = facts.resources.iter().collect();
+/// Writes the group-versions in the order of the server, with their resources and subresources.
+fn resources(packer: &mut Packer, data: &DataFiles) {
+    let mut versions: Vec<(&String, &Value)> = data.resources.iter().collect();
     versions.sort_by_key(|(_, value)| value["rank"].as_u64());
     packer.number(versions.len() as u32);
     for (name, value) in versions {

@@ -3,6 +3,7 @@
 //! `cargo xtask codegen` packs the data of `catalog/` into one compressed blob. This module unpacks the blob once,
 //! reads the lists of resources, and decodes each type on first use.
 
+mod bits;
 mod decode;
 mod reader;
 

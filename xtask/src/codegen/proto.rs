@@ -1,4 +1,4 @@
-//! Finds, for each JSON field of a type, where it stands in the type's protobuf message.
+//! Maps the JSON fields of a type to the fields of its protobuf message.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,25 @@ use serde_json::{Map, Value};
 
 use crate::Result;
 
-/// Where a field stands: the messages to go through (structs that Go takes in whole), and its number and type.
+/// The protobuf field of a JSON field: its number and type, and the path of field numbers to its message (`through`),
+/// which is not empty for fields of embedded Go structs.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ProtoField {
     pub(super) through: Vec<u32>,
     pub(super) number: u32,
     pub(super) kind: String,
     pub(super) repeated: bool,
 }
 
-/// The places of all fields of a definition.
-pub(super) fn places(
+/// Returns the protobuf fields of a definition, by JSON name.
+pub(super) fn proto_fields(
     messages: &Map<String, Value>,
     definition: &str,
     properties: &Map<String, Value>,
-) -> Result<BTreeMap<String, Place>> {
-    let mut places = BTreeMap::new();
-    walk(messages, definition, properties, &[], &mut places)?;
-    Ok(places)
+) -> Result<BTreeMap<String, ProtoField>> {
+    let mut proto_fields = BTreeMap::new();
+    walk(messages, definition, properties, &[], &mut proto_fields)?;
+    Ok(proto_fields)
 }
 
 fn walk(
@@ -31,7 +32,7 @@ fn walk(
     message: &str,
     properties: &Map<String, Value>,
     through: &[u32],
-    places: &mut BTreeMap<String, Place>,
+    proto_fields: &mut BTreeMap<String, ProtoField>,
 ) -> Result {
     if properties.is_empty() || through.len() > 2 {
         return Ok(());
@@ -46,18 +47,18 @@ fn walk(
             None => (false, kind),
         };
         if let Some(name) = plain.get(&letters(field)) {
-            let place = Place { through: through.to_vec(), number, kind: kind.to_owned(), repeated };
-            places.insert((*name).clone(), place);
+            let field = ProtoField { through: through.to_vec(), number, kind: kind.to_owned(), repeated };
+            proto_fields.insert((*name).clone(), field);
         } else if messages.contains_key(kind) && !repeated {
             let mut deeper = through.to_vec();
             deeper.push(number);
-            walk(messages, kind, properties, &deeper, places)?;
+            walk(messages, kind, properties, &deeper, proto_fields)?;
         }
     }
     Ok(())
 }
 
-/// A name by which JSON's and protobuf's spelling are the same (`$ref`, `ref`; `uid`, `uID`).
+/// Normalises a name: the spellings in JSON and protobuf (`$ref` and `ref`, `uid` and `uID`) become equal.
 fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -1,83 +1,53 @@
-//! Definitions as nodes and edges.
+//! Writes definitions as nodes and edges.
 
 use serde_json::{Map, Value};
 
-use super::Facts;
+use super::DataFiles;
+use super::bits::{edge_bit, node_bit};
 use super::pack::Packer;
-use super::proto::{Place, places};
+use super::proto::{ProtoField, proto_fields};
 use crate::Result;
 
-/// Number of definitions, then each: its name and, sized, its node.
-pub(super) fn definitions(packer: &mut Packer, facts: &Facts) -> Result {
-    packer.number(facts.types.len() as u32);
-    for (name, schema) in &facts.types {
+/// Writes the number of definitions, then the name of each and its length-prefixed node.
+pub(super) fn definitions(packer: &mut Packer, data: &DataFiles) -> Result {
+    packer.number(data.types.len() as u32);
+    for (name, schema) in &data.types {
         packer.text(name);
-        let writer = Writer { facts, definition: name };
+        let writer = Writer { data, definition: name };
         packer.sized(|packer| writer.definition(packer, schema))?;
     }
     Ok(())
 }
 
-/// Bits of a node's first number, beside its type in the lowest three.
-mod node_bit {
-    pub(super) const LIST_TYPE: u32 = 3;
-    pub(super) const MAP_ATOMIC: u32 = 1 << 5;
-    pub(super) const INT_OR_STRING: u32 = 1 << 6;
-    pub(super) const PRESERVE: u32 = 1 << 7;
-    pub(super) const FORMAT: u32 = 1 << 8;
-    pub(super) const REQUIRED: u32 = 1 << 9;
-    pub(super) const ENUM: u32 = 1 << 10;
-    pub(super) const PROPERTIES: u32 = 1 << 11;
-    pub(super) const ADDITIONAL: u32 = 1 << 12;
-    pub(super) const ITEMS: u32 = 1 << 13;
-    pub(super) const MAP_KEYS: u32 = 1 << 14;
-    pub(super) const UNIONS: u32 = 1 << 15;
-}
-
-/// Bits of an edge's first number; what an empty value becomes is in the lowest two.
-mod edge_bit {
-    pub(super) const NAMED: u32 = 1 << 2;
-    pub(super) const DEFAULT: u32 = 1 << 3;
-    pub(super) const MERGE: u32 = 1 << 4;
-    pub(super) const RETAIN_KEYS: u32 = 1 << 5;
-    pub(super) const MERGE_KEY: u32 = 1 << 6;
-    pub(super) const PROTO: u32 = 1 << 7;
-    pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
-    pub(super) const GO_TYPE: u32 = 1 << 9;
-    pub(super) const GO_INLINED: u32 = 1 << 10;
-    pub(super) const REPLACE: u32 = 1 << 11;
-    pub(super) const GRANULAR: u32 = 1 << 12;
-}
-
 struct Writer<'f> {
-    facts: &'f Facts,
+    data: &'f DataFiles,
     definition: &'f str,
 }
 
 impl Writer<'_> {
     fn definition(&self, packer: &mut Packer, schema: &Value) -> Result {
         let empty = Map::new();
-        // `JSONSchemaPropsOrBool` and its like: what a schema has, if it is one.
+        // `JSONSchemaPropsOrBool` and similar unions have the properties of the schema.
         let of_schema = self.definition.split_once("PropsOr").map(|(start, _)| format!("{start}Props"));
-        let described = of_schema.as_ref().and_then(|name| self.facts.types.get(name));
+        let described = of_schema.as_ref().and_then(|name| self.data.types.get(name));
         let shape = described.unwrap_or(schema);
         let properties = shape["properties"].as_object().unwrap_or(&empty);
         let message = of_schema.as_deref().unwrap_or(self.definition);
-        let places = places(&self.facts.messages, message, properties)?;
+        let proto_fields = proto_fields(&self.data.messages, message, properties)?;
         let mut edges = Vec::new();
         for (name, property) in properties {
-            edges.push((name, property, places.get(name)));
+            edges.push((name, property, proto_fields.get(name)));
         }
         self.node(packer, schema, &edges, None)
     }
 
-    /// Writes a node; `inner` is the place of its items or of its map's values.
+    /// Writes a node. `inner` is the protobuf field of its items or map values.
     fn node(
         &self,
         packer: &mut Packer,
         schema: &Value,
-        edges: &[(&String, &Value, Option<&Place>)],
-        inner: Option<&Place>,
+        edges: &[(&String, &Value, Option<&ProtoField>)],
+        inner: Option<&ProtoField>,
     ) -> Result {
         let text = |name: &str| schema[name].as_str().unwrap_or_default();
         let list = |name: &str| schema[name].as_array().cloned().unwrap_or_default();
@@ -135,9 +105,9 @@ impl Writer<'_> {
         }
         if !edges.is_empty() {
             packer.number(edges.len() as u32);
-            for (name, property, place) in edges {
+            for (name, property, proto) in edges {
                 packer.text(name);
-                self.edge(packer, property, Some(name), *place)?;
+                self.edge(packer, property, Some(name), *proto)?;
             }
         }
         for name in ["additionalProperties", "items"] {
@@ -153,18 +123,18 @@ impl Writer<'_> {
         packer: &mut Packer,
         schema: &Value,
         property: Option<&str>,
-        place: Option<&Place>,
+        proto: Option<&ProtoField>,
     ) -> Result {
         let owner = self.definition.split_once("PropsOr").map(|(start, _)| format!("{start}Props"));
         let owner = owner.as_deref().unwrap_or(self.definition);
         let lookup =
             |table: &Map<String, Value>| property.and_then(|name| table.get(owner)?.get(name).cloned());
-        let given = lookup(&self.facts.defaults);
+        let given = lookup(&self.data.defaults);
         let default = schema.get("default").filter(|value| !value.is_null());
         let strategy = schema["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
         let merge_key = schema["x-kubernetes-patch-merge-key"].as_str();
         let target = schema["$ref"].as_str();
-        let mut bits = match lookup(&self.facts.presence).as_ref().and_then(Value::as_str) {
+        let mut bits = match lookup(&self.data.presence).as_ref().and_then(Value::as_str) {
             Some("omit") => 1,
             Some("zero") => 2,
             Some("always") => 3,
@@ -178,9 +148,9 @@ impl Writer<'_> {
         set(edge_bit::MERGE_KEY, merge_key.is_some());
         set(edge_bit::REPLACE, strategy.split(',').any(|part| part == "replace"));
         set(edge_bit::GRANULAR, schema["x-kubernetes-map-type"] == "granular");
-        set(edge_bit::PROTO, place.is_some());
+        set(edge_bit::PROTO, proto.is_some());
         set(edge_bit::GIVEN_DEFAULT, given.is_some());
-        let names = lookup(&self.facts.go_names).unwrap_or_default();
+        let names = lookup(&self.data.go_names).unwrap_or_default();
         let name = |index: usize| names[index].as_str().filter(|name| !name.is_empty());
         set(edge_bit::GO_TYPE, name(0).is_some());
         set(edge_bit::GO_INLINED, name(1).is_some());
@@ -191,35 +161,35 @@ impl Writer<'_> {
         if let Some(key) = merge_key {
             packer.text(key);
         }
-        if let Some(place) = place {
-            self.place(packer, place, schema)?;
+        if let Some(proto) = proto {
+            self.proto(packer, proto, schema)?;
         }
         for name in [name(0), name(1)].into_iter().flatten() {
             packer.text(name);
         }
         if let Some(target) = target {
-            let index = self.facts.types.keys().position(|name| name == target);
+            let index = self.data.types.keys().position(|name| name == target);
             packer.number(index.ok_or_else(|| format!("{}: unknown type {target}", self.definition))? as u32);
             return Ok(());
         }
-        let inner = place.and_then(|place| inner_place(&self.facts.messages, place));
+        let inner = proto.and_then(|proto| inner_field(&self.data.messages, proto));
         self.node(packer, schema, &[], inner.as_ref())
     }
 
-    fn place(&self, packer: &mut Packer, place: &Place, schema: &Value) -> Result {
-        let kind = proto_kind(&self.facts.messages, place, schema)?;
-        packer.number(place.number << 1 | u32::from(place.repeated));
-        packer.number(kind << 2 | place.through.len() as u32);
-        for number in &place.through {
+    fn proto(&self, packer: &mut Packer, proto: &ProtoField, schema: &Value) -> Result {
+        let kind = proto_kind(&self.data.messages, proto, schema)?;
+        packer.number(proto.number << 1 | u32::from(proto.repeated));
+        packer.number(kind << 2 | proto.through.len() as u32);
+        for number in &proto.through {
             packer.number(*number);
         }
         Ok(())
     }
 }
 
-/// Types that are more, or other, than their schema says.
+/// Returns the internal format of types whose published schema is incomplete.
 fn special(definition: &str, schema: &Value) -> Option<&'static str> {
-    // Properties of these types are described by edges of their own definition: only whole types are special.
+    // Only definitions without properties are special; properties have edges of their own.
     schema.get("properties").is_none().then_some(())?;
     if !schema["x-kubernetes-list-type"].is_null() || schema["type"] == "array" {
         return None;
@@ -249,25 +219,25 @@ fn keeps_all(definition: &str) -> bool {
     ["RawExtension", "FieldsV1"].iter().any(|name| definition.ends_with(name))
 }
 
-/// The place of a map's values or a list's items.
-fn inner_place(messages: &Map<String, Value>, place: &Place) -> Option<Place> {
-    if let Some(value) = place.kind.strip_prefix("map<string,").and_then(|rest| rest.strip_suffix('>')) {
+/// Returns the protobuf field of map values or list items.
+fn inner_field(messages: &Map<String, Value>, proto: &ProtoField) -> Option<ProtoField> {
+    if let Some(value) = proto.kind.strip_prefix("map<string,").and_then(|rest| rest.strip_suffix('>')) {
         let kind = value.to_owned();
-        return Some(Place { through: Vec::new(), number: 2, kind, repeated: false });
+        return Some(ProtoField { through: Vec::new(), number: 2, kind, repeated: false });
     }
-    if place.repeated {
-        return Some(Place { repeated: false, through: Vec::new(), ..place.clone() });
+    if proto.repeated {
+        return Some(ProtoField { repeated: false, through: Vec::new(), ..proto.clone() });
     }
-    // A message that stands for a list (`ExtraValue`): its one field holds the items.
-    let (_, row) = messages.get(&place.kind)?.as_object()?.iter().next()?;
+    // A message that wraps a list (`ExtraValue`) has one field with the items.
+    let (_, row) = messages.get(&proto.kind)?.as_object()?.iter().next()?;
     let kind = row[1].as_str()?.strip_prefix("repeated ")?.to_owned();
-    Some(Place { through: Vec::new(), number: row[0].as_u64()? as u32, kind, repeated: false })
+    Some(ProtoField { through: Vec::new(), number: row[0].as_u64()? as u32, kind, repeated: false })
 }
 
-/// The kind's number, as `ProtoKind` reads it.
-fn proto_kind(messages: &Map<String, Value>, place: &Place, schema: &Value) -> Result<u32> {
-    let name = place.kind.rsplit('.').next().unwrap_or_default();
-    Ok(match place.kind.as_str() {
+/// Returns the number of the type, as in `ProtoKind`.
+fn proto_kind(messages: &Map<String, Value>, proto: &ProtoField, schema: &Value) -> Result<u32> {
+    let name = proto.kind.rsplit('.').next().unwrap_or_default();
+    Ok(match proto.kind.as_str() {
         "bool" => 0,
         "int32" | "int64" => 1,
         "uint32" | "uint64" => 2,
@@ -283,7 +253,7 @@ fn proto_kind(messages: &Map<String, Value>, place: &Place, schema: &Value) -> R
         _ if name == "JSONSchemaPropsOrBool" => 13,
         _ if name == "JSONSchemaPropsOrArray" => 14,
         _ if name == "JSONSchemaPropsOrStringArray" => 15,
-        _ if !place.repeated && schema["type"] == "array" => 16,
+        _ if !proto.repeated && schema["type"] == "array" => 16,
         kind if messages.contains_key(kind) => 6,
         kind => return Err(format!("unknown protobuf type {kind}").into()),
     })

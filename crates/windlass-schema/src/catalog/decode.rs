@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::bits::{edge_bit, node_bit};
 use super::reader::Reader;
 use crate::graph::{
     Additional, Definitions, Edge, EmptyPolicy, GoNames, ListType, Node, PatchMeta, ProtoField, ProtoKind,
@@ -54,36 +55,6 @@ impl Definitions for TypeTable {
     }
 }
 
-/// Bits of the first number of a node.
-mod node_bit {
-    pub(super) const MAP_ATOMIC: u32 = 1 << 5;
-    pub(super) const INT_OR_STRING: u32 = 1 << 6;
-    pub(super) const PRESERVE: u32 = 1 << 7;
-    pub(super) const FORMAT: u32 = 1 << 8;
-    pub(super) const REQUIRED: u32 = 1 << 9;
-    pub(super) const ENUM: u32 = 1 << 10;
-    pub(super) const PROPERTIES: u32 = 1 << 11;
-    pub(super) const ADDITIONAL: u32 = 1 << 12;
-    pub(super) const ITEMS: u32 = 1 << 13;
-    pub(super) const MAP_KEYS: u32 = 1 << 14;
-    pub(super) const UNIONS: u32 = 1 << 15;
-}
-
-/// Bits of the first number of an edge.
-mod edge_bit {
-    pub(super) const NAMED: u32 = 1 << 2;
-    pub(super) const DEFAULT: u32 = 1 << 3;
-    pub(super) const MERGE: u32 = 1 << 4;
-    pub(super) const RETAIN_KEYS: u32 = 1 << 5;
-    pub(super) const MERGE_KEY: u32 = 1 << 6;
-    pub(super) const PROTO: u32 = 1 << 7;
-    pub(super) const GIVEN_DEFAULT: u32 = 1 << 8;
-    pub(super) const GO_TYPE: u32 = 1 << 9;
-    pub(super) const GO_INLINED: u32 = 1 << 10;
-    pub(super) const REPLACE: u32 = 1 << 11;
-    pub(super) const GRANULAR: u32 = 1 << 12;
-}
-
 fn node(reader: &mut Reader) -> Option<Node> {
     let bits = reader.number()?;
     let has = |bit: u32| bits & bit != 0;
@@ -96,7 +67,7 @@ fn node(reader: &mut Reader) -> Option<Node> {
         6 => Type::Boolean,
         _ => Type::Any,
     });
-    out.list_type = match bits >> 3 & 3 {
+    out.list_type = match bits >> node_bit::LIST_TYPE & 3 {
         1 => Some(ListType::Atomic),
         2 => Some(ListType::Set),
         3 => Some(ListType::Map),

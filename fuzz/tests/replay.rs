@@ -1,4 +1,4 @@
-//! Every target on its seeds, and on mutations of them that are the same in every run.
+//! Runs every target on its seeds and on mutations of them. The mutations are the same in every run.
 
 use std::panic::catch_unwind;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::{fs, io};
 
 use windlass_fuzz::TARGETS;
 
-/// Mutations of each seed.
+/// The number of mutations of each seed.
 const MUTATIONS: u64 = 400;
 
 #[test]
-fn targets_hold_for_their_seeds_and_mutations_of_them() {
+fn targets_hold_for_seeds_and_mutations() {
     let mut broken = Vec::new();
     for (name, target) in TARGETS {
         let seeds = seeds(name);
@@ -18,7 +18,7 @@ fn targets_hold_for_their_seeds_and_mutations_of_them() {
         for (seed, bytes) in &seeds {
             let mutations = (0..MUTATIONS).map(|round| mutated(bytes, round));
             let inputs = std::iter::once(bytes.clone()).chain(mutations);
-            // The panic itself says what does not hold; this says for which input.
+            // The panic names the violated property; this names the input.
             if let Some(input) = inputs.into_iter().find(|input| catch_unwind(|| target(input)).is_err()) {
                 broken.push(format!("{name}, from {seed}: {}", input.escape_ascii()));
             }
@@ -42,40 +42,27 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// A few bytes changed, taken out, doubled or put in.
+/// Returns the bytes with one to three random changes: bytes are replaced, removed, duplicated or inserted.
 fn mutated(bytes: &[u8], round: u64) -> Vec<u8> {
-    const TELLING: &[u8] = b"\"\\{}[]:,\0 \n-e.9ntf\xff/";
-    let mut random = Random(round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes.len() as u64);
+    const SPECIAL: &[u8] = b"\"\\{}[]:,\0 \n-e.9ntf\xff/";
+    let mut random = fastrand::Rng::with_seed(round ^ (bytes.len() as u64) << 32);
     let mut bytes = bytes.to_vec();
-    for _ in 0..=random.below(3) {
-        let at = random.below(bytes.len() as u64 + 1) as usize;
-        match random.below(5) {
-            0 if at < bytes.len() => bytes[at] = TELLING[random.below(TELLING.len() as u64) as usize],
-            1 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+    for _ in 0..=random.u8(..3) {
+        let at = random.usize(..=bytes.len());
+        match random.u8(..5) {
+            0 if at < bytes.len() => bytes[at] = SPECIAL[random.usize(..SPECIAL.len())],
+            1 if at < bytes.len() => bytes[at] ^= 1 << random.u8(..8),
             2 if at < bytes.len() => {
-                let end = (at + 1 + random.below(8) as usize).min(bytes.len());
+                let end = (at + 1 + random.usize(..8)).min(bytes.len());
                 bytes.drain(at..end);
             }
             3 => {
-                let end = (at + 1 + random.below(16) as usize).min(bytes.len());
+                let end = (at + 1 + random.usize(..16)).min(bytes.len());
                 let copy = bytes[at..end].to_vec();
                 bytes.splice(at..at, copy);
             }
-            _ => bytes.insert(at, TELLING[random.below(TELLING.len() as u64) as usize]),
+            _ => bytes.insert(at, SPECIAL[random.usize(..SPECIAL.len())]),
         }
     }
     bytes
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
 }

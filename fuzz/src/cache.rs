@@ -1,4 +1,4 @@
-//! The cache's parsers, held against serde_json and against themselves.
+//! Targets for the parsers of the cache, which are compared with serde_json and with each other.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,22 +8,22 @@ use windlass_cache::{RawObject, ScanOptions, Scanner};
 
 const LIMIT: usize = 1 << 20;
 
-/// What the scan keeps of an object is what serde_json reads, without `managedFields`.
+/// The scanned object equals the object that serde_json reads, without `managedFields`.
 pub(crate) fn scan(data: &[u8]) {
     let Ok(mut expected) = serde_json::from_slice::<Value>(data) else {
-        // Broken JSON may be noticed at once or when it is decoded; it must not panic.
+        // Malformed JSON may be reported now or when it is decoded, but must not panic.
         let _ = RawObject::from_json(data);
         return;
     };
     let Ok(object) = RawObject::from_json(data) else {
-        assert!(!is_plain_object(&expected), "an object that serde_json reads is refused");
+        assert!(!is_plain_object(&expected), "the scan rejects a valid object");
         return;
     };
-    let read: Value = serde_json::from_slice(&object.json()).expect("what is kept is JSON");
+    let read: Value = serde_json::from_slice(&object.json()).expect("the kept bytes are JSON");
     if let Some(metadata) = expected.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
-    assert_eq!(read, expected, "what is kept is what was sent");
+    assert_eq!(read, expected, "the kept object differs from the input");
     let metadata = &expected["metadata"];
     assert_eq!(Some(object.name()), metadata["name"].as_str());
     assert_eq!(object.namespace(), metadata["namespace"].as_str().filter(|namespace| !namespace.is_empty()));
@@ -32,10 +32,10 @@ pub(crate) fn scan(data: &[u8]) {
     }
 }
 
-/// Objects, a line each, are read together as they are read alone.
+/// Objects (one a line) that share a scanner equal objects that are scanned alone.
 pub(crate) fn shapes(data: &[u8]) {
     let mut together = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
-    // The second time around, every shape is known.
+    // In the second round, every shape is known.
     for _ in 0..2 {
         for line in data.split(|byte| *byte == b'\n') {
             let (alone, with_others) = (RawObject::from_json(line), together.object(line));
@@ -58,7 +58,7 @@ pub(crate) fn shapes(data: &[u8]) {
     }
 }
 
-/// Whether the metadata is of the types that Kubernetes gives it, so that there is no reason to refuse it.
+/// Whether the metadata has only known fields of the right types, so that the scan must accept the object.
 fn is_plain_object(value: &Value) -> bool {
     let Some(metadata) = value.get("metadata").and_then(Value::as_object) else { return false };
     let known = ["name", "uid", "resourceVersion"];
@@ -68,7 +68,7 @@ fn is_plain_object(value: &Value) -> bool {
         && metadata.keys().all(|field| known.contains(&field.as_str()))
 }
 
-/// The vector instructions see what the portable code sees, in one piece and in many.
+/// The SIMD scan and the portable scan agree, for input in one piece and in many.
 pub(crate) fn scan_twins(data: &[u8]) {
     let Some((size, bytes)) = data.split_first() else { return };
     let cuts: Vec<usize> = (0..bytes.len()).step_by(usize::from(*size).max(1)).collect();
@@ -76,7 +76,7 @@ pub(crate) fn scan_twins(data: &[u8]) {
     assert_eq!(twins::compare(bytes, &cuts), whole);
 }
 
-/// A watch reads the same however the network cuts it.
+/// The events of a watch do not depend on how its bytes are split.
 pub(crate) fn watch_frames(data: &[u8]) {
     let Some((cut, body)) = data.split_first() else { return };
     let whole = watched(body, body.len().max(1));
@@ -100,16 +100,15 @@ fn watched(body: &[u8], piece: usize) -> Vec<String> {
     seen
 }
 
-/// So does a list.
+/// The items of a list do not depend on how its bytes are split.
 pub(crate) fn list_frames(data: &[u8]) {
     let Some((cut, body)) = data.split_first() else { return };
     let whole = listed(body, body.len().max(1));
     let pieces = listed(body, usize::from(*cut).max(1));
-    // Of a list that is broken only that it is broken counts: it is thrown away and listed again.
     assert_eq!(whole, pieces);
 }
 
-/// The items and the list's metadata; `None` if it is broken.
+/// Returns the items and the metadata of a list, or `None` if any part is malformed: then the reflector lists again.
 fn listed(body: &[u8], piece: usize) -> Option<Vec<String>> {
     let mut framer = ListFramer::new(LIMIT);
     let mut scanner = Scanner::new(&ScanOptions::default());

@@ -1,13 +1,13 @@
-//! What must hold for any input: the bodies of the fuzz targets.
+//! Fuzz targets: properties that must hold for every input.
 //!
-//! Each target takes bytes and panics if something does not hold. None may panic for any other reason.
+//! A target takes bytes and panics if its property is violated.
 #![forbid(unsafe_code)]
 
 mod cache;
 mod schema;
 mod wire;
 
-/// A target: bytes in, a panic if something does not hold.
+/// A function that panics if its property does not hold for the input.
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
@@ -28,12 +28,12 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("strategic-merge", schema::strategic_merge),
 ];
 
-/// The target of that name.
+/// Returns the target with this name.
 pub fn target(name: &str) -> Option<Target> {
     TARGETS.iter().find(|(known, _)| *known == name).map(|(_, target)| *target)
 }
 
-/// Two inputs in one: the bytes before and after the first zero.
+/// Splits an input at the first zero byte.
 fn split(data: &[u8]) -> (&[u8], &[u8]) {
     match data.iter().position(|byte| *byte == 0) {
         Some(at) => (&data[..at], &data[at + 1..]),

@@ -1,19 +1,19 @@
-//! Schemas, and what is done by them.
+//! Targets for schemas, and for the functions that use them.
 
 use serde_json::Value;
 use windlass_schema::{Catalog, Schema, check_structural, decode_protobuf, default, prune, validate};
 
 use crate::split;
 
-/// Any message is an object of a known kind or an error.
+/// Every protobuf message decodes to an object or is an error.
 pub(crate) fn protobuf(data: &[u8]) {
     let catalog = Catalog::builtin();
     if let Ok(object) = decode_protobuf(&catalog, data) {
-        assert!(object.is_object(), "a message is an object");
+        assert!(object.is_object(), "the decoded message is not an object");
     }
 }
 
-/// Any schema that is accepted compiles; what it does to an object, it does once.
+/// Every schema that is accepted compiles; pruning and defaulting are idempotent.
 pub(crate) fn crd_schemas(data: &[u8]) {
     let (schema, object) = split(data);
     let Ok(schema) = serde_json::from_slice::<Value>(schema) else { return };
@@ -27,11 +27,11 @@ pub(crate) fn crd_schemas(data: &[u8]) {
     let once = object.clone();
     prune(&schema, &mut object);
     default(&schema, &mut object);
-    assert_eq!(once, object, "pruned and defaulted once is for ever");
+    assert_eq!(once, object, "pruning and defaulting are not idempotent");
     let _ = validate(&schema, &object);
 }
 
-/// Any patch of any pod is a pod or an error.
+/// Every patch of every object is applied or is an error.
 pub(crate) fn strategic_merge(data: &[u8]) {
     let (original, patch) = split(data);
     let (Ok(original), Ok(patch)) = (serde_json::from_slice(original), serde_json::from_slice(patch)) else {

@@ -1,4 +1,4 @@
-//! What the server reads from requests.
+//! Targets for the parsers of requests.
 
 use std::str;
 
@@ -12,12 +12,12 @@ use windlass_schema::{Catalog, decode_protobuf};
 
 use crate::split;
 
-/// Server and cache have a reader of label selectors each: both say the same of any text.
+/// The label selector parsers of the server and of the cache agree.
 pub(crate) fn selectors(data: &[u8]) {
-    // Go's lexer, and so the server, takes a zero byte for the end of the text.
+    // In the server, as in Go's lexer, a zero byte ends the text.
     let Some(text) = str::from_utf8(data).ok().filter(|text| !text.contains('\0')) else { return };
     let (server, cache) = (LabelSelector::parse(text), text.parse::<Selector>());
-    assert_eq!(server.is_ok(), cache.is_ok(), "{text:?}: the server says {server:?}, the cache {cache:?}");
+    assert_eq!(server.is_ok(), cache.is_ok(), "{text:?}: server: {server:?}, cache: {cache:?}");
     let (Ok(server), Ok(cache)) = (server, cache) else { return };
     for labels in samples() {
         let by_cache = cache.matches_labels(|key| labels.get(key).and_then(Value::as_str));
@@ -34,7 +34,7 @@ fn samples() -> impl Iterator<Item = Map<String, Value>> {
     })
 }
 
-/// A field selector that is read can be asked.
+/// Every field selector that parses can be checked and matched.
 pub(crate) fn field_selectors(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     if let Ok(selector) = FieldSelector::parse(text) {
@@ -43,7 +43,7 @@ pub(crate) fn field_selectors(data: &[u8]) {
     }
 }
 
-/// A body in any media type is an object or an error.
+/// Every body, in every media type, decodes to an object or is an error.
 pub(crate) fn bodies(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     for media_type in ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] {
@@ -52,19 +52,19 @@ pub(crate) fn bodies(data: &[u8]) {
             decode_protobuf(&catalog, message).map_err(|error| error.to_string())
         });
         if let Ok(decoded) = read {
-            assert!(decoded.value.is_object(), "a body is an object");
+            assert!(decoded.value.is_object(), "the decoded body is not an object");
         }
     }
 }
 
-/// A token that is read names a key within what is listed.
+/// Every continue token decodes or is an error.
 pub(crate) fn continue_tokens(data: &[u8]) {
     if let Ok(token) = str::from_utf8(data) {
         let _ = continue_token::decode(token, "default/");
     }
 }
 
-/// Any `Accept` header is met or refused.
+/// Every `Accept` header is negotiated or is an error.
 pub(crate) fn accept(data: &[u8]) {
     if let Ok(header) = str::from_utf8(data) {
         for target in [Target::Object, Target::List, Target::Watch] {
@@ -73,7 +73,7 @@ pub(crate) fn accept(data: &[u8]) {
     }
 }
 
-/// Any path, on any object, makes a cell.
+/// Every JSONPath of a printer column gives a cell for every object.
 pub(crate) fn printer_columns(data: &[u8]) {
     let (path, object) = split(data);
     let (Ok(path), Ok(object)) = (str::from_utf8(path), serde_json::from_slice::<Value>(object)) else {

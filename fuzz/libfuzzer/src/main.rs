@@ -1,4 +1,4 @@
-//! Runs the target that `WINDLASS_FUZZ_TARGET` names.
+//! Runs the target named in `WINDLASS_FUZZ_TARGET` under libFuzzer.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! How soon the embedded API server is there, and what it takes.
+//! The start-up time and memory of the embedded API server.
 
 use crate::cell::Cell;
 use crate::process;
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use windlass_apiserver::{Identity, Listen, Server};
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Of {
-    /// From the start of a process to `/readyz` over TLS
+pub(crate) enum Scenario {
+    /// Time from the start of a process to `/readyz` over TLS
     Ready,
-    /// A server for one test, to its first answer
+    /// Time from the creation of an in-process server to its first response
     InProcess,
-    /// The memory of a server that nobody uses
+    /// Memory of an idle server
     AtRest,
 }
 
-pub(crate) fn run(of: Of) -> Cell {
+pub(crate) fn run(of: Scenario) -> Cell {
     match of {
-        Of::Ready => crate::runtime().block_on(ready(false)),
-        Of::AtRest => crate::runtime().block_on(ready(true)),
-        Of::InProcess => crate::runtime().block_on(in_process()),
+        Scenario::Ready => crate::runtime().block_on(ready(false)),
+        Scenario::AtRest => crate::runtime().block_on(ready(true)),
+        Scenario::InProcess => crate::runtime().block_on(in_process()),
     }
 }
 
-/// Serves until standard input ends: the process that is waited for. Prints its kubeconfig and an empty line.
+/// Runs the measured server until standard input ends. Prints its kubeconfig and an empty line.
 pub(crate) fn serve() {
     crate::runtime().block_on(async {
         let server = Server::builder().build().expect("the server starts");
@@ -77,7 +77,7 @@ async fn ask(client: &Client) {
     assert_eq!(answer, "ok");
 }
 
-/// A server of a test's own: the second one in a process, as all but the first are.
+/// Measures the second server of a process, because the first one initialises shared state.
 async fn in_process() -> Cell {
     ask(&Client::new(server().service(Identity::admin()), "default")).await;
     let (before, began) = (process::anonymous(), Instant::now());

@@ -1,8 +1,8 @@
-//! What one run of one contender has measured: a line of JSON on standard output, the same for every peer.
+//! The results of a run: one line of JSON on standard output. The peers print the same format.
 
 use std::collections::BTreeMap;
 
-/// Named numbers. `rate` is per second, `seconds` a time, `peak` and `steady` bytes of the whole process.
+/// Named numbers. `rate` is per second, `seconds` is a duration, `peak` and `steady` are bytes of the whole process.
 #[derive(Default, serde::Serialize)]
 pub(crate) struct Cell(BTreeMap<&'static str, f64>);
 
@@ -16,7 +16,7 @@ impl Cell {
         self
     }
 
-    /// Prints the line, with the process's peak memory so far unless the run has said another.
+    /// Prints the line. Adds the peak memory of the process if the run has not set it.
     pub(crate) fn print(mut self) {
         self.0.entry("peak").or_insert_with(|| crate::process::peak() as f64);
         println!("{}", serde_json::to_string(&self.0).expect("numbers are JSON"));

@@ -1,4 +1,4 @@
-//! Objects such as a large cluster has: made, never taken from one. Seeded.
+//! Generated objects that resemble those of a large cluster; none comes from a real one.
 
 mod database;
 mod pod;
@@ -7,10 +7,10 @@ use crate::random::Random;
 use bytes::{Bytes, BytesMut};
 use std::ops::Range;
 
-/// What the corpus consists of.
+/// The kind of the objects.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
-    /// Custom resources of 1.3 KB, 38 % of which are managedFields. Nobody owns them.
+    /// Custom resources of 1.3 KB, 38 % of which are managedFields, without owners.
     Databases,
     /// Pods of 8.5 KB, 43 % of which are managedFields.
     Pods,
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Objects as JSON, one after the other in one piece of memory with a comma between.
+/// Objects as JSON in a single buffer, separated by commas.
 pub(crate) struct Corpus {
     pub(crate) kind: Kind,
     text: Bytes,
@@ -53,12 +53,12 @@ impl Corpus {
         Self::at_revision(kind, count, seed, FIRST_REVISION)
     }
 
-    /// The same objects, changed: every one at a later resourceVersion.
+    /// Returns the same objects at later resource versions.
     pub(crate) fn changed(kind: Kind, count: usize, seed: u64) -> Self {
         Self::at_revision(kind, count, seed, 2 * FIRST_REVISION)
     }
 
-    /// The resourceVersion of the list: after every object, before every change.
+    /// Returns the resource version of the list, which is later than every object and earlier than every change.
     pub(crate) fn revision() -> u64 {
         2 * FIRST_REVISION - 1
     }
@@ -88,7 +88,7 @@ impl Corpus {
         self.ends.len()
     }
 
-    /// The objects of a range, with commas between.
+    /// Returns the objects of a range, separated by commas.
     pub(crate) fn items(&self, range: Range<usize>) -> Bytes {
         if range.is_empty() {
             return Bytes::new();
@@ -136,7 +136,7 @@ mod tests {
     use super::{Corpus, Kind};
     use serde_json::Value;
 
-    /// The average size, and the share of managedFields in percent.
+    /// Returns the average size in bytes, and the share of managedFields in percent.
     fn shape(kind: Kind) -> (f64, f64) {
         let corpus = Corpus::new(kind, 2000, 42);
         let managed: usize = (0..corpus.len())
@@ -149,7 +149,7 @@ mod tests {
         (bytes as f64 / corpus.len() as f64, 100.0 * managed as f64 / bytes as f64)
     }
 
-    /// The figures that are published, and so what ours are compared with, are of objects of this shape.
+    /// Published measurements of other libraries use objects of this size.
     #[test]
     fn the_objects_have_the_published_shape() {
         let near = |(size, managed): (f64, f64), expected: (f64, f64)| {

@@ -1,4 +1,4 @@
-//! Our informer on the byte server: how fast it fills, what it takes, how fast changes reach a queue.
+//! An informer that is fed by the byte server: time to sync, memory, and the rate at which changes reach a queue.
 
 use crate::cell::Cell;
 use crate::corpus::Kind;
@@ -15,7 +15,7 @@ use windlass_runtime::informer::{HandlerOptions, SharedInformerFactory, Tier, Wa
 use windlass_workqueue::WorkQueue;
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kept {
+enum TierArg {
     Raw,
     Compressed,
 }
@@ -24,7 +24,7 @@ enum Kept {
 pub(crate) struct Args {
     #[arg(long)]
     url: String,
-    /// The server's certificate.
+    /// The certificate of the server.
     #[arg(long)]
     ca: Option<PathBuf>,
     #[arg(long, value_enum)]
@@ -34,11 +34,11 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 0)]
     events: usize,
     #[arg(long, value_enum, default_value = "raw")]
-    tier: Kept,
-    /// Lists and watches instead of asking for initial events.
+    tier: TierArg,
+    /// Uses LIST and WATCH instead of a streaming list.
     #[arg(long)]
     list: bool,
-    /// Measures the memory until the changes have come that the server sends when all has been listed again.
+    /// Measures the memory during a relist, until the changes that the server sends after it have arrived.
     #[arg(long)]
     relist: bool,
     /// Measures reads from the cache.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     reads: bool,
 }
 
-/// Counts what it is told, and queues the keys of changes that a predicate lets through.
+/// Counts notifications, and enqueues the keys of changes that pass a predicate.
 struct Counter {
     added: AtomicUsize,
     passed: AtomicUsize,
@@ -133,10 +133,10 @@ async fn measure(args: &Args) -> Cell {
     cell
 }
 
-/// After so long the memory is what stays.
+/// The time after which memory is measured as steady.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Takes and finishes so many keys in a task of its own, as a controller's worker does.
+/// Processes `count` keys in a task, like a worker of a controller.
 async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
     let queue = queue.clone();
     let worker = tokio::spawn(async move {
@@ -148,7 +148,7 @@ async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
     worker.await.expect("a worker does not panic");
 }
 
-/// The peak while everything is listed again, and what was resident before.
+/// Measures the peak memory during a relist, and the resident memory before it.
 async fn relist(args: &Args, queue: &WorkQueue<ObjectKey>, cell: Cell) -> Cell {
     tokio::time::sleep(SETTLED).await;
     let steady = process::resident();
@@ -192,8 +192,8 @@ fn options(args: &Args) -> WatchOptions {
     reflector.watch_list = !args.list;
     let mut options = WatchOptions::new()
         .tier(match args.tier {
-            Kept::Raw => Tier::Raw,
-            Kept::Compressed => Tier::Compressed,
+            TierArg::Raw => Tier::Raw,
+            TierArg::Compressed => Tier::Compressed,
         })
         .reflector(reflector);
     options.indexes = indexes;

@@ -1,4 +1,4 @@
-//! One run of one benchmark, in a process of its own. `cargo xtask bench` starts it, and the peers beside it.
+//! A single run of a benchmark. `cargo xtask bench` starts this program and the peers.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "standard output is the result")]
@@ -29,32 +29,32 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Run {
-    /// Serves bytes made beforehand, until it is killed
+    /// Serves prepared bytes until it is killed
     Serve(server::Args),
-    /// Starts the embedded API server
+    /// Measures the embedded API server
     ApiServer {
         #[arg(long, value_enum)]
-        of: api_server::Of,
+        of: api_server::Scenario,
     },
-    /// Is the embedded API server, until standard input ends
+    /// Runs the embedded API server until standard input ends
     ServeApi,
-    /// Does one path so many times, for callgrind
+    /// Repeats one path, for callgrind
     Count {
         #[arg(long, value_enum)]
         path: count::Path,
         #[arg(long)]
         times: usize,
     },
-    /// Sends changes from the bytes of a watch through cache and queue, and fails if the memory grows
+    /// Feeds changes through cache and queue, and fails if memory grows
     Soak(soak::Args),
-    /// Indexes pods that lie in memory
+    /// Scans pods in memory
     Scan {
         #[arg(long)]
         objects: usize,
     },
-    /// Fills a cache from the byte server
+    /// Measures an informer that is fed by the byte server
     Informer(informer::Args),
-    /// Adds keys to the work queue and works them off
+    /// Adds keys to the work queue and processes them
     Queue {
         #[arg(long, value_enum)]
         load: queue::Load,
@@ -65,13 +65,13 @@ enum Run {
     },
 }
 
-/// As many threads as there are cores, like the peers' runtimes.
+/// Creates a runtime with one thread for each core, like the runtimes of the peers.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("tokio starts")
 }
 
 fn main() {
-    // An error means that one has been installed.
+    // An error means that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cell = match Cli::parse().run {
         Run::Serve(args) => return server::run(&args),

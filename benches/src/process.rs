@@ -1,40 +1,40 @@
-//! What the kernel says about this process: memory and processor time. Zero where there is no /proc.
+//! Memory and processor time of this process, from the kernel. Memory is 0 on systems without /proc.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::fs;
 
-/// The most that was ever resident since the start, or since [`reset_peak`], in bytes.
+/// Returns the peak resident memory since the start or the last [`reset_peak`], in bytes.
 pub(crate) fn peak() -> u64 {
     field("/proc/self/status", "VmHWM:")
 }
 
-/// What is resident of private anonymous memory now, in bytes.
+/// Returns the resident anonymous memory, in bytes.
 pub(crate) fn anonymous() -> u64 {
     field("/proc/self/smaps_rollup", "Anonymous:")
 }
 
-/// Everything that is resident now, in bytes.
+/// Returns the resident memory, in bytes.
 pub(crate) fn resident() -> u64 {
     field("/proc/self/status", "VmRSS:")
 }
 
-/// Everything that is resident of another process, in bytes.
+/// Returns the resident memory of another process, in bytes.
 pub(crate) fn resident_of(process: u32) -> u64 {
     field(&format!("/proc/{process}/status"), "VmRSS:")
 }
 
-/// Forgets the peak so far.
+/// Resets the peak to the current resident memory.
 pub(crate) fn reset_peak() {
-    // Where this cannot be written, the peak stays an upper bound.
+    // If the file cannot be written, the peak remains an upper bound.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The processor time of the whole process so far, in seconds.
+/// Returns the processor time of all threads so far, in seconds.
 pub(crate) fn processor() -> f64 {
     seconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// The processor time of this thread so far, in seconds.
+/// Returns the processor time of this thread so far, in seconds.
 pub(crate) fn processor_of_thread() -> f64 {
     seconds(clock_gettime(ClockId::ThreadCPUTime))
 }

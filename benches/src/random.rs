@@ -1,6 +1,6 @@
-//! A small seeded generator: the same seed makes the same corpus everywhere.
+//! The random generator of the corpus. It has its own code, so that an update of a dependency cannot change the corpus.
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 pub(crate) struct Random(u64);
 
 impl Random {

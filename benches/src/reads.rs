@@ -1,4 +1,4 @@
-//! What reads from a filled cache cost, in nanoseconds each.
+//! The cost of reads from a filled cache, in nanoseconds.
 
 use crate::cell::Cell;
 use crate::corpus::Kind;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_runtime::informer::SharedInformer;
 
-/// The custom resource as an operator would declare it.
+/// The custom resource, declared as in an operator.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "decoded, as an operator's would be")]
@@ -55,7 +55,7 @@ struct DatabaseStatus {
     conditions: Vec<Condition>,
 }
 
-/// An index with a hundred objects under each value.
+/// An index with about a hundred objects for each value.
 pub(crate) struct Hundreds;
 
 impl Hundreds {
@@ -66,7 +66,7 @@ impl Hundreds {
     }
 }
 
-/// Does it a number of times: nanoseconds for all of them.
+/// Repeats `work` and returns the total time in nanoseconds.
 fn timed(times: usize, mut work: impl FnMut()) -> f64 {
     let began = Instant::now();
     (0..times).for_each(|_| work());
@@ -83,7 +83,7 @@ pub(crate) fn measure(kind: Kind, informer: &SharedInformer, cell: Cell) -> Cell
 fn of<K: DeserializeOwned + Send + Sync + 'static>(informer: &SharedInformer, cell: Cell) -> Cell {
     let (store, lister) = (informer.store(), informer.lister::<K>());
     let objects = store.list();
-    // Spread over the cache; few enough to be remembered together.
+    // Spread over the cache, and few enough that all decoded objects are retained.
     let keys: Vec<ObjectKey> = objects.iter().step_by(objects.len() / 100).map(RawObject::key).collect();
     let typed = || keys.iter().for_each(|key| drop(black_box(lister.get(key))));
     let cold = timed(1, typed) / keys.len() as f64;

@@ -1,4 +1,4 @@
-//! How fast objects are indexed: bytes of their JSON a second, by the processor time of this one thread.
+//! The throughput of the scan, in bytes of JSON a second of processor time of this thread.
 
 use crate::cell::Cell;
 use crate::corpus::{Corpus, Kind};
@@ -6,7 +6,7 @@ use crate::process;
 use std::hint::black_box;
 use windlass_cache::{RawObject, ScanOptions, Scanner};
 
-/// The best of them counts: the others were disturbed.
+/// The number of passes. The best one counts, because others were disturbed by other processes.
 const PASSES: usize = 5;
 
 pub(crate) fn run(objects: usize) -> Cell {
@@ -16,7 +16,7 @@ pub(crate) fn run(objects: usize) -> Cell {
         black_box(scanner.scan(json).expect("a pod"));
     });
     let (copy, alone) = objects_of(&corpus, &ScanOptions::default());
-    // As informers scan: what the objects have in common is kept once.
+    // As in an informer: data that the objects share is kept once.
     let (shaped, shaped_alone) =
         objects_of(&corpus, &ScanOptions { one_kind: true, ..ScanOptions::default() });
     Cell::default()
@@ -27,7 +27,7 @@ pub(crate) fn run(objects: usize) -> Cell {
         .with("shaped_bytes_per_object", shaped_alone)
 }
 
-/// Bytes of JSON a second that become objects, and what one of them takes.
+/// Returns the bytes of JSON a second that are scanned to objects, and the memory of an object in bytes.
 fn objects_of(corpus: &Corpus, options: &ScanOptions) -> (f64, f64) {
     let mut scanner = Scanner::new(options);
     let rate = best(corpus, |json| {
@@ -38,7 +38,7 @@ fn objects_of(corpus: &Corpus, options: &ScanOptions) -> (f64, f64) {
     (rate, memory as f64 / corpus.len() as f64)
 }
 
-/// Bytes a second.
+/// Returns the bytes a second of the best pass.
 fn best(corpus: &Corpus, mut work: impl FnMut(&[u8])) -> f64 {
     let passes = (0..PASSES).map(|_| {
         let began = process::processor_of_thread();

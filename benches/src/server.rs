@@ -1,5 +1,5 @@
-//! A server of bytes made beforehand: lists, pages, initial events and changes of one kind. It does no work of its own,
-//! so that what is measured is the client.
+//! A server that sends prepared bytes: lists, pages, initial events and changes of one kind. It does as little work as
+//! possible, so that the client is measured.
 
 use crate::corpus::{Corpus, Kind};
 use bytes::{Bytes, BytesMut};
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// As much of a body as is handed to hyper at once.
+/// The size of the chunks that are passed to hyper, in bytes.
 const CHUNK: usize = 256 * 1024;
 
 #[derive(clap::Args)]
@@ -29,15 +29,15 @@ pub(crate) struct Args {
     kind: Kind,
     #[arg(long)]
     objects: usize,
-    /// Changes sent on the first watch that does not expire, one for each object in turn.
+    /// Number of changes sent on the first watch that does not expire, one for each object in turn.
     #[arg(long, default_value_t = 0)]
     events: usize,
-    /// Ends the first watch with 410 Gone after this many seconds.
+    /// Ends the first watch with 410 Gone after this number of seconds.
     #[arg(long)]
     expire_after: Option<u64>,
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// Serves TLS and writes its certificate here.
+    /// Serves TLS and writes the certificate to this file.
     #[arg(long)]
     tls: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ struct Server {
     watches: AtomicUsize,
 }
 
-/// Serves until it is killed. Prints its address when it is ready.
+/// Runs the server until it is killed. Prints its address when it is ready.
 pub(crate) fn run(args: &Args) {
     let server = Arc::new(Server::new(args));
     eprintln!("{} objects, {} bytes", server.corpus.len(), server.corpus.bytes());
@@ -83,7 +83,7 @@ async fn serve(server: Arc<Server>, connection: impl AsyncRead + AsyncWrite + Un
         let server = Arc::clone(&server);
         async move { Ok::<_, Infallible>(server.answer(&request)) }
     });
-    // A client that hangs up is no failure.
+    // An error only means that the client hung up.
     let _ =
         auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(connection), service).await;
 }

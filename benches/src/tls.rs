@@ -1,11 +1,11 @@
-//! A certificate for the byte server, made when it starts.
+//! The certificate of the byte server.
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// Makes a certificate for 127.0.0.1 and writes it to `file`, for the clients to trust.
+/// Creates a certificate for 127.0.0.1 and writes it to `file`, so that clients can trust it.
 pub(crate) fn acceptor(file: &PathBuf) -> TlsAcceptor {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]);
     let rcgen::CertifiedKey { cert, signing_key } = made.expect("a certificate can be made");

@@ -1,10 +1,10 @@
-//! The soak in short. The whole of it is `cargo run --release -p windlass-benches -- soak`.
+//! A short soak test. The full one is `cargo run --release -p windlass-benches -- soak`.
 
 use std::process::Command;
 
 #[test]
 fn fifty_thousand_changes_leave_the_memory_where_it_is() {
-    // A process of its own: its memory is nobody else's.
+    // The soak runs in its own process, because it measures the memory of the process.
     let soak = Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["soak", "--events", "50000", "--objects", "1000"])
         .output()

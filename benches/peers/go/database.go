@@ -8,7 +8,7 @@ import (
 
 var databases = schema.GroupVersion{Group: "db.example.com", Version: "v1"}
 
-// Database is the custom resource as an operator would declare it.
+// Database is the custom resource, declared as in an operator.
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -16,7 +16,7 @@ type Database struct {
 	Status            DatabaseStatus `json:"status,omitempty"`
 }
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state.
 type DatabaseSpec struct {
 	Replicas int32           `json:"replicas"`
 	Version  string          `json:"version"`
@@ -25,19 +25,19 @@ type DatabaseSpec struct {
 	Backup   DatabaseBackup  `json:"backup"`
 }
 
-// DatabaseStorage is where the data lie.
+// DatabaseStorage is the storage of the data.
 type DatabaseStorage struct {
 	Size  string `json:"size"`
 	Class string `json:"class"`
 }
 
-// DatabaseBackup is when they are copied.
+// DatabaseBackup is the schedule of backups.
 type DatabaseBackup struct {
 	Schedule      string `json:"schedule"`
 	RetentionDays int32  `json:"retentionDays"`
 }
 
-// DatabaseStatus is what is there.
+// DatabaseStatus is the observed state.
 type DatabaseStatus struct {
 	Phase              string             `json:"phase"`
 	ObservedGeneration int64              `json:"observedGeneration"`
@@ -45,7 +45,7 @@ type DatabaseStatus struct {
 	Conditions         []metav1.Condition `json:"conditions"`
 }
 
-// DatabaseList is a list of them.
+// DatabaseList is a list of databases.
 type DatabaseList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

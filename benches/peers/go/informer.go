@@ -20,20 +20,20 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// runInformer fills a shared informer from the byte server, with the indexes and the handler that ours has.
+// runInformer fills a shared informer from the byte server, with the same indexes and handler as our informer.
 func runInformer(args []string) (cell, error) {
 	set := flag.NewFlagSet("informer", flag.ContinueOnError)
-	url := set.String("url", "", "the byte server")
+	url := set.String("url", "", "URL of the byte server")
 	ca := set.String("ca", "", "its certificate")
 	kind := set.String("kind", "databases", "databases or pods")
-	objects := set.Int("objects", 0, "how many it has")
-	events := set.Int("events", 0, "how many changes it sends")
+	objects := set.Int("objects", 0, "number of objects")
+	events := set.Int("events", 0, "number of changes")
 	list := set.Bool("list", false, "list and watch instead of WatchList")
-	relist := set.Bool("relist", false, "measure the memory until the changes come that are sent when all has been listed again")
+	relist := set.Bool("relist", false, "measure the memory during a relist")
 	if err := parse(set, args); err != nil {
 		return nil, err
 	}
-	// The switch that client-go itself reads.
+	// client-go reads this variable.
 	if err := os.Setenv("KUBE_FEATURE_WatchListClient", fmt.Sprint(!*list)); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func runInformer(args []string) (cell, error) {
 		"app":                byLabel,
 		"owner":              byOwner,
 	})
-	// As controller-runtime's users do who care about memory, and as ours does by itself.
+	// Users of controller-runtime do this to save memory; our informer always does.
 	if err := informer.SetTransform(dropManagedFields); err != nil {
 		return nil, err
 	}
@@ -103,14 +103,14 @@ func runInformer(args []string) (cell, error) {
 	default:
 		time.Sleep(settled)
 		result["bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
-		// What it cannot do without: nobody's program runs this.
+		// The live memory. Real programs do not force a collection.
 		debug.FreeOSMemory()
 		result["collected_bytes_per_object"] = (anonymousMemory() - before) / float64(*objects)
 	}
 	return result, nil
 }
 
-// settled is the time after which the memory is what stays.
+// settled is the time after which memory is measured as steady.
 const settled = time.Second
 
 func restClient(url, ca, kind string) (rest.Interface, runtime.Object, error) {
@@ -118,7 +118,7 @@ func restClient(url, ca, kind string) (rest.Interface, runtime.Object, error) {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config := &rest.Config{
 		Host: url,
-		// No limit of the client's own: it is not what is measured.
+		// Disable the rate limit of the client, which is not measured.
 		QPS:             -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: ca},
 		ContentConfig:   rest.ContentConfig{NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion()},
@@ -135,7 +135,7 @@ func restClient(url, ca, kind string) (rest.Interface, runtime.Object, error) {
 		}
 		config.APIPath, config.GroupVersion, example = "/api", &corev1.SchemeGroupVersion, &corev1.Pod{}
 	default:
-		return nil, nil, fmt.Errorf("no such kind: %s", kind)
+		return nil, nil, fmt.Errorf("unknown kind: %s", kind)
 	}
 	client, err := rest.RESTClientFor(config)
 	return client, example, err

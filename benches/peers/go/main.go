@@ -1,5 +1,5 @@
-// Command peer does the benchmarks' work on client-go and controller-runtime: one run in a process of its own, one
-// line of JSON on standard output, as our own runs print it.
+// Command peer runs the benchmarks with client-go and controller-runtime. A process is one run and prints one line of
+// JSON, as ours does.
 package main
 
 import (
@@ -9,17 +9,17 @@ import (
 	"os"
 )
 
-// cell is what one run has measured: named numbers.
+// cell is the results of a run: named numbers.
 type cell map[string]float64
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("say what to run: queue or informer"))
+		fail(fmt.Errorf("usage: peer queue|informer [options]"))
 	}
 	runs := map[string]func([]string) (cell, error){"queue": runQueue, "informer": runInformer}
 	run, known := runs[os.Args[1]]
 	if !known {
-		fail(fmt.Errorf("no such run: %s", os.Args[1]))
+		fail(fmt.Errorf("unknown run: %s; use queue or informer", os.Args[1]))
 	}
 	result, err := run(os.Args[2:])
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peakMemory is the most that was ever resident since the start or the last resetPeak, in bytes.
+// peakMemory returns the peak resident memory since the start or the last resetPeak, in bytes.
 func peakMemory() float64 { return field("/proc/self/status", "VmHWM:") }
 
-// anonymousMemory is what is resident of private anonymous memory now, in bytes.
+// anonymousMemory returns the resident anonymous memory, in bytes.
 func anonymousMemory() float64 { return field("/proc/self/smaps_rollup", "Anonymous:") }
 
-// residentMemory is everything that is resident now, in bytes.
+// residentMemory returns the resident memory, in bytes.
 func residentMemory() float64 { return field("/proc/self/status", "VmRSS:") }
 
-// resetPeak forgets the peak so far. Where that is not allowed the peak stays an upper bound.
+// resetPeak resets the peak to the current resident memory. If that is not allowed, the peak remains an upper bound.
 func resetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
 func field(file, name string) float64 {
@@ -39,7 +39,7 @@ func field(file, name string) float64 {
 	return 0
 }
 
-// cpuSeconds is the processor time of the whole process so far.
+// cpuSeconds returns the processor time of all threads so far.
 func cpuSeconds() float64 {
 	var time unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &time); err != nil {

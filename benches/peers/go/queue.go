@@ -28,12 +28,13 @@ func queueKeys(load string, adds int) []string {
 	return keys
 }
 
-// runQueue adds keys from one goroutine and works them off in eight: adds a second, until the last one is done.
+// runQueue adds keys in one goroutine and processes them in eight. It returns the adds a second, up to the end of the
+// last key.
 func runQueue(args []string) (cell, error) {
 	set := flag.NewFlagSet("queue", flag.ContinueOnError)
 	load := set.String("load", "distinct", "distinct or hot")
 	kind := set.String("queue", "client-go", "client-go, client-go-bare or priority")
-	adds := set.Int("adds", 0, "how many")
+	adds := set.Int("adds", 0, "number of adds")
 	if err := parse(set, args); err != nil {
 		return nil, err
 	}
@@ -41,17 +42,17 @@ func runQueue(args []string) (cell, error) {
 	var queue workqueue.TypedInterface[string]
 	switch *kind {
 	case "client-go":
-		// With a name, and so with the metrics that controller-runtime registers, as a controller has it.
+		// The name enables the metrics that controller-runtime registers, as in a controller.
 		queue = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "bench"})
 	case "client-go-bare":
 		queue = workqueue.NewTyped[string]()
 	case "priority":
 		queue = priorityqueue.New[string]("bench")
 	default:
-		return nil, fmt.Errorf("no such queue: %s", *kind)
+		return nil, fmt.Errorf("unknown queue: %s", *kind)
 	}
 
-	// A counter for each worker, on lines of their own.
+	// A counter for each worker, on separate cache lines.
 	var worked [queueWorkers]struct {
 		count atomic.Int64
 		_     [56]byte
@@ -80,7 +81,7 @@ func runQueue(args []string) (cell, error) {
 	for n := range *adds {
 		queue.Add(keys[n%len(keys)])
 	}
-	// The priority queue drops its backlog when it shuts down: wait for the last key first.
+	// The priority queue drops its backlog on shutdown, so wait for the last key first.
 	for *load == "distinct" && total() < int64(*adds) {
 		time.Sleep(100 * time.Microsecond)
 	}

@@ -1,4 +1,4 @@
-//! A custom resource with a status and two managers.
+//! A custom resource with a status and two field managers.
 
 use super::{app, namespace};
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! A pod of a deployment, sometimes with a sidecar, as the kubelet has reported it.
+//! A running pod of a deployment, sometimes with a sidecar.
 
 use super::{app, namespace};
 use crate::random::Random;
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
 const HEX: &str = "0123456789abcdef";
 
-/// What the pods of a cluster have in common.
+/// The data that the pods of a cluster share.
 pub(super) struct Cluster {
     nodes: Vec<String>,
-    /// By application: its pods run the same image.
+    /// The image of each application.
     digests: HashMap<String, String>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn pod(random: &mut Random, cluster: &mut Cluster, revision: u64) -> 
     let managed = managed_fields(&labels, &annotations, &containers, &owner, &ip, &time);
     let status = status(random, cluster, &app, &containers, &ip, &time);
     let spec = spec(&app, &containers, &node, &token);
-    // In the order in which a server writes the fields of a built-in kind.
+    // The fields have the order in which a server writes built-in kinds.
     format!(
         r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","generateName":"{app}-{hash}-","namespace":"{namespace}","uid":"{uid}","resourceVersion":"{revision}","generation":1,"creationTimestamp":"{time}","labels":{labels},"annotations":{annotations},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"{app}-{hash}","uid":"{owner}","controller":true,"blockOwnerDeletion":true}}],"managedFields":{managed}}},"spec":{spec},"status":{status}}}"#
     )
@@ -153,7 +153,7 @@ fn status(
 const CONDITIONS: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
 
-/// `{".": {}, "f:a": {}, "f:b": {}}`
+/// Returns `{".": {}, "f:a": {}, "f:b": {}}`.
 fn owned<'a>(dot: bool, fields: impl IntoIterator<Item = &'a str>) -> Value {
     let dot = dot.then(|| (".".to_owned(), json!({})));
     Value::Object(

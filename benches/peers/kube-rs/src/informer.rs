@@ -1,5 +1,5 @@
-//! A reflector on the byte server, and the scheduler behind it, as in kube-runtime's controller. It has no indexes and
-//! keeps no metrics: what it is measured by is less work than ours.
+//! A reflector that is fed by the byte server, and a scheduler after it, as in a controller of kube-runtime. It has no
+//! indexes and no metrics, so it does less work than our informer.
 
 use crate::{Cell, number, process};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -67,7 +67,7 @@ pub async fn run(options: &BTreeMap<&str, &str>) -> Cell {
     match options["kind"] {
         "databases" => measure::<Database>(client, options).await,
         "pods" => measure::<Pod>(client, options).await,
-        other => panic!("no such kind: {other}"),
+        other => panic!("unknown kind: {other}"),
     }
 }
 
@@ -102,7 +102,6 @@ where
         cell.insert("steady", process::resident());
         process::reset_peak();
         changes(stream.as_mut(), events).await;
-        // What the relist left to be done is done.
         tokio::time::sleep(SETTLED).await;
         cell.insert("relist_peak", process::peak());
     } else if events > 0 {
@@ -115,7 +114,7 @@ where
     cell
 }
 
-/// After so long the memory is what stays.
+/// The time after which memory is measured as steady.
 const SETTLED: Duration = Duration::from_secs(1);
 
 async fn settle<T>(stream: &mut (impl Stream<Item = T> + Unpin)) {
@@ -130,7 +129,7 @@ async fn until_synced<K>(stream: &mut (impl Stream<Item = watcher::Result<watche
     }
 }
 
-/// Changes a second that pass a predicate and have come out of the scheduler, which is the queue of a controller.
+/// Returns the changes a second that pass a predicate and the scheduler, which is the queue of a controller.
 async fn changes<K>(
     stream: Pin<&mut (impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send)>,
     events: usize,

@@ -1,5 +1,4 @@
-//! The benchmarks' work on kube-runtime: one run in a process of its own, one line of JSON on standard output, as our
-//! own runs print it.
+//! The benchmarks with kube-runtime. A process is one run and prints one line of JSON, as ours does.
 
 mod informer;
 mod process;
@@ -7,7 +6,7 @@ mod queue;
 
 use std::collections::BTreeMap;
 
-/// What one run has measured.
+/// The results of a run.
 pub type Cell = BTreeMap<&'static str, f64>;
 
 fn main() {
@@ -21,15 +20,15 @@ fn main() {
     let mut cell = match arguments.first().map(String::as_str) {
         Some("queue") => runtime.block_on(queue::run(&options)),
         Some("informer") => runtime.block_on(informer::run(&options)),
-        other => panic!("say what to run, queue or informer, not {other:?}"),
+        other => panic!("unknown run {other:?}; use queue or informer"),
     };
     cell.entry("peak").or_insert_with(process::peak);
     println!("{}", serde_json::to_string(&cell).expect("numbers are JSON"));
-    // The informer's tasks would go on.
+    // Stop the background tasks of the informer.
     std::process::exit(0);
 }
 
-/// An option that is a number, 0 without it.
+/// Returns a numeric option, or 0 if it is missing.
 pub fn number(options: &BTreeMap<&str, &str>, name: &str) -> usize {
     options.get(name).map_or(0, |value| value.parse().expect("a number"))
 }

@@ -1,29 +1,29 @@
-//! What the kernel says about this process.
+//! Memory and processor time of this process, from the kernel.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
-/// The most that was ever resident since the start or the last [`reset_peak`], in bytes.
+/// Returns the peak resident memory since the start or the last [`reset_peak`], in bytes.
 pub fn peak() -> f64 {
     field("/proc/self/status", "VmHWM:")
 }
 
-/// What is resident of private anonymous memory now, in bytes.
+/// Returns the resident anonymous memory, in bytes.
 pub fn anonymous() -> f64 {
     field("/proc/self/smaps_rollup", "Anonymous:")
 }
 
-/// Everything that is resident now, in bytes.
+/// Returns the resident memory, in bytes.
 pub fn resident() -> f64 {
     field("/proc/self/status", "VmRSS:")
 }
 
-/// Forgets the peak so far.
+/// Resets the peak to the current resident memory.
 pub fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The processor time of the whole process so far, in seconds.
+/// Returns the processor time of all threads so far, in seconds.
 pub fn processor() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

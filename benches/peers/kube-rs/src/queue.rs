@@ -1,4 +1,4 @@
-//! kube-runtime's scheduler, which is its queue: one consumer, because it is a stream.
+//! The scheduler of kube-runtime, which is its queue. It is a stream, so it has a single consumer.
 
 use crate::{Cell, number};
 use futures::channel::mpsc;

@@ -19,7 +19,7 @@ use crate::graph::{Edge, NodeRef, Schema, Target, Type};
 /// ```
 pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<String> {
     let Value::Object(_) = object else {
-        return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", word(object)));
+        return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", json_type(object)));
     };
     fields(schema.root(), object, FieldPath { owner: kind, path: "" })
 }
@@ -87,7 +87,7 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
             let kind = type_name(node, edge);
             (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), &kind))
         }
-        _ => Some(at.unmarshal_error(word(value), &type_name(node, edge))),
+        _ => Some(at.unmarshal_error(json_type(value), &type_name(node, edge))),
     }
 }
 
@@ -97,9 +97,9 @@ fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, at: FieldPath<'_>
     let wrong = check(node, edge, value, at)?;
     let scalar = matches!(node.kind(), Type::String | Type::Integer | Type::Boolean | Type::Number);
     match go.filter(|_| scalar && !value.is_number()) {
-        Some(go) => Some(at.unmarshal_error(word(value), go)),
+        Some(go) => Some(at.unmarshal_error(json_type(value), go)),
         None => match go.filter(|_| node.kind() == Type::String) {
-            Some(go) => Some(at.unmarshal_error(word(value), go)),
+            Some(go) => Some(at.unmarshal_error(json_type(value), go)),
             None => Some(wrong),
         },
     }
@@ -127,14 +127,14 @@ fn int_or_string(_: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<Str
         Value::Number(number) => {
             Some(at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), "int32"))
         }
-        _ => Some(at.unmarshal_error(word(value), "int32")),
+        _ => Some(at.unmarshal_error(json_type(value), "int32")),
     }
 }
 
 fn time(value: &Value, micros: bool, at: FieldPath<'_>) -> Option<String> {
     match value {
         Value::String(text) => scalar::time(text, micros),
-        _ => Some(at.unmarshal_error(word(value), "string")),
+        _ => Some(at.unmarshal_error(json_type(value), "string")),
     }
 }
 
@@ -149,7 +149,7 @@ fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option
 }
 
 /// Returns the JSON type of a value as Go's decoder prints it.
-fn word(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -17,13 +17,16 @@ impl Validator {
         let mut result = ValidationResult::matched();
         let Some(rules) = schema.node.rules.more.as_deref() else { return result };
         if !rules.any_of.is_empty() {
-            result.merge(self.any_of(schema, &rules.any_of, value, old));
+            let branches = self.branches(schema, &rules.any_of, value, old);
+            result.merge(self.any_of(branches));
         }
         if !rules.one_of.is_empty() {
-            result.merge(self.one_of(schema, &rules.one_of, value, old));
+            let branches = self.branches(schema, &rules.one_of, value, old);
+            result.merge(self.one_of(branches));
         }
         if !rules.all_of.is_empty() {
-            result.merge(self.all_of(schema, &rules.all_of, value, old));
+            let branches = self.branches(schema, &rules.all_of, value, old);
+            result.merge(self.all_of(branches));
         }
         if let Some(not) = &rules.not
             && self.examine(schema.nested(not), value, old).errors.is_empty()
@@ -33,26 +36,30 @@ impl Validator {
         result
     }
 
-    /// Creates an error of a junctor, which has no field: the message contains the path.
-    fn error(&self, text: &str) -> FieldError {
-        FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path)))
-    }
-
-    fn any_of(
+    /// Checks the value against each branch.
+    fn branches(
         &mut self,
         schema: NodeRef<'_>,
         branches: &[Node],
         value: &Value,
         old: Option<&Value>,
-    ) -> ValidationResult {
+    ) -> Vec<ValidationResult> {
+        branches.iter().map(|branch| self.examine(schema.nested(branch), value, old)).collect()
+    }
+
+    /// Creates an error of a junctor, which has no field: the message contains the path.
+    fn error(&self, text: &str) -> FieldError {
+        FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path)))
+    }
+
+    fn any_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
         let mut best: Option<ValidationResult> = None;
         for branch in branches {
-            let branch_result = self.examine(schema.nested(branch), value, old);
-            if branch_result.errors.is_empty() {
-                return branch_result;
+            if branch.errors.is_empty() {
+                return branch;
             }
-            if best.as_ref().is_none_or(|best| branch_result.matches > best.matches) {
-                best = Some(branch_result);
+            if best.as_ref().is_none_or(|best| branch.matches > best.matches) {
+                best = Some(branch);
             }
         }
         let mut result = ValidationResult::failed(self.error("must validate at least one schema (anyOf)"));
@@ -60,24 +67,17 @@ impl Validator {
         result
     }
 
-    fn one_of(
-        &mut self,
-        schema: NodeRef<'_>,
-        branches: &[Node],
-        value: &Value,
-        old: Option<&Value>,
-    ) -> ValidationResult {
+    fn one_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
         let mut best: Option<ValidationResult> = None;
         let mut first: Option<ValidationResult> = None;
         let mut valid = 0;
         for branch in branches {
-            let branch_result = self.examine(schema.nested(branch), value, old);
-            if branch_result.errors.is_empty() {
+            if branch.errors.is_empty() {
                 valid += 1;
                 best = None;
-                first.get_or_insert(branch_result);
-            } else if valid == 0 && best.as_ref().is_none_or(|best| branch_result.matches > best.matches) {
-                best = Some(branch_result);
+                first.get_or_insert(branch);
+            } else if valid == 0 && best.as_ref().is_none_or(|best| branch.matches > best.matches) {
+                best = Some(branch);
             }
         }
         if valid == 1 {
@@ -94,21 +94,14 @@ impl Validator {
         result
     }
 
-    fn all_of(
-        &mut self,
-        schema: NodeRef<'_>,
-        branches: &[Node],
-        value: &Value,
-        old: Option<&Value>,
-    ) -> ValidationResult {
+    fn all_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
         let mut result = ValidationResult::default();
-        let mut valid = 0;
+        let (mut valid, total) = (0, branches.len());
         for branch in branches {
-            let branch_result = self.examine(schema.nested(branch), value, old);
-            valid += usize::from(branch_result.errors.is_empty());
-            result.merge(branch_result);
+            valid += usize::from(branch.errors.is_empty());
+            result.merge(branch);
         }
-        if valid != branches.len() {
+        if valid != total {
             let none = if valid == 0 { ". None validated" } else { "" };
             result.add(self.error(&format!("must validate all the schemas (allOf){none}")));
         }

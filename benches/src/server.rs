@@ -42,7 +42,7 @@ pub(crate) struct Args {
     tls: Option<PathBuf>,
 }
 
-struct Server {
+struct ByteServer {
     corpus: Corpus,
     initial: Bytes,
     changes: Bytes,
@@ -52,7 +52,7 @@ struct Server {
 
 /// Runs the server until it is killed. Prints its address when it is ready.
 pub(crate) fn run(args: &Args) {
-    let server = Arc::new(Server::new(args));
+    let server = Arc::new(ByteServer::new(args));
     eprintln!("{} objects, {} bytes", server.corpus.len(), server.corpus.bytes());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("tokio starts");
     runtime.block_on(async {
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) {
     });
 }
 
-async fn serve(server: Arc<Server>, connection: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+async fn serve(server: Arc<ByteServer>, connection: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let service = hyper::service::service_fn(move |request| {
         let server = Arc::clone(&server);
         async move { Ok::<_, Infallible>(server.answer(&request)) }
@@ -88,7 +88,7 @@ async fn serve(server: Arc<Server>, connection: impl AsyncRead + AsyncWrite + Un
         auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(connection), service).await;
 }
 
-impl Server {
+impl ByteServer {
     fn new(args: &Args) -> Self {
         let corpus = Corpus::new(args.kind, args.objects, args.seed);
         let initial = lines("ADDED", &corpus, corpus.len());

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md names only what exists: its paths are in the tree, its types and functions in the sources.
+//! Checks that the paths, types and functions that ARCHITECTURE.md names exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) fn check(packages: &[Package], report: &mut Report) -> Result {
     Ok(())
 }
 
-/// What the code spans of the page are looked up in.
+/// The files, crates and names in which code spans are looked up.
 struct Tree<'a> {
     root: &'a Path,
     packages: &'a [Package],
@@ -66,7 +66,7 @@ impl Tree<'_> {
         self.look_up_name(span, folders)
     }
 
-    /// Looks up `Type::function` and `krate::Type`. Names of other people's crates are not checked.
+    /// Looks up `Type::function` and `krate::Type`. Names of third-party crates are not checked.
     fn look_up_path_of_names(&self, span: &str) -> Result {
         let mut segments = span.split("::");
         let first = segments.next().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Tree<'_> {
         segments.try_for_each(|segment| self.look_up_name(segment, &[]))
     }
 
-    /// Looks up a single name: a type must be defined or imported; anything else must occur.
+    /// Looks up a single name: a type must be defined or imported, any other identifier must occur in the sources.
     fn look_up_name(&self, span: &str, folders: &[PathBuf]) -> Result {
         let name = span.split(['<', '(', '!']).next().unwrap_or(span);
         let is_identifier = name.chars().all(|c| c == '_' || c == '-' || c.is_ascii_alphanumeric())
@@ -93,14 +93,14 @@ impl Tree<'_> {
             let defined = self.names.define(name);
             return defined
                 .then_some(())
-                .ok_or(format!("no source defines or imports {name}; use its present name").into());
+                .ok_or(format!("no source defines or imports {name}; use its current name").into());
         }
         let known = self.names.contain(name)
             || self.package(name).is_some()
             || self.dependencies().contains(&name.replace('_', "-"))
             || self.find(name, folders).is_some();
         known.then_some(()).ok_or(format!(
-            "{name} is neither in the sources nor a crate or file; use its present name, or drop the backticks if it is no code"
+            "{name} is not in the sources and is not a crate or file; use its current name, or remove the backticks if it is not code"
         ).into())
     }
 
@@ -179,10 +179,10 @@ mod tests {
             errors("`Shop`\n`Store::write`\n`cache/src/nothing.rs`, `cargo xtask dance` and `windlass-x`\n");
         let starts = [
             "ARCHITECTURE.md:1: `Shop`: no source defines or imports Shop;",
-            "ARCHITECTURE.md:2: `Store::write`: write is neither",
+            "ARCHITECTURE.md:2: `Store::write`: write is not in",
             "ARCHITECTURE.md:3: `cache/src/nothing.rs`: there is no cache/src/nothing.rs",
             "ARCHITECTURE.md:3: `cargo xtask dance`: no such task",
-            "ARCHITECTURE.md:3: `windlass-x`: windlass-x is neither",
+            "ARCHITECTURE.md:3: `windlass-x`: windlass-x is not in",
         ];
         assert_eq!(errors.len(), starts.len(), "{errors:#?}");
         for (error, start) in errors.iter().zip(starts) {

@@ -1,4 +1,5 @@
-//! Every Rust block of README.md and docs/ is compiled: as a doc test, or because it is copied from an example.
+//! Checks that every Rust block of README.md and docs/ is compiled: as a doc test, or as part of an example with the
+//! same text.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use super::files::{files, read, shown};
 use super::markdown::{Block, Page};
 use crate::{Result, project};
 
-/// The list of pages that are doc tests: one `include_str!` each.
+/// The file that includes the pages that are doc tests, with `include_str!`.
 const DOC_TESTS: &str = "crates/windlass/src/book.rs";
 
 /// The start of a marker that excuses a block.
@@ -36,7 +37,7 @@ fn pages() -> Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// Returns the blocks of a page that nothing compiles, by line. `source` returns the text of a file of the workspace.
+/// Returns the lines and errors of blocks that are not compiled. `source` reads a file of the workspace.
 fn problems(text: &str, is_doc_test: bool, source: impl Fn(&str) -> Option<String>) -> Vec<(usize, String)> {
     let page = Page::parse(text);
     let checked =
@@ -46,7 +47,7 @@ fn problems(text: &str, is_doc_test: bool, source: impl Fn(&str) -> Option<Strin
 
 fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<String>) -> Option<String> {
     if is_doc_test && block.info.is_empty() {
-        return Some("rustdoc takes a block without a language for Rust; write ```text or ```sh".into());
+        return Some("rustdoc compiles a block without a language as Rust; write ```text or ```sh".into());
     }
     if !block.is_rust() {
         return None;
@@ -58,17 +59,18 @@ fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<Str
         }
         Some(path) => match source(path) {
             None => Some(format!("the marker names {path}, which does not exist; {HELP}")),
-            Some(source) => first_difference(&block.lines, &source)
-                .map(|line| format!("{path} has no such text, from `{}` on; copy it again", line.trim())),
+            Some(source) => first_difference(&block.lines, &source).map(|line| {
+                format!("differs from {path} at `{}`; copy the text of the example again", line.trim())
+            }),
         },
         None if is_doc_test && !block.has("ignore") => None,
-        None if is_doc_test => Some(format!("an ignored block says why; {HELP}")),
-        None => Some(format!("nothing compiles this Rust block; {HELP}")),
+        None if is_doc_test => Some(format!("this block is ignored without a reason; {HELP}")),
+        None => Some(format!("this Rust block is not compiled; {HELP}")),
     }
 }
 
-/// Returns the first line of a block that is not in the source where it should be.
-/// White space and comments do not count; a line `// …` stands for any text.
+/// Returns the first line of a block that differs from the source. White space and comments are ignored; a line `// …`
+/// matches any text.
 fn first_difference<'b>(block: &[&'b str], source: &str) -> Option<&'b str> {
     let source = packed(source.lines());
     let mut rest = source.as_str();
@@ -130,10 +132,10 @@ mod tests {
             "text\n\n```rust\nlet x = 1;\n```\n",
             false,
             3,
-            "nothing compiles this Rust block; put `<!--",
+            "this Rust block is not compiled; put `<!--",
         );
-        assert_only("```rust,ignore\nlet x = 1;\n```\n", true, 1, "an ignored block says why");
-        assert_only("```\nplain\n```\n", true, 1, "rustdoc takes a block without a language for Rust");
+        assert_only("```rust,ignore\nlet x = 1;\n```\n", true, 1, "this block is ignored without a reason");
+        assert_only("```\nplain\n```\n", true, 1, "rustdoc compiles a block without a language");
         assert_only("<!-- not compiled: -->\n```rust\n```\n", false, 2, "`not compiled:` needs a reason");
     }
 
@@ -143,7 +145,7 @@ mod tests {
             "<!-- a.rs -->\n```rust\nfn main() {\n    first();\n    changed();\n}\n```\n",
             false,
             2,
-            "a.rs has no such text, from `changed();` on",
+            "differs from a.rs at `changed();`",
         );
         assert_only(
             "<!-- b.rs -->\n```rust\nx\n```\n",
@@ -153,6 +155,6 @@ mod tests {
         );
         // In another order.
         let swapped = "<!-- a.rs -->\n```rust\nthird();\n// …\nfirst();\n```\n";
-        assert_only(swapped, false, 2, "a.rs has no such text, from `first();` on");
+        assert_only(swapped, false, 2, "differs from a.rs at `first();`");
     }
 }

@@ -6,10 +6,10 @@ use super::files::{read, rust_files};
 use crate::Result;
 use crate::project::Package;
 
-/// The names in the sources; comments do not count.
+/// The names in the sources, without comments.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Names behind `struct`, `enum`, `trait`, `type` and the like, and those that a `use` declaration imports.
+    /// Names after `struct`, `enum`, `trait`, `type` and similar keywords, and names in `use` declarations.
     defined: BTreeSet<String>,
     /// Every identifier.
     used: BTreeSet<String>,

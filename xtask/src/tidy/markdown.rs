@@ -1,4 +1,4 @@
-//! The parts of a Markdown page that the checks read: code spans, fenced blocks and the markers before them.
+//! Parses the parts of Markdown pages that the checks need: code spans, fenced blocks and the markers before them.
 
 /// A page in Markdown.
 #[derive(Debug, Default)]
@@ -7,12 +7,12 @@ pub(super) struct Page<'t> {
     pub(super) blocks: Vec<Block<'t>>,
 }
 
-/// Text between backticks, outside of fenced blocks. A span does not cross the end of a line.
+/// A code span, outside of fenced blocks. Spans do not cross the end of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Span<'t> {
     /// From 1.
     pub(super) line: usize,
-    /// The line of the header row, if the span stands in a table.
+    /// The line of the header row, if the span is in a table.
     pub(super) header: Option<usize>,
     pub(super) text: &'t str,
 }
@@ -22,9 +22,9 @@ pub(super) struct Span<'t> {
 pub(super) struct Block<'t> {
     /// The line of the opening fence, from 1.
     pub(super) line: usize,
-    /// The language and attributes behind the opening fence, separated by commas: `rust,ignore`.
+    /// The language and attributes after the opening fence, separated by commas: `rust,ignore`.
     pub(super) info: &'t str,
-    /// The HTML comment before the fence; only blank lines may stand between them.
+    /// The content of an HTML comment before the fence; blank lines between them are allowed.
     pub(super) marker: Option<&'t str>,
     pub(super) lines: Vec<&'t str>,
 }
@@ -68,7 +68,7 @@ impl<'t> Page<'t> {
 }
 
 impl Block<'_> {
-    /// Whether the block is Rust: rustdoc takes a block without a language for Rust, a reader does not.
+    /// Whether the block is labelled as Rust.
     pub(super) fn is_rust(&self) -> bool {
         self.words().next() == Some("rust")
     }
@@ -82,7 +82,7 @@ impl Block<'_> {
     }
 }
 
-/// Returns what stands between pairs of backticks; a backtick without a partner is ignored.
+/// Returns the texts between pairs of backticks; an unpaired backtick is ignored.
 fn spans_of(line: &str) -> impl Iterator<Item = &str> {
     let pairs = line.matches('`').count() / 2;
     line.split('`').skip(1).step_by(2).take(pairs).filter(|text| !text.is_empty())

@@ -87,13 +87,15 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
         for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.is_none()) {
             let (from, to) = (&package.name, dependency.name.as_str());
             if to == PATH_ONLY {
-                report.errors.push(format!("{from} → {to}: allowed as a dev-dependency only"));
+                report.errors.push(format!("{from} → {to}: must be a dev-dependency"));
             } else if rule.never.contains(&to) {
-                report.errors.push(format!("{from} → {to}: {} must do without it", rule.name));
+                report
+                    .errors
+                    .push(format!("{from} → {to}: forbidden for {}; see xtask/src/tidy/edges.rs", rule.name));
             } else if rule.may_enable.contains(&to) && !dependency.optional {
                 report.errors.push(format!("{from} → {to}: must be optional, behind a feature"));
             } else if is_ours(to) && !rule.uses.contains(&to) && !rule.may_enable.contains(&to) {
-                report.errors.push(format!("{from} → {to}: not an edge of ARCHITECTURE.md"));
+                report.errors.push(format!("{from} → {to}: not in the dependency table of ARCHITECTURE.md"));
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn check(package: &Package, report: &mut Report) -> Result {
         check_file(&path, report)?;
         let excused = scanner.as_ref().is_some_and(|scanner| path.starts_with(scanner));
         if !excused && lifts_the_lint(&read(&path)?) {
-            report.errors.push(format!("{}: `unsafe` belongs in {} only", shown(&path), MAY_USE_UNSAFE.1));
+            report.errors.push(format!("{}: `unsafe` is allowed in {} only", shown(&path), MAY_USE_UNSAFE.1));
         }
     }
     Ok(())
@@ -45,7 +45,7 @@ fn lifts_the_lint(text: &str) -> bool {
 fn check_root(path: &Path, report: &mut Report) -> Result {
     const WANTED: &str = "#![forbid(unsafe_code)]";
     if !read(path)?.lines().any(|line| line.trim() == WANTED) {
-        report.errors.push(format!("{}: {WANTED} is missing", shown(path)));
+        report.errors.push(format!("{}: add {WANTED}", shown(path)));
     }
     Ok(())
 }
@@ -58,7 +58,7 @@ fn check_file(path: &Path, report: &mut Report) -> Result {
     if !text.starts_with("//!") {
         report
             .errors
-            .push(format!("{}: the first line does not say what the module is (`//! …`)", shown(path)));
+            .push(format!("{}: start the file with a line `//! …` that describes the module", shown(path)));
     }
     let lines = text.lines().count();
     if lines > LONG {

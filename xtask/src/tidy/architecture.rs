@@ -54,7 +54,7 @@ impl Tree<'_> {
         if span.contains("::") {
             return self.look_up_path_of_names(span);
         }
-        if span.contains('/') || EXTENSIONS.iter().any(|extension| span.ends_with(extension)) {
+        if is_path(span) {
             return match alternatives(span).into_iter().find(|path| self.find(path, folders).is_none()) {
                 None => Ok(()),
                 Some(path) => Err(format!(
@@ -141,6 +141,13 @@ impl Tree<'_> {
     }
 }
 
+/// Whether a code span is a path of the workspace, not of a URL.
+fn is_path(span: &str) -> bool {
+    let is_path_char = |c: char| c.is_ascii_alphanumeric() || "_-./{},".contains(c);
+    let has_extension = EXTENSIONS.iter().any(|extension| span.ends_with(extension));
+    (span.contains('/') || has_extension) && !span.starts_with('/') && span.chars().all(is_path_char)
+}
+
 /// Expands braces: `verb/{get,list}.rs` is `verb/get.rs` and `verb/list.rs`.
 fn alternatives(path: &str) -> Vec<String> {
     let parts = path.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
@@ -167,7 +174,8 @@ mod tests {
     #[test]
     fn what_exists_passes() {
         let text = "`Store`, `Arc<K>`, `Store::read`, `std::mem::swap`, `windlass-cache`, `xtask/src/tidy.rs`,\n\
-                    `cache/src/`, `cargo xtask tidy`, `cargo test --workspace`, `410`\n\n\
+                    `cache/src/`, `cargo xtask tidy`, `cargo test --workspace`, `410`,\n\
+                    `/readyz`, `--flag`, `Store::read::<K>(r)?.name(\"a\")`, `a / b`, `metadata.name`\n\n\
                     | crate | in `xtask/src` |\n|---|---|\n\
                     | `windlass-cache` | `src/lib.rs` |\n| tidy | `tidy/`, `code.rs`, `{tidy,bench}.rs` |\n";
         assert_eq!(errors(text), Vec::<String>::new());

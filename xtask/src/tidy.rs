@@ -6,6 +6,7 @@ mod code;
 mod edges;
 mod files;
 mod markdown;
+mod prose;
 mod sources;
 
 use crate::{Result, project};
@@ -31,6 +32,7 @@ pub(crate) fn run(Args {}: Args) -> Result {
     }
     architecture::check(&packages, &mut report)?;
     book::check(&mut report)?;
+    prose::check(&mut report)?;
     for remark in &report.remarks {
         println!("remark: {remark}");
     }

@@ -5,6 +5,8 @@
 pub(super) struct Page<'t> {
     pub(super) spans: Vec<Span<'t>>,
     pub(super) blocks: Vec<Block<'t>>,
+    /// The lines outside of fenced blocks, with their numbers.
+    pub(super) prose: Vec<(usize, &'t str)>,
 }
 
 /// A code span, outside of fenced blocks. Spans do not cross the end of a line.
@@ -49,6 +51,7 @@ impl<'t> Page<'t> {
                 });
                 continue;
             }
+            page.prose.push((number, line));
             if trimmed.is_empty() {
                 header = None;
                 continue;

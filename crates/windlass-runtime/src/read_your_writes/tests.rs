@@ -101,7 +101,8 @@ impl Client {
     }
 
     fn names(&self) -> Vec<String> {
-        let listed = list(&self.unseen, self.cache.0.lock().objects.clone());
+        let cached = self.cache.0.lock().objects.clone();
+        let listed = list(&self.unseen, cached);
         let mut names: Vec<_> =
             listed.iter().map(|object| format!("{}@{}", object.name(), object.revision())).collect();
         names.sort();

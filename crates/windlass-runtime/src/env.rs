@@ -1,63 +1,50 @@
-//! Wall clock and randomness, handed in rather than reached for, so that two runs with one seed are one trace.
+//! Wall clock and randomness are passed in, so that two runs with the same seed produce the same trace.
 
-use std::{
-    fmt,
-    hash::{BuildHasher, Hasher},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
-/// Where the runtime gets the time of day and its randomness from.
+/// The source of wall-clock time and randomness for the runtime.
 ///
-/// Durations are measured with tokio's clock, which tests pause; the wall clock here is what is written into objects.
-/// Cloning is cheap, clones share the sequence of random numbers.
+/// Durations are measured with tokio's clock, which tests can pause; the wall clock is only written into objects. Clones
+/// share one sequence of random numbers.
 #[derive(Clone)]
 pub struct Env {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// A counter that splitmix64 turns into random numbers: no lock, and one seed gives one sequence.
-    random: Arc<AtomicU64>,
+    random: Arc<Mutex<fastrand::Rng>>,
 }
 
 impl Env {
-    /// The system's clock and a seed from the operating system.
+    /// Uses the system clock and a seed from the operating system.
     pub fn system() -> Self {
-        let seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
-        Self { clock: Arc::new(Timestamp::now), random: Arc::new(AtomicU64::new(seed)) }
+        Self { clock: Arc::new(Timestamp::now), random: Arc::new(Mutex::new(fastrand::Rng::new())) }
     }
 
-    /// A clock of one's own and a fixed seed.
+    /// Uses `clock` and a fixed seed.
     pub fn new(seed: u64, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { clock: Arc::new(clock), random: Arc::new(AtomicU64::new(seed)) }
+        Self { clock: Arc::new(clock), random: Arc::new(Mutex::new(fastrand::Rng::with_seed(seed))) }
     }
 
-    /// The time of day.
+    /// Returns the current wall-clock time.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// The next random number.
+    /// Returns the next random number.
     pub fn random(&self) -> u64 {
-        let mut x = self
-            .random
-            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
-            .wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        self.random.lock().u64(..)
     }
 
-    /// A random number from 0 up to, not including, 1.
+    /// Returns a random number in `0.0..1.0`.
     pub fn fraction(&self) -> f64 {
-        (self.random() >> 11) as f64 / (1u64 << 53) as f64
+        self.random.lock().f64()
     }
 
-    /// A random id in the form of a version 4 UUID, for identities and reconcile ids.
+    /// Returns a random version 4 UUID, for identities and reconcile IDs.
     pub fn uuid(&self) -> String {
-        let (high, low) = (self.random(), self.random());
+        let bits = self.random.lock().u128(..);
+        let (high, low) = ((bits >> 64) as u64, bits as u64);
         format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
             high >> 32,
@@ -78,5 +65,23 @@ impl Default for Env {
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Env").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_sequence() {
+        let draw = |seed| {
+            let env = Env::new(seed, || Timestamp::UNIX_EPOCH);
+            (env.random(), env.fraction().to_bits(), env.uuid())
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let uuid = draw(1).2;
+        assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"), "{uuid}");
+        assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");
     }
 }

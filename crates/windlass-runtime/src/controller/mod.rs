@@ -401,7 +401,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 
     fn run(mut self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
-            let started = shutdown.0.run_until_cancelled(self.start_sources()).await;
+            let started = shutdown.token().run_until_cancelled(self.start_sources()).await;
             let Some(running) = self.running.take() else { return Ok(()) };
             match started {
                 Some(Ok(())) => running.work(shutdown).await,

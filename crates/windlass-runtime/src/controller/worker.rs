@@ -34,7 +34,8 @@ impl<Q: QueueKey> Running<Q> {
             let (this, stopping) = (self.clone(), shutdown.clone());
             let task = format!("worker of controller {}", self.name);
             let worker = move |recovery| this.clone().worker(stopping.clone(), recovery);
-            running.spawn(self.supervisor().supervise(task, shutdown.0.clone(), worker));
+            let worker = self.supervisor().supervise(task, shutdown.token().clone(), worker);
+            running.spawn(shutdown.track(worker));
         }
         let ended = async { while running.join_next().await.is_some() {} };
         let result = tokio::select! {

@@ -1,7 +1,7 @@
-//! Which events are written, and as what: client-go's correlator, told the time.
+//! Decides which events are written, and how: client-go's correlator, as a state machine without a clock.
 //!
-//! Three steps: a spam filter per object, aggregation of events that differ in their note only, and counting of those that are
-//! the same, which become an update of the first.
+//! Three steps: a spam filter per object, aggregation of events that differ only in their note, and counting of equal events,
+//! which update the first one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,18 +10,20 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::Occurrence;
+use super::RecordedEvent;
 
-/// client-go's figures.
+/// The correlator's limits. The defaults are client-go's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Objects and events that are remembered.
+    /// The number of objects and of events that are remembered.
     pub(super) remembered: usize,
-    /// Events of one object at once, and how long until the next is allowed after that.
+    /// The number of events that one object may have in a burst.
     pub(super) burst: u32,
+    /// The time after which an object may have one event more.
     pub(super) refill: Duration,
-    /// As many different notes of one reason become one event, if no more than this time lies between two of them.
+    /// Events of one reason are combined from this number of different notes on.
     pub(super) similar: usize,
+    /// Notes count as different events of one series while no more than this time passes between two of them.
     pub(super) similar_within: Duration,
 }
 
@@ -37,14 +39,14 @@ impl Default for Limits {
     }
 }
 
-/// What is to be done with an occurrence.
+/// The correlator's decision for one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Too many of one object.
+pub(super) enum Decision {
+    /// Drop it: the object has too many events.
     Drop,
-    /// The first of its kind.
+    /// Create an event object.
     Create { key: String, note: String },
-    /// One more of an event that was written.
+    /// Increase the count of an event object that exists.
     Count { key: String, name: String, note: String, count: i32, first: Timestamp },
 }
 
@@ -81,59 +83,59 @@ impl Correlator {
         }
     }
 
-    /// Decides about an occurrence.
-    pub(super) fn correlate(&mut self, occurrence: &Occurrence, now: Timestamp) -> Verdict {
-        let (key, note) = self.aggregate(occurrence, now);
-        if !self.take_token(occurrence, now) {
-            return Verdict::Drop;
+    /// Decides what to do with an event.
+    pub(super) fn correlate(&mut self, event: &RecordedEvent, now: Timestamp) -> Decision {
+        let (key, note) = self.aggregate(event, now);
+        if !self.take_token(event, now) {
+            return Decision::Drop;
         }
         match self.written.get(&key) {
-            Some(event) => Verdict::Count {
+            Some(event) => Decision::Count {
                 name: event.name.clone(),
                 count: event.count + 1,
                 first: event.first,
                 key,
                 note,
             },
-            None => Verdict::Create { key, note },
+            None => Decision::Create { key, note },
         }
     }
 
-    /// Remembers what was written.
+    /// Remembers an event object that was written.
     pub(super) fn written(&mut self, key: String, name: String, count: i32, first: Timestamp) {
         self.written.put(key, WrittenEvent { name, count, first });
     }
 
-    /// Forgets an event that the server does not have any more.
+    /// Forgets an event object that the API server has deleted.
     pub(super) fn forget(&mut self, key: &str) {
         self.written.remove(key);
     }
 
-    fn aggregate(&mut self, occurrence: &Occurrence, now: Timestamp) -> (String, String) {
-        let group = occurrence.group_key();
-        let same = occurrence.full_key();
+    fn aggregate(&mut self, event: &RecordedEvent, now: Timestamp) -> (String, String) {
+        let group = event.group_key();
+        let same = event.full_key();
         let mut similar =
             self.similar.remove(&group).unwrap_or(Similar { notes: BTreeSet::new(), last: now });
         if since(similar.last, now) > self.limits.similar_within {
             similar.notes.clear();
         }
         similar.last = now;
-        similar.notes.insert(occurrence.note.clone());
+        similar.notes.insert(event.note.clone());
         let many = similar.notes.len() >= self.limits.similar;
         if many {
-            // Only their number counts; the set grows no further.
+            // Only the number of notes matters, so the set need not grow.
             similar.notes.pop_first();
         }
         self.similar.put(group.clone(), similar);
         if many {
-            (group, format!("(combined from similar events): {}", occurrence.note))
+            (group, format!("(combined from similar events): {}", event.note))
         } else {
-            (same, occurrence.note.clone())
+            (same, event.note.clone())
         }
     }
 
-    fn take_token(&mut self, occurrence: &Occurrence, now: Timestamp) -> bool {
-        let key = occurrence.object_key();
+    fn take_token(&mut self, event: &RecordedEvent, now: Timestamp) -> bool {
+        let key = event.object_key();
         let burst = f64::from(self.limits.burst);
         let mut bucket = self.buckets.remove(&key).unwrap_or(Bucket { tokens: burst, filled: now });
         let gained = since(bucket.filled, now).as_secs_f64() / self.limits.refill.as_secs_f64();
@@ -152,7 +154,7 @@ fn since(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(earlier)).unwrap_or_default()
 }
 
-/// A map that forgets what was used longest ago.
+/// A map with a size limit that evicts the least recently used entry.
 struct Remembered<V> {
     limit: usize,
     values: BTreeMap<String, (u64, V)>,

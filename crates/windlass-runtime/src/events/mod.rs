@@ -1,37 +1,44 @@
 //! Events: what `kubectl describe` shows below an object.
+//!
+//! A manager records events through the API server; controllers get a [`Recorder`] from their context. A program without a
+//! manager sets up a [`Broadcaster`], as with client-go's `record.EventBroadcaster`:
+//!
+//! ```no_run
+//! # use k8s_openapi::api::core::v1::Pod;
+//! # async fn example(client: kube_client::Client, pod: Pod) {
+//! use std::time::Duration;
+//!
+//! use windlass_runtime::events::Broadcaster;
+//!
+//! let broadcaster = Broadcaster::new();
+//! broadcaster.start_logging();
+//! broadcaster.start_recording_to(client);
+//! let recorder = broadcaster.recorder("pod-counter");
+//! recorder.normal(&pod, "Counted", "the pod was counted");
+//! broadcaster.shutdown(Duration::from_secs(2)).await;
+//! # }
+//! ```
 
+mod api_sink;
+mod broadcaster;
 mod correlator;
-mod sink;
+mod recorder;
 
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube_client::Client;
-use kube_core::Resource;
-use parking_lot::Mutex;
-use tokio::{
-    sync::mpsc,
-    task::JoinHandle,
-    time::{Instant, timeout_at},
-};
 
-use crate::env::Env;
+pub use self::{broadcaster::Broadcaster, recorder::Recorder};
 
-/// Whether an event tells of the usual or of something to look at.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
-    /// The usual.
+    /// Information only.
     Normal,
-    /// Something to look at.
+    /// Something may need attention.
     Warning,
 }
 
@@ -44,25 +51,9 @@ impl fmt::Display for EventType {
     }
 }
 
-/// Records events about objects. Cheap to clone.
-///
-/// Recording never waits: events are written in the background, and are dropped (and counted) when too many wait. As with
-/// client-go, repeated events are counted instead of written again, similar ones are combined, and an object that has very many is
-/// held back.
-#[derive(Clone)]
-pub struct Recorder {
-    component: Arc<str>,
-    queue: mpsc::Sender<Occurrence>,
-    dropped: Arc<AtomicU64>,
-    task: Arc<Mutex<Option<JoinHandle<()>>>>,
-}
-
-/// As many events wait to be written; client-go's figure.
-const QUEUE: usize = 1000;
-
-/// Something that happened to an object.
+/// An event as a recorder reported it, before correlation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Occurrence {
+pub(crate) struct RecordedEvent {
     pub(crate) component: Arc<str>,
     pub(crate) regarding: ObjectReference,
     pub(crate) kind: EventType,
@@ -70,97 +61,8 @@ pub(crate) struct Occurrence {
     pub(crate) note: String,
 }
 
-impl Recorder {
-    pub(crate) fn start(client: Client, env: Env) -> Self {
-        let (queue, occurrences) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(sink::Sink::new(client, env).run(occurrences));
-        Self {
-            component: "windlass".into(),
-            queue,
-            dropped: Arc::default(),
-            task: Arc::new(Mutex::new(Some(task))),
-        }
-    }
-
-    /// The same under another component's name: who reports.
-    pub fn named(&self, component: impl Into<Arc<str>>) -> Self {
-        Self { component: component.into(), ..self.clone() }
-    }
-
-    /// Records an event of type `Normal`.
-    pub fn normal<K>(&self, object: &K, reason: &str, note: impl Into<String>)
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        self.event(EventType::Normal, reference(object), reason, note);
-    }
-
-    /// Records an event of type `Warning`.
-    pub fn warning<K>(&self, object: &K, reason: &str, note: impl Into<String>)
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        self.event(EventType::Warning, reference(object), reason, note);
-    }
-
-    /// Records an event about whatever `regarding` names.
-    ///
-    /// `reason` is a word in upper camel case, for programs; `note` is a sentence, for people.
-    pub fn event(&self, kind: EventType, regarding: ObjectReference, reason: &str, note: impl Into<String>) {
-        let component = self.component.clone();
-        let occurrence =
-            Occurrence { component, regarding, kind, reason: reason.to_owned(), note: note.into() };
-        if self.queue.try_send(occurrence).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(reason, "too many events wait to be written, this one is dropped");
-        }
-    }
-
-    /// How many events were dropped because too many waited.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
-    /// Writes what waits, as long as there is time, and ends.
-    pub(crate) async fn stop(&self, deadline: Option<Instant>) {
-        let Some(mut task) = self.task.lock().take() else { return };
-        // The sink ends when it has written what was recorded before this.
-        let end = Occurrence {
-            component: "".into(),
-            regarding: ObjectReference::default(),
-            kind: EventType::Normal,
-            reason: String::new(),
-            note: String::new(),
-        };
-        let wait = async {
-            if self.queue.send(end).await.is_ok() {
-                let _ = (&mut task).await;
-            }
-        };
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + std::time::Duration::from_secs(30));
-        if timeout_at(deadline, wait).await.is_err() {
-            task.abort();
-        }
-    }
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("component", &self.component).finish_non_exhaustive()
-    }
-}
-
-/// A reference as events carry it, with the resourceVersion that was looked at.
-fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
-    ObjectReference { resource_version: object.meta().resource_version.clone(), ..object.object_ref(&()) }
-}
-
-impl Occurrence {
-    fn is_end(&self) -> bool {
-        self.reason.is_empty() && self.component.is_empty()
-    }
-
-    /// Who says it, of which object.
+impl RecordedEvent {
+    /// Identifies the reporting component and the object.
     fn object_key(&self) -> String {
         let part = |text: &Option<String>| text.clone().unwrap_or_default();
         let r = &self.regarding;
@@ -175,12 +77,12 @@ impl Occurrence {
         parts.join("\u{1f}")
     }
 
-    /// And what sort of thing.
+    /// Identifies events that differ only in their note.
     fn group_key(&self) -> String {
         format!("{}\u{1f}{}\u{1f}{}", self.object_key(), self.kind, self.reason)
     }
 
-    /// And in which words.
+    /// Identifies equal events.
     fn full_key(&self) -> String {
         let field = self.regarding.field_path.as_deref().unwrap_or_default();
         format!("{}\u{1f}{field}\u{1f}{}", self.group_key(), self.note)

@@ -1,13 +1,26 @@
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::ObjectReference;
-
-use super::{
-    EventType, Occurrence,
-    correlator::{Correlator, Limits, Verdict},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
-fn occurrence(object: &str, reason: &str, note: &str) -> Occurrence {
-    Occurrence {
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube_client::{Client, client::Body};
+use parking_lot::Mutex;
+
+use super::{
+    Broadcaster, EventType, RecordedEvent, Recorder,
+    correlator::{Correlator, Decision, Limits},
+};
+use crate::{env::Env, supervisor::Supervisor};
+
+fn event(object: &str, reason: &str, note: &str) -> RecordedEvent {
+    RecordedEvent {
         component: "test".into(),
         regarding: ObjectReference { name: Some(object.to_owned()), ..ObjectReference::default() },
         kind: EventType::Normal,
@@ -20,15 +33,15 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
 }
 
-/// What becomes of an occurrence, in a word; what is to be written counts as written.
-fn tell(correlator: &mut Correlator, seconds: i64, occurrence: &Occurrence) -> String {
-    match correlator.correlate(occurrence, at(seconds)) {
-        Verdict::Drop => "drop".to_owned(),
-        Verdict::Create { key, note } => {
+/// Describes the decision for one event. An event chosen for writing counts as written.
+fn tell(correlator: &mut Correlator, seconds: i64, event: &RecordedEvent) -> String {
+    match correlator.correlate(event, at(seconds)) {
+        Decision::Drop => "drop".to_owned(),
+        Decision::Create { key, note } => {
             correlator.written(key, format!("event-{seconds}"), 1, at(seconds));
             format!("create {note}")
         }
-        Verdict::Count { key, name, note, count, first } => {
+        Decision::Count { key, name, note, count, first } => {
             correlator.written(key, name.clone(), count, first);
             format!("{name} x{count} {note}")
         }
@@ -38,38 +51,32 @@ fn tell(correlator: &mut Correlator, seconds: i64, occurrence: &Occurrence) -> S
 #[test]
 fn the_same_again_is_counted() {
     let mut correlator = Correlator::new(Limits::default());
-    let one = occurrence("a", "Created", "created pod 1");
+    let one = event("a", "Created", "created pod 1");
     assert_eq!(tell(&mut correlator, 0, &one), "create created pod 1");
     assert_eq!(tell(&mut correlator, 1, &one), "event-0 x2 created pod 1");
     assert_eq!(tell(&mut correlator, 2, &one), "event-0 x3 created pod 1");
-    assert_eq!(
-        tell(&mut correlator, 3, &occurrence("b", "Created", "created pod 1")),
-        "create created pod 1"
-    );
-    assert_eq!(
-        tell(&mut correlator, 4, &occurrence("a", "Deleted", "created pod 1")),
-        "create created pod 1"
-    );
+    assert_eq!(tell(&mut correlator, 3, &event("b", "Created", "created pod 1")), "create created pod 1");
+    assert_eq!(tell(&mut correlator, 4, &event("a", "Deleted", "created pod 1")), "create created pod 1");
 }
 
 #[test]
 fn many_similar_ones_become_one() {
     let mut correlator = Correlator::new(Limits::default());
     for n in 0..9 {
-        let told = tell(&mut correlator, n, &occurrence("a", "Created", &format!("created pod {n}")));
+        let told = tell(&mut correlator, n, &event("a", "Created", &format!("created pod {n}")));
         assert_eq!(told, format!("create created pod {n}"));
     }
     assert_eq!(
-        tell(&mut correlator, 9, &occurrence("a", "Created", "created pod 9")),
+        tell(&mut correlator, 9, &event("a", "Created", "created pod 9")),
         "create (combined from similar events): created pod 9"
     );
     assert_eq!(
-        tell(&mut correlator, 10, &occurrence("a", "Created", "created pod 10")),
+        tell(&mut correlator, 10, &event("a", "Created", "created pod 10")),
         "event-9 x2 (combined from similar events): created pod 10"
     );
     let later = 10 + 601;
     assert_eq!(
-        tell(&mut correlator, later, &occurrence("a", "Created", "created pod 11")),
+        tell(&mut correlator, later, &event("a", "Created", "created pod 11")),
         "create created pod 11",
         "after a pause they are told one by one again"
     );
@@ -78,21 +85,21 @@ fn many_similar_ones_become_one() {
 #[test]
 fn an_object_that_has_very_many_is_held_back() {
     let mut correlator = Correlator::new(Limits::default());
-    let one = occurrence("a", "Failed", "cannot pull");
+    let one = event("a", "Failed", "cannot pull");
     let told: Vec<_> = (0..30).map(|_| tell(&mut correlator, 0, &one)).collect();
     assert_eq!(told.iter().filter(|told| *told == "drop").count(), 5, "25 at once");
     assert_eq!(tell(&mut correlator, 299, &one), "drop");
     assert_eq!(tell(&mut correlator, 301, &one), "event-0 x26 cannot pull", "one more every 5 minutes");
     assert_eq!(tell(&mut correlator, 301, &one), "drop");
-    assert_eq!(tell(&mut correlator, 301, &occurrence("b", "Failed", "cannot pull")), "create cannot pull");
+    assert_eq!(tell(&mut correlator, 301, &event("b", "Failed", "cannot pull")), "create cannot pull");
 }
 
 #[test]
 fn an_event_the_server_forgot_is_a_first_one_again() {
     let mut correlator = Correlator::new(Limits::default());
-    let one = occurrence("a", "Created", "x");
+    let one = event("a", "Created", "x");
     tell(&mut correlator, 0, &one);
-    let Verdict::Count { key, .. } = correlator.correlate(&one, at(1)) else { panic!("not counted") };
+    let Decision::Count { key, .. } = correlator.correlate(&one, at(1)) else { panic!("not counted") };
     correlator.forget(&key);
     assert_eq!(tell(&mut correlator, 2, &one), "create x");
 }
@@ -101,8 +108,80 @@ fn an_event_the_server_forgot_is_a_first_one_again() {
 fn memory_is_bounded() {
     let mut correlator = Correlator::new(Limits { remembered: 2, ..Limits::default() });
     for name in ["a", "b", "c"] {
-        tell(&mut correlator, 0, &occurrence(name, "Created", "x"));
+        tell(&mut correlator, 0, &event(name, "Created", "x"));
     }
-    assert_eq!(tell(&mut correlator, 1, &occurrence("a", "Created", "x")), "create x", "a was forgotten");
-    assert_eq!(tell(&mut correlator, 1, &occurrence("c", "Created", "x")), "event-0 x2 x");
+    assert_eq!(tell(&mut correlator, 1, &event("a", "Created", "x")), "create x", "a was forgotten");
+    assert_eq!(tell(&mut correlator, 1, &event("c", "Created", "x")), "event-0 x2 x");
+}
+
+/// A client whose server keeps what it is sent and answers with an empty object.
+fn keeping_client() -> (Client, Arc<Mutex<Vec<String>>>) {
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let kept = bodies.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let kept = kept.clone();
+        async move {
+            let body = request.into_body().collect().await?.to_bytes();
+            kept.lock().push(String::from_utf8_lossy(&body).into_owned());
+            Ok::<_, kube_client::Error>(Response::new(Body::from(b"{}".to_vec())))
+        }
+    });
+    (crate::client::in_process(service).expect("a client"), bodies)
+}
+
+fn record(recorder: &Recorder, note: &str) {
+    recorder.event(EventType::Normal, ObjectReference::default(), "Tested", note);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_that_panics_is_restarted() {
+    let (client, bodies) = keeping_client();
+    let reads = Arc::new(AtomicUsize::new(0));
+    let clock = {
+        let reads = reads.clone();
+        move || {
+            assert_ne!(reads.fetch_add(1, Ordering::SeqCst), 0, "the clock stands still");
+            Timestamp::UNIX_EPOCH
+        }
+    };
+    let supervisor = Supervisor::default();
+    let broadcaster = Broadcaster::supervised(Env::new(1, clock), supervisor.clone());
+    broadcaster.start_recording_to(client);
+    let recorder = broadcaster.recorder("test");
+    record(&recorder, "first");
+    while supervisor.down().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(supervisor.down(), ["event sink"]);
+    record(&recorder, "second");
+    broadcaster.shutdown(Duration::from_secs(10)).await;
+    assert!(supervisor.down().is_empty());
+    let bodies = bodies.lock();
+    assert!(matches!(&bodies[..], [one] if one.contains("second")), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn events_after_the_shutdown_are_ignored() {
+    let (client, bodies) = keeping_client();
+    let broadcaster = Broadcaster::new();
+    broadcaster.start_recording_to(client);
+    let recorder = broadcaster.recorder("test");
+    record(&recorder, "before");
+    broadcaster.shutdown(Duration::from_secs(10)).await;
+    record(&recorder, "after");
+    assert_eq!(bodies.lock().len(), 1);
+    assert_eq!(broadcaster.dropped(), 0);
+}
+
+#[tokio::test]
+async fn events_are_dropped_and_counted_when_too_many_wait() {
+    let (client, _) = keeping_client();
+    let broadcaster = Broadcaster::new();
+    broadcaster.start_recording_to(client);
+    let recorder = broadcaster.recorder("test");
+    // The sink cannot run before this task waits.
+    for n in 0..1005 {
+        record(&recorder, &n.to_string());
+    }
+    assert_eq!(broadcaster.dropped(), 5);
 }

@@ -110,6 +110,11 @@ impl Elector {
         }
     }
 
+    /// Returns the candidate's name.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
     /// Whether this candidate leads. It stops doing so by itself when [`next`](Self::next) is asked too late.
     pub(crate) fn is_leading(&self) -> bool {
         self.leading

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use http::{Request, header};
 use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
+    api::{
+        coordination::v1::{Lease, LeaseSpec},
+        core::v1::ObjectReference,
+    },
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 use kube_client::{Client, client::Body};
@@ -27,6 +30,20 @@ pub(super) struct LeaseLock {
 impl LeaseLock {
     pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned(), last: None }
+    }
+
+    /// Returns a reference to the Lease, for events.
+    pub(super) fn reference(&self) -> ObjectReference {
+        let metadata = self.last.as_ref().map(|lease| &lease.metadata);
+        ObjectReference {
+            api_version: Some("coordination.k8s.io/v1".to_owned()),
+            kind: Some("Lease".to_owned()),
+            namespace: Some(self.namespace.clone()),
+            name: Some(self.name.clone()),
+            uid: metadata.and_then(|metadata| metadata.uid.clone()),
+            resource_version: metadata.and_then(|metadata| metadata.resource_version.clone()),
+            ..ObjectReference::default()
+        }
     }
 
     fn collection(&self) -> String {

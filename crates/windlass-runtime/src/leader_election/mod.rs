@@ -6,13 +6,19 @@ mod lease;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     sync::watch,
     task::JoinHandle,
-    time::{Instant, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +30,7 @@ use self::{
 use crate::{
     env::Env,
     error::{Error, Result},
+    events::{EventType, Recorder},
     manager::Shared,
     metrics::NameLabel,
 };
@@ -103,12 +110,15 @@ impl LeaderElection {
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
         let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
         gauge.set(0);
-        let (tell, standing) = watch::channel(None);
+        let (tell, changes) = watch::channel(None);
+        let may_release = Arc::new(AtomicBool::new(false));
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
             lock: LeaseLock::new(shared.client.clone(), &namespace, &self.name),
             release_on_stop: self.release_on_stop,
+            may_release: may_release.clone(),
+            recorder: shared.recorder.named(self.name.as_str()),
             begun: Instant::now(),
             env: shared.env.clone(),
             tell,
@@ -116,7 +126,7 @@ impl LeaderElection {
             stop: stop.clone(),
         };
         tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
-        Ok(Leadership { standing, stop, task: tokio::spawn(campaign.run()) })
+        Ok(Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release })
     }
 }
 
@@ -127,49 +137,56 @@ fn host_name() -> String {
         .unwrap_or_else(|| "localhost".to_owned())
 }
 
-/// Where this replica stands.
+/// A change of leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Leading,
+pub(crate) enum LeadershipChange {
+    /// This replica leads now.
+    Acquired,
+    /// This replica does not lead any more.
     Lost,
 }
 
-/// An election that is under way.
+/// A running election.
 pub(crate) struct Leadership {
-    standing: watch::Receiver<Option<Standing>>,
+    changes: watch::Receiver<Option<LeadershipChange>>,
     stop: CancellationToken,
     task: JoinHandle<()>,
+    may_release: Arc<AtomicBool>,
 }
 
 impl Leadership {
-    /// The next change of standing.
-    pub(crate) async fn changed(&mut self) -> Standing {
-        // A campaign that is gone without a word cannot renew any more.
-        match self.standing.changed().await {
-            Ok(()) => self.standing.borrow_and_update().unwrap_or(Standing::Lost),
-            Err(_) => Standing::Lost,
+    /// Waits for the next change.
+    pub(crate) async fn changed(&mut self) -> LeadershipChange {
+        // A campaign whose task has ended cannot renew any more.
+        match self.changes.changed().await {
+            Ok(()) => self.changes.borrow_and_update().unwrap_or(LeadershipChange::Lost),
+            Err(_) => LeadershipChange::Lost,
         }
     }
 
-    /// Ends it, and gives the leadership back.
-    pub(crate) async fn end(mut self, deadline: Option<Instant>) {
+    /// Ends the election. Releases the Lease if `release` is set and the election is configured so, which may take up to
+    /// `limit`.
+    pub(crate) async fn end(mut self, limit: Duration, release: bool) {
+        self.may_release.store(release, Ordering::Release);
         self.stop.cancel();
-        // Even where no time is left, the last request is worth a moment: it saves the others the wait.
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
-        if timeout_at(deadline.max(Instant::now() + Duration::from_secs(1)), &mut self.task).await.is_err() {
+        if timeout(limit, &mut self.task).await.is_err() {
+            tracing::warn!("the leader lease could not be released; other replicas wait until it expires");
             self.task.abort();
         }
     }
 }
 
-/// Drives the state machine: asks it, does what it says, tells it what came of that.
+/// Drives the state machine: carries out its steps and reports the results.
 struct Campaign {
     elector: Elector,
     lock: LeaseLock,
     release_on_stop: bool,
+    /// Whether all work of the leader has ended, so that the Lease may be released.
+    may_release: Arc<AtomicBool>,
+    recorder: Recorder,
     begun: Instant,
     env: Env,
-    tell: watch::Sender<Option<Standing>>,
+    tell: watch::Sender<Option<LeadershipChange>>,
     gauge: Gauge,
     stop: CancellationToken,
 }
@@ -191,7 +208,8 @@ impl Campaign {
         loop {
             step = match step {
                 Step::Lost => {
-                    self.tell.send_replace(Some(Standing::Lost));
+                    self.record_event("stopped leading");
+                    self.tell.send_replace(Some(LeadershipChange::Lost));
                     return;
                 }
                 Step::WaitUntil(elapsed) => {
@@ -229,20 +247,32 @@ impl Campaign {
         if self.elector.is_leading() && !led {
             tracing::info!("successfully acquired lease");
             self.gauge.set(1);
-            self.tell.send_replace(Some(Standing::Leading));
+            self.record_event("became leader");
+            self.tell.send_replace(Some(LeadershipChange::Acquired));
         }
         self.elector.next(self.now(), self.env.fraction())
     }
 
+    /// Gives the leadership up, and the Lease back so that other replicas need not wait.
     async fn step_down(&mut self) {
-        let limit = Duration::from_secs(5);
-        if let Some(record) = self.elector.release(self.now()).filter(|_| self.release_on_stop) {
-            if timeout(limit, self.lock.release(&record)).await.unwrap_or(false) {
-                tracing::info!("gave the leader lease back");
-            } else {
-                tracing::warn!("could not give the leader lease back; others wait until it expires");
-            }
+        let Some(record) = self.elector.release(self.now()) else { return };
+        self.record_event("stopped leading");
+        if !self.release_on_stop {
+            return;
         }
+        if !self.may_release.load(Ordering::Acquire) {
+            tracing::warn!("the leader lease is not released: some work has not ended");
+        } else if self.lock.release(&record).await {
+            tracing::info!("released the leader lease");
+        } else {
+            tracing::warn!("the leader lease could not be released; other replicas wait until it expires");
+        }
+    }
+
+    /// Records an event on the Lease, in client-go's words.
+    fn record_event(&self, what: &str) {
+        let note = format!("{} {what}", self.elector.identity());
+        self.recorder.event(EventType::Normal, self.lock.reference(), "LeaderElection", note);
     }
 
     fn now(&self) -> Moment {

@@ -11,7 +11,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use super::runnable::{Group, Runnable};
 use crate::{
@@ -19,6 +19,9 @@ use crate::{
     health::Health,
     metrics::{self, Metrics},
 };
+
+/// The time that requests in progress may take when the server stops.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Answers GET requests.
 pub(super) trait Endpoint: Send + Sync + 'static {
@@ -72,14 +75,16 @@ pub(super) async fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoi
     tracing::info!(address = %listener.local_addr()?, "serving {name}");
     let run = move |cx: super::RunContext| async move {
         let connections = GracefulShutdown::new();
+        let mut tasks = JoinSet::new();
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = cx.shutdown.requested() => break,
+                Some(_) = tasks.join_next() => continue,
                 accepted = listener.accept() => accepted,
             };
             let Ok((stream, _)) = accepted else {
-                // Out of file descriptors, most likely: some will be closed.
+                // Most likely out of file descriptors: wait until some are closed.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
@@ -89,9 +94,9 @@ pub(super) async fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoi
                 .timer(TokioTimer::new())
                 .header_read_timeout(Duration::from_secs(32))
                 .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(connections.watch(connection));
+            tasks.spawn(connections.watch(connection));
         }
-        connections.shutdown().await;
+        let _ = timeout(CLOSE_LIMIT, connections.shutdown()).await;
         Ok::<(), BoxError>(())
     };
     Ok(Runnable::new(name, run).group(Group::Http))

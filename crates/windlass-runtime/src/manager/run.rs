@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use super::{
     Manager, Shared,
@@ -15,16 +18,21 @@ use crate::{
     controller::AnyController,
     error::{BoxError, Error, Result},
     health::Health,
-    leader_election::{Leadership, Standing},
+    leader_election::{Leadership, LeadershipChange},
 };
 
-/// A manager that runs.
+/// The longest wait for the API server when the manager stops: for the release of the Lease.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+
+/// The longest wait for the API server when the manager stops: for events that are not written yet.
+const EVENTS_LIMIT: Duration = Duration::from_secs(2);
+
+/// A running manager.
 pub(crate) struct Running {
     shared: Arc<Shared>,
     groups: [RunningGroup; 4],
-    /// What waits for this replica to lead.
+    /// Runnables that start when this replica becomes the leader.
     elected: Vec<Runnable>,
-    controllers: Vec<Box<dyn AnyController>>,
     leading: bool,
     ended: mpsc::UnboundedReceiver<Ended>,
     leadership: Option<Leadership>,
@@ -32,12 +40,12 @@ pub(crate) struct Running {
     health: Health,
 }
 
-/// What the manager waits for while everything runs.
+/// An occurrence that a running manager reacts to.
 enum Next {
     Stop,
     Ended(Ended),
     Added(Runnable),
-    Standing(Standing),
+    Leadership(LeadershipChange),
 }
 
 impl Running {
@@ -46,13 +54,20 @@ impl Running {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
         let Manager { target, env, metrics, health, namespaces, later: (_, mut later), .. } = manager;
-        let client = Manager::client(target, &env).await?;
-        let shared = Shared::new(client, env, metrics, namespaces).await?;
+        tokio::pin!(stop);
+        let shared = async {
+            let client = Manager::client(target, &env).await?;
+            Shared::new(client, env.clone(), metrics, namespaces).await
+        };
+        let shared = tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            shared = shared => shared?,
+        };
         let (tell, ended) = mpsc::unbounded_channel();
         let mut running = Self {
             groups: Group::ALL.map(|_| RunningGroup::new(tell.clone())),
             elected: Vec::new(),
-            controllers: Vec::new(),
             leading: false,
             ended,
             leadership: None,
@@ -67,10 +82,15 @@ impl Running {
             controllers: manager.controllers,
             runnables: manager.runnables,
         };
-        tokio::pin!(stop);
-        let result = match running.start(parts).await {
-            Ok(()) => running.watch_over(stop.as_mut(), &mut later).await,
-            Err(error) => Err(error),
+        let started = tokio::select! {
+            biased;
+            () = &mut stop => None,
+            started = running.start(parts) => Some(started),
+        };
+        let result = match started {
+            Some(Ok(())) => running.watch_over(stop.as_mut(), &mut later).await,
+            Some(Err(error)) => Err(error),
+            None => Ok(()),
         };
         later.close();
         running.stop(result).await
@@ -100,7 +120,9 @@ impl Running {
         for runnable in late {
             self.start_one(runnable);
         }
-        self.start_unelected(controllers);
+        for controller in controllers {
+            self.start_controller(controller);
+        }
         match parts.election {
             Some(election) => self.leadership = Some(election.start(&self.shared)?),
             None => self.lead(),
@@ -108,30 +130,26 @@ impl Running {
         Ok(())
     }
 
-    /// Starts the controllers that every replica runs, and warms up those that are to be warm.
-    fn start_unelected(&mut self, controllers: Vec<Box<dyn AnyController>>) {
-        for mut controller in controllers {
-            if !controller.needs_leader() {
-                self.start_controller(Group::Others, controller);
-            } else if controller.warms_up() {
-                // Warming up is a runnable that keeps the controller until this replica leads.
-                let name = controller.name().to_owned();
-                let warm = async move {
-                    controller.start_sources().await?;
-                    Ok::<_, Error>(controller)
-                };
-                self.elected.push(warmed(name, tokio::spawn(warm)));
-            } else {
-                self.controllers.push(controller);
-            }
-        }
-    }
-
-    fn start_controller(&mut self, group: Group, controller: Box<dyn AnyController>) {
+    /// Starts a controller, now or when this replica becomes the leader.
+    fn start_controller(&mut self, controller: Box<dyn AnyController>) {
         let name = controller.name().to_owned();
-        self.start_one(
-            Runnable::new(name, |cx: RunContext| controller.run(cx.shutdown.clone())).group(group),
-        );
+        let group = if controller.needs_leader() { Group::LeaderElected } else { Group::Others };
+        if controller.needs_leader() && controller.warms_up() {
+            let (warm, warmed) = oneshot::channel();
+            let warm_up = |cx: RunContext| async move { warm_up(controller, warm, &cx.shutdown).await };
+            self.start_one(Runnable::new(format!("warm-up of {name}"), warm_up));
+            let run = |cx: RunContext| async move {
+                // Without a sender the warm-up has failed or was stopped, and the manager ends.
+                match before_shutdown(&cx.shutdown, warmed).await {
+                    Some(Ok(controller)) => controller.run(cx.shutdown).await,
+                    Some(Err(_)) | None => Ok(()),
+                }
+            };
+            self.start_one(Runnable::new(name, run).group(group));
+        } else {
+            let run = |cx: RunContext| controller.run(cx.shutdown);
+            self.start_one(Runnable::new(name, run).group(group));
+        }
     }
 
     fn start_one(&mut self, runnable: Runnable) {
@@ -140,23 +158,20 @@ impl Running {
             return;
         }
         let group = &mut self.groups[runnable.group as usize];
-        let cx = RunContext { shared: self.shared.clone(), shutdown: Shutdown(group.token().clone()) };
+        let cx = RunContext { shared: self.shared.clone(), shutdown: group.shutdown().clone() };
         let run: BoxFuture<'static, Result<(), BoxError>> = (runnable.run)(cx);
         group.start(runnable.name, run);
     }
 
-    /// Starts what waited for this replica to lead.
+    /// Starts the runnables that only the leader runs.
     fn lead(&mut self) {
         self.leading = true;
         for runnable in std::mem::take(&mut self.elected) {
             self.start_one(runnable);
         }
-        for controller in std::mem::take(&mut self.controllers) {
-            self.start_controller(Group::LeaderElected, controller);
-        }
     }
 
-    /// Until it is time to stop; the result is the manager's.
+    /// Waits until it is time to stop, and returns the manager's result.
     async fn watch_over(
         &mut self,
         mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
@@ -167,14 +182,14 @@ impl Running {
                 biased;
                 () = &mut stop => Next::Stop,
                 Some(ended) = self.ended.recv() => Next::Ended(ended),
-                standing = standing(&mut self.leadership) => Next::Standing(standing),
+                change = leadership_change(&mut self.leadership) => Next::Leadership(change),
                 Some(runnable) = later.recv() => Next::Added(runnable),
             };
             match next {
                 Next::Stop => return Ok(()),
                 Next::Added(runnable) => self.start_one(runnable),
-                Next::Standing(Standing::Leading) => self.lead(),
-                Next::Standing(Standing::Lost) => return Err(Error::lost_leadership()),
+                Next::Leadership(LeadershipChange::Acquired) => self.lead(),
+                Next::Leadership(LeadershipChange::Lost) => return Err(Error::lost_leadership()),
                 Next::Ended(Ended { result: Ok(()), .. }) => {}
                 Next::Ended(Ended { name, result: Err(error) }) => {
                     return Err(Error::other(error).while_doing(format_args!("running {name}")));
@@ -183,21 +198,24 @@ impl Running {
         }
     }
 
-    /// Stops in the reverse order. A lost leadership leaves no time: another replica may lead already.
+    /// Stops everything in the reverse order. After a lost election nothing gets time to finish: another replica may lead
+    /// already.
     async fn stop(mut self, result: Result<()>) -> Result<()> {
         let lost = result.as_ref().is_err_and(Error::is_lost_leadership);
         let budget = if lost { Some(Duration::ZERO) } else { self.grace };
         let deadline = budget.map(|budget| Instant::now() + budget);
-        let mut late = self.groups[Group::LeaderElected as usize].stop(deadline).await;
+        let elected = self.groups[Group::LeaderElected as usize].stop(deadline).await;
+        let mut late = elected.aborted;
         if let Some(leadership) = self.leadership.take() {
-            // After the last write, so that no two lead at once; before the rest, so that another may soon.
-            leadership.end(deadline).await;
+            // After the last write, so that two replicas never work at the same time; before the other groups, so that
+            // another replica can take over soon.
+            leadership.end(RELEASE_LIMIT, !elected.still_running).await;
         }
-        late.extend(self.groups[Group::Others as usize].stop(deadline).await);
-        self.shared.recorder.stop(deadline).await;
+        late.extend(self.groups[Group::Others as usize].stop(deadline).await.aborted);
+        self.shared.events.shutdown(EVENTS_LIMIT).await;
         self.shared.informers.shutdown().await;
         for group in [Group::Webhooks, Group::Http] {
-            late.extend(self.groups[group as usize].stop(deadline).await);
+            late.extend(self.groups[group as usize].stop(deadline).await.aborted);
         }
         if late.is_empty() || lost {
             return result;
@@ -218,24 +236,39 @@ struct Parts {
     runnables: Vec<Runnable>,
 }
 
-/// The next change of standing; never, without an election.
-async fn standing(leadership: &mut Option<Leadership>) -> Standing {
+/// Waits for the next change of leadership; for ever, without an election.
+async fn leadership_change(leadership: &mut Option<Leadership>) -> LeadershipChange {
     match leadership {
         Some(leadership) => leadership.changed().await,
         None => std::future::pending().await,
     }
 }
 
-/// A controller that warms up in a task of its own, and works once this replica leads.
-fn warmed(name: String, warm: tokio::task::JoinHandle<Result<Box<dyn AnyController>>>) -> Runnable {
-    let run = |cx: RunContext| async move {
-        let controller = warm.await.map_err(Error::other)??;
-        controller.run(cx.shutdown.clone()).await
-    };
-    Runnable::new(name, run).group(Group::LeaderElected)
+/// Returns the output of a future, or `None` if the shutdown is requested before.
+async fn before_shutdown<F: Future>(shutdown: &Shutdown, future: F) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        () = shutdown.requested() => None,
+        output = future => Some(output),
+    }
 }
 
-/// Two controllers of one name would share metrics and fields they manage.
+/// Fills a controller's queue on every replica, and hands the controller on when its caches are filled.
+async fn warm_up(
+    mut controller: Box<dyn AnyController>,
+    warm: oneshot::Sender<Box<dyn AnyController>>,
+    shutdown: &Shutdown,
+) -> Result<()> {
+    match before_shutdown(shutdown, controller.start_sources()).await {
+        Some(started) => started?,
+        None => return Ok(()),
+    }
+    // The receiver is gone only when the manager stops.
+    let _ = warm.send(controller);
+    Ok(())
+}
+
+/// Refuses two controllers with the same name: they would share metrics and a field manager.
 fn check_names(controllers: &[Box<dyn AnyController>]) -> Result<()> {
     let mut names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
     names.sort_unstable();

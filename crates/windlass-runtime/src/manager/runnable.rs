@@ -1,28 +1,30 @@
 //! What a manager starts and stops, in groups.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use tokio::{
     sync::mpsc,
     task::{Id, JoinSet},
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
 
-use super::shared::RunContext;
-use crate::error::BoxError;
+use super::shared::{RunContext, Shutdown};
+use crate::{error::BoxError, supervisor::panic_message};
 
-/// When something is started: in this order, and stopped in the reverse.
+/// The time that an aborted task may take to end. A task can only be aborted when it awaits something.
+const ABORT_LIMIT: Duration = Duration::from_secs(1);
+
+/// When a runnable is started. Groups are started in this order and stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Metrics and health, which tell of the rest.
+    /// Metrics and health endpoints, which report on everything else.
     Http,
-    /// Webhooks, which must answer before caches list: conversion stands between the two.
+    /// Webhooks. They start before the caches, because a list may need a conversion webhook.
     Webhooks,
-    /// Whatever else runs on every replica.
+    /// Everything else that runs on every replica.
     Others,
-    /// What must run on one replica at a time.
+    /// Everything that runs on the leader only.
     LeaderElected,
 }
 
@@ -30,9 +32,9 @@ impl Group {
     pub(super) const ALL: [Self; 4] = [Self::Http, Self::Webhooks, Self::Others, Self::LeaderElected];
 }
 
-/// Something that runs until it is told to stop, or until it is through.
+/// A part of an operator that runs until it is told to stop, or until it is done.
 ///
-/// An error of one ends the manager.
+/// An error or a panic ends the manager.
 pub struct Runnable {
     pub(super) name: String,
     pub(super) group: Group,
@@ -54,69 +56,85 @@ impl Runnable {
         }
     }
 
-    /// When it is started and stopped.
+    /// Sets when it is started and stopped.
     pub fn group(mut self, group: Group) -> Self {
         self.group = group;
         self
     }
 }
 
-/// A runnable that ended by itself.
+/// A runnable that ended before it was told to stop.
 pub(super) struct Ended {
     pub(super) name: String,
     pub(super) result: Result<(), BoxError>,
 }
 
-/// Those of one group that run.
+/// The running members of one group.
 pub(super) struct RunningGroup {
-    token: CancellationToken,
+    shutdown: Shutdown,
     tasks: JoinSet<()>,
     names: BTreeMap<Id, String>,
     ended: mpsc::UnboundedSender<Ended>,
 }
 
+/// How a group stopped.
+#[derive(Debug, Default)]
+pub(super) struct StoppedGroup {
+    /// The members that did not end by the deadline and were aborted.
+    pub(super) aborted: Vec<String>,
+    /// Whether some of their code still runs: it blocks its thread, so it cannot be aborted.
+    pub(super) still_running: bool,
+}
+
 impl RunningGroup {
     pub(super) fn new(ended: mpsc::UnboundedSender<Ended>) -> Self {
-        Self { token: CancellationToken::new(), tasks: JoinSet::new(), names: BTreeMap::new(), ended }
+        Self { shutdown: Shutdown::new(), tasks: JoinSet::new(), names: BTreeMap::new(), ended }
     }
 
-    pub(super) fn token(&self) -> &CancellationToken {
-        &self.token
+    pub(super) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
     }
 
     pub(super) fn start(&mut self, name: String, run: BoxFuture<'static, Result<(), BoxError>>) {
         let (ended, label) = (self.ended.clone(), name.clone());
         let task = self.tasks.spawn(async move {
-            // A panic is told like an error: a part that is silently missing is worse than an end.
-            let result = match futures::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(run)).await {
+            let result = match AssertUnwindSafe(run).catch_unwind().await {
                 Ok(result) => result,
-                Err(_) => Err("panicked".into()),
+                Err(payload) => Err(format!("panicked: {}", panic_message(payload.as_ref())).into()),
             };
             let _ = ended.send(Ended { name: label, result });
         });
         self.names.insert(task.id(), name);
     }
 
-    /// Says stop, waits, and aborts what has not ended by the deadline. Gives back the names of those.
-    pub(super) async fn stop(&mut self, deadline: Option<Instant>) -> Vec<String> {
-        self.token.cancel();
-        let all_ended = async {
-            while let Some(ended) = self.tasks.join_next_with_id().await {
-                let id = match ended {
-                    Ok((id, ())) => id,
-                    Err(error) => error.id(),
-                };
-                self.names.remove(&id);
-            }
-        };
+    /// Asks all members to stop, waits for them, and aborts those that have not ended by the deadline.
+    ///
+    /// Returns when no task of the group runs any more, unless one blocks its thread.
+    pub(super) async fn stop(&mut self, deadline: Option<Instant>) -> StoppedGroup {
+        self.shutdown.request();
         match deadline {
             Some(deadline) => {
-                let _ = timeout_at(deadline, all_ended).await;
+                let _ = timeout_at(deadline, self.joined()).await;
             }
-            None => all_ended.await,
+            None => self.joined().await,
         }
-        let late = std::mem::take(&mut self.names).into_values().collect();
-        self.tasks.shutdown().await;
-        late
+        let aborted: Vec<String> = self.names.values().cloned().collect();
+        self.tasks.abort_all();
+        let all_ended = async {
+            self.joined().await;
+            self.shutdown.tracked_ended().await;
+        };
+        let still_running = timeout(ABORT_LIMIT, all_ended).await.is_err();
+        StoppedGroup { aborted, still_running }
+    }
+
+    async fn joined(&mut self) {
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            let id = match ended {
+                Ok((id, ())) => id,
+                Err(error) => error.id(),
+            };
+            self.names.remove(&id);
+        }
     }
 }

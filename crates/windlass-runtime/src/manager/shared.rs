@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use kube_client::Client;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TrackedFuture},
+};
 
 use crate::{
     client,
     env::Env,
     error::Result,
-    events::Recorder,
+    events::{Broadcaster, Recorder},
     informer::SharedInformerFactory,
     metrics::{Metrics, QueueMetrics},
     read_your_writes::WriteLog,
@@ -20,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) writes: WriteLog,
     pub(crate) informers: SharedInformerFactory,
+    pub(crate) events: Broadcaster,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) queues: QueueMetrics,
@@ -39,14 +43,18 @@ impl Shared {
         let (client, of_client) = client::adopt(client).await?;
         let queues = QueueMetrics::default();
         let supervisor = Supervisor::default();
+        let events = Broadcaster::supervised(env.clone(), supervisor.clone());
+        events.start_recording_to(client.clone());
         metrics.register(|registry| {
             of_client.register_metrics(registry);
             registry.register_collector(Box::new(queues.clone()));
             supervisor.register_metrics(registry);
+            events.register_metrics(registry);
         });
         Ok(Arc::new(Self {
             informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
-            recorder: Recorder::start(client.clone(), env.clone()),
+            recorder: events.recorder("windlass"),
+            events,
             writes: of_client.writes.clone(),
             client,
             metrics,
@@ -58,19 +66,47 @@ impl Shared {
     }
 }
 
-/// The word to stop, as whoever must obey it sees it. Cheap to clone.
+/// The receiving side of a shutdown signal. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Shutdown(pub(crate) CancellationToken);
+pub struct Shutdown {
+    token: CancellationToken,
+    /// Tasks that the manager waits for beside the runnables that spawned them.
+    tracker: TaskTracker,
+}
 
 impl Shutdown {
-    /// Completes when it is time to stop. What is under way may be finished; the manager bounds how long.
-    pub async fn requested(&self) {
-        self.0.cancelled().await;
+    pub(crate) fn new() -> Self {
+        Self { token: CancellationToken::new(), tracker: TaskTracker::new() }
     }
 
-    /// Whether it is time to stop.
+    /// Waits until the shutdown is requested. Work in progress may be finished; the manager limits the time for that.
+    pub async fn requested(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Whether the shutdown is requested.
     pub fn is_requested(&self) -> bool {
-        self.0.is_cancelled()
+        self.token.is_cancelled()
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    pub(crate) fn request(&self) {
+        self.token.cancel();
+    }
+
+    /// Makes the manager wait for a future that a runnable spawns. Dropping the runnable aborts such a task but does not
+    /// wait for it.
+    pub(crate) fn track<F: Future>(&self, future: F) -> TrackedFuture<F> {
+        self.tracker.track_future(future)
+    }
+
+    /// Waits until all tracked futures have ended or were dropped.
+    pub(crate) async fn tracked_ended(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
     }
 }
 

@@ -18,6 +18,8 @@ struct Inner {
     server: Client,
     /// Whether watches tell what happens.
     watches_flow: watch::Sender<bool>,
+    /// Whether requests are answered at all.
+    reachable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
     seen: Mutex<Vec<String>>,
 }
@@ -35,6 +37,7 @@ impl Faults {
         Self(Arc::new(Inner {
             server,
             watches_flow: watch::channel(true).0,
+            reachable: watch::channel(true).0,
             answers: Mutex::default(),
             seen: Mutex::default(),
         }))
@@ -50,6 +53,12 @@ impl Faults {
     /// Holds back what watches tell, from now on.
     pub(crate) fn hold_watches(&self) {
         self.0.watches_flow.send_replace(false);
+    }
+
+    /// Answers no request from now on.
+    pub(crate) fn cut_off(&self) {
+        self.0.reachable.send_replace(false);
+        self.hold_watches();
     }
 
     /// Lets it go.
@@ -90,6 +99,7 @@ impl Faults {
     async fn serve(self, request: Request<Body>) -> Result<Response<AnyBody>, BoxError> {
         let line = format!("{} {}", request.method(), request.uri());
         self.0.seen.lock().push(line);
+        self.0.reachable.subscribe().wait_for(|reachable| *reachable).await?;
         if let Some(response) = self.next_answer(&request) {
             return Ok(response);
         }

@@ -1,10 +1,16 @@
 use std::{sync::Arc, time::Duration};
 
 use http::Method;
-use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
-use kube_client::{Api, Client, api::PostParams};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{ConfigMap, Event},
+};
+use kube_client::{
+    Api, Client,
+    api::{ListParams, PostParams},
+};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result,
     leader_election::{LeaderElection, Timing},
@@ -143,4 +149,71 @@ async fn the_metric_says_who_leads_and_odd_times_are_refused() {
         .timing(Timing { renew_deadline: Duration::from_secs(15), ..Timing::default() });
     let error = run(Manager::new(cluster.client()).leader_election(odd)).ended().await.expect_err("refused");
     assert_eq!(error.to_string(), "leader election \"x\": lease_duration must be longer than renew_deadline");
+}
+
+#[tokio::test]
+async fn becoming_and_ceasing_to_be_the_leader_are_events_on_the_lease() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let a = run(replica(client.clone(), "a", &Notes::default()));
+    leads(&client, "a").await;
+    a.stop().await.expect("a graceful end");
+    let events: Api<Event> = Api::default_namespaced(client.clone());
+    let listed = events.list(&ListParams::default()).await.expect("listed");
+    let told: Vec<_> = listed
+        .items
+        .iter()
+        .filter(|event| event.involved_object.kind.as_deref() == Some("Lease"))
+        .map(|event| (event.reason.as_deref().unwrap_or(""), event.message.as_deref().unwrap_or("")))
+        .collect();
+    assert_eq!(told, [("LeaderElection", "a became leader"), ("LeaderElection", "a stopped leading")]);
+    let lease: Lease = Api::default_namespaced(client).get("operator").await.expect("there");
+    assert_eq!(listed.items[0].involved_object.uid, lease.metadata.uid);
+}
+
+/// Blocks its thread when it is dropped, and then notes the time.
+struct SlowDrop(Arc<Mutex<Option<Instant>>>);
+
+impl Drop for SlowDrop {
+    fn drop(&mut self) {
+        std::thread::sleep(Duration::from_millis(300));
+        *self.0.lock() = Some(Instant::now());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn the_lease_is_released_after_aborted_workers_have_ended() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+    let controller = {
+        let (begun, dropped) = (begun.clone(), dropped.clone());
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let (begun, guard) = (begun.clone(), SlowDrop(dropped.clone()));
+            async move {
+                begun.notify_one();
+                let _guard = guard;
+                std::future::pending::<Result<Action>>().await
+            }
+        })
+    };
+    let manager = Manager::new(client.clone())
+        .controller(controller)
+        .leader_election(LeaderElection::new("operator").identity("a"))
+        .graceful_shutdown_timeout(Some(Duration::from_millis(50)));
+    let a = run(manager);
+    begun.notified().await;
+    let released = tokio::spawn({
+        let client = client.clone();
+        async move {
+            while !holder(&client).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            Instant::now()
+        }
+    });
+    a.stop().await.expect_err("the reconcile did not end");
+    let dropped = dropped.lock().expect("the worker has ended");
+    assert!(dropped < released.await.expect("no panic"), "released while a worker still ran");
 }

@@ -1,18 +1,24 @@
 use std::{sync::Arc, time::Duration};
 
+use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::oneshot,
     time::Instant,
 };
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, manager::Group,
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
+    leader_election::LeaderElection, manager::Group,
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, create_config_map, run};
+use crate::{
+    fault::Faults,
+    fixture::{Running, SOON, create_config_map, run},
+};
 
 async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
     Ok(Action::done())
@@ -111,7 +117,84 @@ async fn a_runnable_that_fails_or_panics_ends_the_manager() {
     let panics = |_: RunContext| async { if true { panic!("on purpose") } else { Ok::<_, Error>(()) } };
     let error =
         run(Manager::new(cluster.client()).runnable("clumsy", panics)).ended().await.expect_err("it failed");
-    assert_eq!(error.to_string(), "running clumsy: panicked");
+    assert_eq!(error.to_string(), "running clumsy: panicked: on purpose");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let map = create_config_map(&cluster.client(), "a").await;
+    let (begun, leads) = oneshot::channel();
+    let manager = Manager::new(faults.client())
+        .leader_election(LeaderElection::new("operator"))
+        .controller(Controller::of::<ConfigMap>(idle))
+        .add_runnable(
+            Runnable::new("recorder", |cx: RunContext| async move {
+                let _ = begun.send(());
+                cx.shutdown().requested().await;
+                cx.recorder().normal(&map, "Stopping", "it stops");
+                Ok::<_, Error>(())
+            })
+            .group(Group::LeaderElected),
+        );
+    let running = run(manager);
+    leads.await.expect("it leads");
+    faults.cut_off();
+    let begun = Instant::now();
+    running.stop().await.expect("a graceful end");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// Another replica's election: it holds the Lease and renews it.
+async fn another_leads(cluster: &TestCluster) -> Running {
+    let (begun, leads) = oneshot::channel();
+    let leader = Runnable::new("leader", |cx: RunContext| async move {
+        let _ = begun.send(());
+        cx.shutdown().requested().await;
+        Ok::<_, Error>(())
+    });
+    let manager = Manager::new(cluster.client())
+        .leader_election(LeaderElection::new("operator"))
+        .add_runnable(leader.group(Group::LeaderElected));
+    let running = run(manager);
+    leads.await.expect("it leads");
+    running
+}
+
+#[tokio::test]
+async fn a_warm_up_that_fails_ends_a_standby_replica() {
+    let cluster = TestCluster::start().await;
+    let leader = another_leads(&cluster).await;
+    let faults = Faults::before(cluster.client());
+    faults.hold_watches();
+    for _ in 0..100 {
+        faults.answer(Method::GET, "/configmaps", 403, "Forbidden", None);
+    }
+    let controller =
+        Controller::of::<ConfigMap>(idle).warm_up().cache_sync_timeout(Duration::from_millis(300));
+    let manager =
+        Manager::new(faults.client()).leader_election(LeaderElection::new("operator")).controller(controller);
+    let error = run(manager).ended().await.expect_err("the warm-up failed");
+    assert!(error.to_string().starts_with("running warm-up of configmap: "), "{error}");
+    leader.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_warm_up_is_cancelled_by_the_stop() {
+    let cluster = TestCluster::start().await;
+    let leader = another_leads(&cluster).await;
+    let faults = Faults::before(cluster.client());
+    faults.cut_off();
+    let manager = Manager::new(faults.client())
+        .leader_election(LeaderElection::new("operator"))
+        .controller(Controller::of::<ConfigMap>(idle).warm_up());
+    let running = run(manager);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let begun = Instant::now();
+    running.stop().await.expect("a graceful end");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    leader.stop().await.expect("a graceful end");
 }
 
 #[tokio::test]

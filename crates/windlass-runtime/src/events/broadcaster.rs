@@ -1,0 +1,183 @@
+//! Hands recorded events to sinks.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use kube_client::Client;
+use parking_lot::Mutex;
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    task::JoinHandle,
+    time::{Instant, timeout_at},
+};
+
+use super::{RecordedEvent, Recorder, api_sink::ApiSink};
+use crate::{env::Env, supervisor::Supervisor};
+
+/// The number of events that wait for a sink at most; client-go's figure.
+const QUEUE: usize = 1000;
+
+/// Hands the events of its recorders to sinks. Cheap to clone.
+///
+/// A broadcaster without sinks discards its events.
+#[derive(Clone)]
+pub struct Broadcaster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    env: Env,
+    supervisor: Supervisor,
+    sinks: Mutex<Sinks>,
+    dropped: Counter,
+    /// Whether the last event was dropped: only the first of a row is logged as a warning.
+    dropping: AtomicBool,
+}
+
+#[derive(Default)]
+struct Sinks {
+    shut_down: bool,
+    log: bool,
+    queues: Vec<mpsc::Sender<RecordedEvent>>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Default for Broadcaster {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Broadcaster {
+    /// Creates a broadcaster without sinks.
+    pub fn new() -> Self {
+        Self::supervised(Env::system(), Supervisor::default())
+    }
+
+    pub(crate) fn supervised(env: Env, supervisor: Supervisor) -> Self {
+        let inner = Inner {
+            env,
+            supervisor,
+            sinks: Mutex::default(),
+            dropped: Counter::default(),
+            dropping: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Logs each event at level info.
+    pub fn start_logging(&self) {
+        self.inner.sinks.lock().log = true;
+    }
+
+    /// Writes events to the API server that `client` talks to, in a background task.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn start_recording_to(&self, client: Client) {
+        let (queue, events) = mpsc::channel(QUEUE);
+        let mut sinks = self.inner.sinks.lock();
+        if sinks.shut_down {
+            return;
+        }
+        // The queue outlives a panic; the event that caused it is lost, and so is what the correlator remembered.
+        let events = Arc::new(tokio::sync::Mutex::new(events));
+        let env = self.inner.env.clone();
+        let task = self.inner.supervisor.spawn("event sink", move |recovery| {
+            let (events, sink) = (events.clone(), ApiSink::new(client.clone(), env.clone()));
+            async move {
+                let mut events = events.lock().await;
+                recovery.complete();
+                sink.run(&mut events).await;
+            }
+        });
+        sinks.queues.push(queue);
+        sinks.tasks.push(task);
+    }
+
+    /// Returns a recorder that reports as `component`.
+    pub fn recorder(&self, component: impl Into<Arc<str>>) -> Recorder {
+        Recorder::new(component.into(), self.clone())
+    }
+
+    /// Stops accepting events and waits until the sinks have written those that are queued, at most for `limit`.
+    pub async fn shutdown(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let tasks = {
+            let mut sinks = self.inner.sinks.lock();
+            sinks.shut_down = true;
+            // A sink ends when its queue is closed and empty.
+            sinks.queues.clear();
+            std::mem::take(&mut sinks.tasks)
+        };
+        for mut task in tasks {
+            if timeout_at(deadline, &mut task).await.is_err() {
+                tracing::warn!(?limit, "some events were not written before the shutdown");
+                task.abort();
+            }
+        }
+    }
+
+    pub(super) fn broadcast(&self, event: RecordedEvent) {
+        let sinks = self.inner.sinks.lock();
+        if sinks.shut_down {
+            return;
+        }
+        if sinks.log {
+            let object = &event.regarding;
+            tracing::info!(
+                component = &*event.component,
+                kind = object.kind,
+                namespace = object.namespace,
+                name = object.name,
+                r#type = %event.kind,
+                reason = event.reason,
+                note = event.note,
+                "event"
+            );
+        }
+        for queue in &sinks.queues {
+            match queue.try_send(event.clone()) {
+                Ok(()) => self.inner.dropping.store(false, Ordering::Relaxed),
+                Err(TrySendError::Full(event)) => {
+                    self.inner.dropped.inc();
+                    if !self.inner.dropping.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(
+                            reason = event.reason,
+                            "events are dropped: {QUEUE} wait to be written"
+                        );
+                    }
+                }
+                // The sink's task was cancelled with its runtime.
+                Err(TrySendError::Closed(_)) => {}
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn dropped(&self) -> u64 {
+        self.inner.dropped.get()
+    }
+
+    pub(crate) fn register_metrics(&self, registry: &mut Registry) {
+        registry.register(
+            "windlass_events_dropped",
+            "Number of events that were dropped because too many were queued.",
+            self.inner.dropped.clone(),
+        );
+    }
+}
+
+impl fmt::Debug for Broadcaster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broadcaster").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! Records events about objects.
+
+use std::{fmt, sync::Arc};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube_core::Resource;
+
+use super::{Broadcaster, EventType, RecordedEvent};
+
+/// Records events about objects. Cheap to clone.
+///
+/// Recording never blocks: events are written in the background, and an event is dropped (and counted) when too many are
+/// queued. As in client-go, equal events are counted instead of written again, similar events are combined, and events of
+/// one object are rate-limited.
+#[derive(Clone)]
+pub struct Recorder {
+    component: Arc<str>,
+    broadcaster: Broadcaster,
+}
+
+impl Recorder {
+    pub(super) fn new(component: Arc<str>, broadcaster: Broadcaster) -> Self {
+        Self { component, broadcaster }
+    }
+
+    /// Returns a recorder that reports as `component`.
+    pub fn named(&self, component: impl Into<Arc<str>>) -> Self {
+        Self { component: component.into(), ..self.clone() }
+    }
+
+    /// Records an event of type `Normal`.
+    pub fn normal<K>(&self, object: &K, reason: &str, note: impl Into<String>)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        self.event(EventType::Normal, reference(object), reason, note);
+    }
+
+    /// Records an event of type `Warning`.
+    pub fn warning<K>(&self, object: &K, reason: &str, note: impl Into<String>)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        self.event(EventType::Warning, reference(object), reason, note);
+    }
+
+    /// Records an event about the object that `regarding` names.
+    ///
+    /// `reason` is one word in upper camel case, for programs; `note` is a sentence, for people. Does nothing after the
+    /// broadcaster has shut down.
+    pub fn event(&self, kind: EventType, regarding: ObjectReference, reason: &str, note: impl Into<String>) {
+        self.broadcaster.broadcast(RecordedEvent {
+            component: self.component.clone(),
+            regarding,
+            kind,
+            reason: reason.to_owned(),
+            note: note.into(),
+        });
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("component", &self.component).finish_non_exhaustive()
+    }
+}
+
+/// Returns an event's reference to an object, with the resource version that the reporter saw.
+fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    ObjectReference { resource_version: object.meta().resource_version.clone(), ..object.object_ref(&()) }
+}

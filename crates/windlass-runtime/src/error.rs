@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use kube_core::response::Status;
 
+use crate::client::MAX_RETRY_AFTER;
+
 /// Any error: what a reconciler of one's own may return.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
@@ -34,6 +36,8 @@ enum Kind {
     Transport(BoxError),
     /// No answer in time.
     Timeout(Duration),
+    /// A response whose body stopped arriving.
+    Stalled(Duration),
     /// An object that is not what its type says.
     Decode { what: String, cause: BoxError },
     /// A cached object that does not decode. The cause names it.
@@ -85,6 +89,10 @@ impl Error {
 
     pub(crate) fn timeout(after: Duration) -> Self {
         Self::new(Kind::Timeout(after))
+    }
+
+    pub(crate) fn stalled(after: Duration) -> Self {
+        Self::new(Kind::Stalled(after))
     }
 
     pub(crate) fn decode(what: impl Into<String>, cause: impl Into<BoxError>) -> Self {
@@ -199,7 +207,7 @@ impl Error {
 
     /// No answer in time, ours or the server's word.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0.kind, Kind::Timeout(_))
+        matches!(self.0.kind, Kind::Timeout(_) | Kind::Stalled(_))
             || self.reason_is("Timeout", 0)
             || self.reason_is("ServerTimeout", 0)
             || self.reason_is("", 504)
@@ -216,7 +224,7 @@ impl Error {
     /// It may work when tried again, unchanged.
     pub fn is_transient(&self) -> bool {
         match &self.0.kind {
-            Kind::Transport(_) | Kind::Timeout(_) => true,
+            Kind::Transport(_) | Kind::Timeout(_) | Kind::Stalled(_) => true,
             Kind::Api { status, .. } => matches!(status.code, 429 | 500 | 502 | 503 | 504),
             _ => false,
         }
@@ -247,12 +255,12 @@ impl Error {
         self.0.terminal
     }
 
-    /// How long the server asked the client to wait.
+    /// The time that the server asked to wait, at most two minutes.
     pub fn server_retry_after(&self) -> Option<Duration> {
         match &self.0.kind {
             Kind::Api { status, retry_after } => retry_after.or_else(|| {
                 let seconds = status.details.as_ref()?.retry_after_seconds;
-                (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
+                (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)).min(MAX_RETRY_AFTER))
             }),
             _ => None,
         }
@@ -345,6 +353,9 @@ impl fmt::Display for Error {
             Kind::Api { status, .. } => write!(f, "{} ({})", status.message, status.code),
             Kind::Transport(cause) => write!(f, "no answer from the API server: {}", chain(cause.as_ref())),
             Kind::Timeout(after) => write!(f, "no answer from the API server within {after:?}"),
+            Kind::Stalled(after) => {
+                write!(f, "the API server stopped sending its answer: no byte within {after:?}")
+            }
             Kind::Decode { what, cause } => write!(f, "{what} does not decode: {cause}"),
             Kind::Undecodable(cause) => write!(f, "{cause}"),
             Kind::NotDeclared { controller, kind } => write!(
@@ -383,7 +394,11 @@ impl From<kube_client::Error> for Error {
             kube_client::Error::Api(status) => Self::api(status, None),
             kube_client::Error::Service(cause) => match cause.downcast::<Self>() {
                 Ok(ours) => *ours,
-                Err(cause) => Self::transport(cause),
+                // A client around a client.
+                Err(cause) => match cause.downcast::<kube_client::Error>() {
+                    Ok(inner) => Self::from(*inner),
+                    Err(cause) => Self::transport(cause),
+                },
             },
             kube_client::Error::HyperError(cause) => Self::transport(cause),
             kube_client::Error::SerdeError(cause) => Self::undecodable_answer(&cause),

@@ -1,9 +1,9 @@
-//! The one constructor of every `kube::Client` that Windlass uses.
+//! Builds the `kube::Client` that Windlass uses.
 //!
-//! kube's own client, with what a controller needs around it: the server's `Retry-After` obeyed (and a POST never
-//! repeated blindly), bounded connections with room kept for Leases, a time limit, no compression, metrics, and the
-//! record of writes that makes [reads see them](crate::read_your_writes). There is no client-side limit on requests
-//! per second: the server's priority and fairness does that better.
+//! It is kube's client with what a controller needs: it obeys the server's `Retry-After` (and never repeats a POST that may
+//! have been carried out), limits the number of connections but keeps room for Leases, limits the time of requests, asks
+//! for no compression, has metrics, and records writes so that [reads see them](crate::read_your_writes). It does not limit
+//! the number of requests per second: API Priority and Fairness of the server does that better.
 //!
 //! ```no_run
 //! # async fn example() -> windlass_runtime::Result<()> {
@@ -13,6 +13,7 @@
 //! # Ok(()) }
 //! ```
 
+mod body;
 mod config;
 pub(crate) mod path;
 pub(crate) mod request;
@@ -30,6 +31,7 @@ use kube_client::{Client, client::Body};
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
+pub(crate) use self::retry::{MAX_RETRY_AFTER, retry_after};
 pub(crate) use self::service::is_write;
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use crate::{
@@ -39,12 +41,13 @@ use crate::{
     read_your_writes::WriteLog,
 };
 
-/// Builds a `kube::Client` with all of the above.
+/// Builds a `kube::Client` as the [module](self) describes.
 pub struct ClientBuilder {
     target: Target,
     user_agent: Option<String>,
     retry: RetryPolicy,
     request_timeout: Duration,
+    body_timeout: Duration,
     connections: usize,
     env: Env,
 }
@@ -54,20 +57,21 @@ enum Target {
     Client(Client),
 }
 
-/// What all clones of a client share.
-pub(crate) struct Shared {
+/// The state that all clones of a client share.
+pub(crate) struct ClientState {
     pub(crate) writes: WriteLog,
     pub(crate) metrics: RestClientMetrics,
     pub(crate) retry: RetryPolicy,
     pub(crate) request_timeout: Duration,
-    /// Ordinary requests under way. Watches, other streams and Leases take none.
-    pub(crate) lanes: Semaphore,
+    pub(crate) body_timeout: Duration,
+    /// Limits the number of ordinary requests in progress. Watches, other streams and Leases take no permit.
+    pub(crate) connections: Semaphore,
     pub(crate) host: String,
     pub(crate) env: Env,
 }
 
 impl ClientBuilder {
-    /// A client for the cluster that `config` names.
+    /// Builds a client for the cluster that `config` names.
     pub fn new(config: kube_client::Config) -> Self {
         Self::to(Target::Config(Box::new(config)))
     }
@@ -78,38 +82,46 @@ impl ClientBuilder {
             user_agent: None,
             retry: RetryPolicy::default(),
             request_timeout: Duration::from_secs(65),
+            body_timeout: Duration::from_secs(30),
             connections: 64,
             env: Env::system(),
         }
     }
 
-    /// The `User-Agent`, which names this program in the server's audit log. Default: `windlass/<version>`.
+    /// Sets the `User-Agent`, which names this program in the server's audit log. Default: `windlass/<version>`.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = Some(name.into());
         self
     }
 
-    /// When a request is sent again.
+    /// Sets when a request is sent again.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// The longest wait for an answer to begin; watches and other streams are not limited. Default: 65 s, a little
-    /// more than the server allows itself.
+    /// Sets the longest wait for a response to begin. Watches and other streams have no limit. Default: 65 s, a little
+    /// more than the API server's own limit.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
     }
 
-    /// How many requests are under way at once, and so about how many connections are kept. Default: 64. Watches,
-    /// other streams and Leases come on top.
+    /// Sets the longest time in which no byte of a response's body arrives. Watches and other streams have no limit.
+    /// Default: 30 s.
+    pub fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.body_timeout = timeout;
+        self
+    }
+
+    /// Sets how many requests are in progress at the same time, which limits the number of connections. Watches, other
+    /// streams and Leases do not count. Default: 64.
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections.max(1);
         self
     }
 
-    /// Where time of day and randomness come from.
+    /// Sets the source of wall-clock time and randomness.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
         self
@@ -117,6 +129,10 @@ impl ClientBuilder {
 
     /// Builds the client. Must run inside a tokio runtime.
     pub fn build(self) -> Result<Client> {
+        self.build_with_state().map(|(client, _)| client)
+    }
+
+    pub(crate) fn build_with_state(self) -> Result<(Client, Arc<ClientState>)> {
         let agent = self.user_agent.unwrap_or_else(|| format!("windlass/{}", env!("CARGO_PKG_VERSION")));
         let (transport, host) = match self.target {
             Target::Client(client) => (client, "in-process".to_owned()),
@@ -129,21 +145,22 @@ impl ClientBuilder {
                 (Client::try_from(*config)?, host)
             }
         };
-        let shared = Shared {
+        let state = Arc::new(ClientState {
             writes: WriteLog::new(),
             metrics: RestClientMetrics::default(),
             retry: self.retry,
             request_timeout: self.request_timeout,
-            lanes: Semaphore::new(self.connections),
+            body_timeout: self.body_timeout,
+            connections: Semaphore::new(self.connections),
             host,
             env: self.env,
-        };
+        });
         let namespace = transport.default_namespace().to_owned();
-        Ok(Client::new(service::ApiService::new(transport, Arc::new(shared)), namespace))
+        Ok((Client::new(service::ApiService::new(transport, state.clone()), namespace), state))
     }
 }
 
-/// A client for a server in this process: `service` is called directly, no bytes cross a socket.
+/// Builds a client for a server in this process: it calls `service` directly, without a socket.
 ///
 /// Must run inside a tokio runtime.
 ///
@@ -168,33 +185,31 @@ where
     wrap(Client::new(service, "default"))
 }
 
-/// A client made elsewhere, with all of the above around it.
+/// Wraps a client that was built elsewhere.
 ///
-/// Writes made through the client that was handed in are not recorded, only those of the one that comes back.
+/// Only writes through the returned client are recorded, not those through `client`.
 pub fn wrap(client: Client) -> Result<Client> {
     ClientBuilder::to(Target::Client(client)).build()
 }
 
-/// The client itself if it was built here, else wrapped.
-pub(crate) async fn adopt(client: Client) -> Result<(Client, Arc<Shared>)> {
-    if let Some(shared) = shared_of(&client).await {
-        return Ok((client, shared));
+/// Returns the client and its state. A client that [`ClientBuilder`] did not build is wrapped.
+pub(crate) async fn adopt(client: Client) -> Result<(Client, Arc<ClientState>)> {
+    match state_of(&client).await {
+        Some(state) => Ok((client, state)),
+        None => ClientBuilder::to(Target::Client(client)).build_with_state(),
     }
-    let client = wrap(client)?;
-    let shared = shared_of(&client).await.ok_or_else(|| Error::setup("the client does not answer"))?;
-    Ok((client, shared))
 }
 
-/// Asks a client, which hides what it is made of, for what its clones share. A client that was not built here answers
-/// with the server's version, which is as good as no answer.
-async fn shared_of(client: &Client) -> Option<Arc<Shared>> {
+/// Returns the state of a client, which hides the service that it is made of. A client that [`ClientBuilder`] did not
+/// build sends the request to the API server; the response has no state.
+async fn state_of(client: &Client) -> Option<Arc<ClientState>> {
     let mut request = Request::get("/version").body(Body::empty()).ok()?;
-    request.extensions_mut().insert(service::WhoAreYou);
+    request.extensions_mut().insert(service::StateRequest);
     let mut response = client.send(request).await.ok()?;
-    response.extensions_mut().remove::<service::Itself>().map(|itself| itself.0)
+    response.extensions_mut().remove::<service::StateResponse>().map(|response| response.0)
 }
 
-impl Shared {
+impl ClientState {
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
     }

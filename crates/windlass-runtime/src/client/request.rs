@@ -1,4 +1,4 @@
-//! Sending one request and understanding the answer, without ever logging an object.
+//! Sends one request and reads the response. Objects never appear in a log.
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
@@ -10,16 +10,16 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::retry::retry_after;
 use crate::error::{Error, Result};
 
-/// The answer's body, or the failure the server tells of.
+/// Sends a request and returns the body of the response, or the failure that the server reports.
 pub(crate) async fn send(client: &Client, request: Request<Body>) -> Result<Bytes> {
     let response = client.send(request).await?;
     let status = response.status();
     let wait = retry_after(response.headers());
-    let bytes = response.into_body().collect().await.map_err(Error::transport)?.to_bytes();
+    let bytes = response.into_body().collect().await?.to_bytes();
     if status.is_success() { Ok(bytes) } else { Err(failure(status, wait, &bytes)) }
 }
 
-/// As [`send`], with a JSON object in and out.
+/// As [`send`], with JSON in and out.
 pub(crate) async fn exchange<T: DeserializeOwned>(
     client: &Client,
     request: http::request::Builder,
@@ -39,7 +39,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|cause| Error::undecodable_answer(&cause))
 }
 
-/// The server's `Status`; for an answer that is none (a proxy's page), one made from the HTTP code.
+/// Returns the server's `Status`. For another body (a proxy's page), makes one from the HTTP status code.
 fn failure(code: StatusCode, wait: Option<std::time::Duration>, body: &[u8]) -> Error {
     let status = serde_json::from_slice::<Status>(body)
         .ok()

@@ -1,15 +1,18 @@
-//! When a request is sent again: on the server's word only, and never when it may have been carried out.
+//! When a request is sent again: only if the server asks for it, and never if it may have been carried out.
 
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header};
 
-/// How often, and for how long in all, a request is sent again.
+/// The longest wait that a server can ask for. Longer ones are cut to this.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
+
+/// How often a request is sent again, and after which time.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// How many times a request is sent again at most. 0 turns retries off.
+    /// The number of times that a request is sent again at most. 0 turns retries off. Default: 4.
     pub retries: u32,
-    /// The longest wait before one of them; a server that asks for more gets its answer handed on instead.
+    /// The longest wait before a retry. If the server asks for more, the caller gets its response. Default: 10 s.
     pub longest_wait: Duration,
 }
 
@@ -19,14 +22,14 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What matters of a request: whether carrying it out twice differs from once.
+/// Whether carrying a request out twice differs from once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeatable {
-    /// Reading, replacing, deleting, merging: twice is once.
+    /// It does not: reads, replacements, deletions, merge patches.
     Yes,
-    /// Creating, JSON patch: only if the server has not looked at it.
+    /// It does: creations, JSON patches. Repeatable only if the server refused it.
     OnlyIfRefused,
-    /// Evictions, whose 429 means "not now", and streams: the caller decides.
+    /// The caller decides: evictions, whose 429 means "not now", and streams.
     Never,
 }
 
@@ -43,9 +46,9 @@ impl Repeatable {
 }
 
 impl RetryPolicy {
-    /// How long to wait before sending it again, or `None` to hand the answer on.
+    /// Returns the wait before the request is sent again, or `None` to return the response to the caller.
     ///
-    /// `retry` counts from 0; `fraction` is a random number below 1, which spreads clients that were refused together.
+    /// `retry` counts from 0; `fraction` is a random number in `0.0..1.0`, which spreads clients that were refused at once.
     pub(crate) fn wait(
         &self,
         repeatable: Repeatable,
@@ -59,7 +62,7 @@ impl RetryPolicy {
         }
         let allowed = match (repeatable, status) {
             (Repeatable::Never, _) => false,
-            // Refused by priority and fairness, or by a limit, before anything was done.
+            // Refused by API Priority and Fairness or another limit, before it was carried out.
             (_, StatusCode::TOO_MANY_REQUESTS) => asked.is_some() || repeatable == Repeatable::Yes,
             (Repeatable::Yes, StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT) => true,
             _ => false,
@@ -73,8 +76,8 @@ impl RetryPolicy {
     }
 }
 
-/// `Retry-After` in seconds; the API server never sends the form with a date.
+/// Returns `Retry-After`, at most [`MAX_RETRY_AFTER`]. The API server never sends the form with a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u64 = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }

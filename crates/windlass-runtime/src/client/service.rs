@@ -13,7 +13,8 @@ use kube_client::{Client, client::Body};
 use tokio::time::timeout;
 
 use super::{
-    Shared,
+    ClientState,
+    body::ResponseBody,
     path::{ResourcePath, query_flag},
     retry::{Repeatable, retry_after},
 };
@@ -22,59 +23,60 @@ use crate::{
     read_your_writes::{Written, is_dry_run, note_any},
 };
 
-/// A request with this extension is sent once, and waits for no lane: reflectors and leader election decide themselves.
+/// A request with this extension is sent once and does not count as one of the client's connections: reflectors and
+/// leader election retry by themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRetry;
 
-/// Asks the client to answer with [`Itself`] instead of sending the request.
+/// A request with this extension is not sent: the client answers with [`StateResponse`].
 #[derive(Clone, Copy)]
-pub(super) struct WhoAreYou;
+pub(super) struct StateRequest;
 
-/// The answer to [`WhoAreYou`].
+/// The answer to [`StateRequest`].
 #[derive(Clone)]
-pub(super) struct Itself(pub(super) Arc<Shared>);
+pub(super) struct StateResponse(pub(super) Arc<ClientState>);
 
 pub(super) struct ApiService {
     transport: Client,
-    shared: Arc<Shared>,
+    state: Arc<ClientState>,
 }
 
 impl ApiService {
-    pub(super) fn new(transport: Client, shared: Arc<Shared>) -> Self {
-        Self { transport, shared }
+    pub(super) fn new(transport: Client, state: Arc<ClientState>) -> Self {
+        Self { transport, state }
     }
 }
 
 impl tower::Service<Request<Body>> for ApiService {
-    type Response = Response<Body>;
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Response<ResponseBody>, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if request.extensions().get::<WhoAreYou>().is_some() {
-            let mut response = Response::new(Body::empty());
-            response.extensions_mut().insert(Itself(self.shared.clone()));
+        if request.extensions().get::<StateRequest>().is_some() {
+            let mut response = Response::new(ResponseBody::new(Body::empty(), None));
+            response.extensions_mut().insert(StateResponse(self.state.clone()));
             return Box::pin(std::future::ready(Ok(response)));
         }
-        let exchange = Exchange { transport: self.transport.clone(), shared: self.shared.clone() };
-        // kube's client polls this future in the caller's task: the reconcile that writes is known to the record.
+        let exchange = Exchange { transport: self.transport.clone(), state: self.state.clone() };
+        // kube's client polls this future in the caller's task, so that the write log knows the reconcile that writes.
         Box::pin(async move { exchange.run(request).await })
     }
 }
 
 struct Exchange {
     transport: Client,
-    shared: Arc<Shared>,
+    state: Arc<ClientState>,
 }
 
 impl Exchange {
-    async fn run(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn run(self, mut request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        let record = self.shared.writes.begin(&request);
+        let record = self.state.writes.begin(&request);
         let writes = is_write(request.method()) && !is_dry_run(request.uri().query());
         let response = self.send_with_retries(request).await?;
         if writes && response.status().is_success() {
@@ -86,16 +88,19 @@ impl Exchange {
         }
     }
 
-    async fn send_with_retries(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let shape = Shape::of(&request);
+    async fn send_with_retries(
+        &self,
+        mut request: Request<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let traits = RequestTraits::of(&request);
         let mut retry = 0;
         loop {
-            let again = if shape.repeatable == Repeatable::Never { None } else { try_clone(&request) };
-            let response = self.send_once(&shape, request).await?;
+            let again = if traits.repeatable == Repeatable::Never { None } else { try_clone(&request) };
+            let response = self.send_once(&traits, request).await?;
             let wait = again.as_ref().and_then(|_| {
                 let asked = retry_after(response.headers());
-                let fraction = self.shared.env.fraction();
-                self.shared.retry.wait(shape.repeatable, response.status(), asked, retry, fraction)
+                let fraction = self.state.env.fraction();
+                self.state.retry.wait(traits.repeatable, response.status(), asked, retry, fraction)
             });
             match (again, wait) {
                 (Some(again), Some(wait)) => {
@@ -115,30 +120,35 @@ impl Exchange {
         }
     }
 
-    async fn send_once(&self, shape: &Shape, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send_once(
+        &self,
+        traits: &RequestTraits,
+        request: Request<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
         let method = request.method().clone();
-        // The lane is given back when the answer begins, so that a body nobody reads can never block the others.
-        let lane = if shape.needs_lane { self.shared.lanes.acquire().await.ok() } else { None };
-        let limit = shape.limit(self.shared.request_timeout);
+        // The permit is returned when the response begins, so that a body that nobody reads never blocks other requests.
+        let permit = if traits.needs_permit { self.state.connections.acquire().await.ok() } else { None };
+        let limit = traits.limit(self.state.request_timeout);
         let answer = match within(limit, self.transport.send(request)).await {
             Some(answer) => answer.map_err(BoxError::from),
             None => Err(Error::timeout(limit.unwrap_or_default()).into()),
         };
-        drop(lane);
+        drop(permit);
         let code = answer.as_ref().map_or("<error>".into(), |response| response.status().as_str().to_owned());
-        self.shared.metrics.count(method.as_str(), &code, &self.shared.host);
-        answer
+        self.state.metrics.count(method.as_str(), &code, &self.state.host);
+        let idle_limit = traits.limit(self.state.body_timeout);
+        Ok(answer?.map(|body| ResponseBody::new(body, idle_limit)))
     }
 }
 
-/// What of a request decides how it is sent.
-struct Shape {
+/// The properties of a request that decide how it is sent.
+struct RequestTraits {
     repeatable: Repeatable,
-    needs_lane: bool,
+    needs_permit: bool,
     stream: bool,
 }
 
-impl Shape {
+impl RequestTraits {
     fn of(request: &Request<Body>) -> Self {
         let path = ResourcePath::parse(request.uri().path());
         let query = request.uri().query();
@@ -147,25 +157,26 @@ impl Shape {
             || query_flag(query, "follow")
             || matches!(subresource, Some("exec" | "attach" | "portforward" | "proxy"))
             || request.headers().contains_key(header::UPGRADE);
-        let own_ways = request.extensions().get::<NoRetry>().is_some();
+        let no_retry = request.extensions().get::<NoRetry>().is_some();
         let lease = path.as_ref().is_some_and(|path| path.group == "coordination.k8s.io");
         Self {
-            repeatable: if stream || own_ways || lease {
+            repeatable: if stream || no_retry || lease {
                 Repeatable::Never
             } else {
                 Repeatable::of(request.method(), request.headers(), subresource)
             },
-            needs_lane: !(stream || own_ways || lease),
+            needs_permit: !(stream || no_retry || lease),
             stream,
         }
     }
 
-    fn limit(&self, request_timeout: Duration) -> Option<Duration> {
-        (!self.stream).then_some(request_timeout)
+    /// Watches and other streams have no time limits.
+    fn limit(&self, limit: Duration) -> Option<Duration> {
+        (!self.stream).then_some(limit)
     }
 }
 
-/// The output, or `None` when the time was over.
+/// Returns the output, or `None` after the limit.
 async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Output> {
     match limit {
         Some(limit) => timeout(limit, future).await.ok(),
@@ -173,7 +184,7 @@ async fn within<F: Future>(limit: Option<Duration>, future: F) -> Option<F::Outp
     }
 }
 
-/// A copy to send again; `None` when the body is a stream.
+/// Returns a copy to send again, or `None` if the body is a stream.
 fn try_clone(request: &Request<Body>) -> Option<Request<Body>> {
     let mut copy = Request::new(request.body().try_clone()?);
     *copy.method_mut() = request.method().clone();
@@ -184,15 +195,18 @@ fn try_clone(request: &Request<Body>) -> Option<Request<Body>> {
     Some(copy)
 }
 
-/// Reads a write's answer, which is one object, remembers it, and hands it on.
-async fn record_write(record: Written, response: Response<Body>) -> Result<Response<Body>, BoxError> {
+/// Reads the response to a write, which is one object, and records it in the write log.
+async fn record_write(
+    record: Written,
+    response: Response<ResponseBody>,
+) -> Result<Response<ResponseBody>, BoxError> {
     let (parts, body) = response.into_parts();
     let bytes = body.collect().await?.to_bytes();
     record.finish(&bytes);
-    Ok(Response::from_parts(parts, Body::from(bytes)))
+    Ok(Response::from_parts(parts, ResponseBody::new(Body::from(bytes), None)))
 }
 
-/// Whether a method changes something.
+/// Whether a method changes objects.
 pub(crate) fn is_write(method: &Method) -> bool {
     matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
 }

@@ -104,6 +104,7 @@ fn retry_after_is_a_number_of_seconds() {
     assert_eq!(parse("7"), Some(Duration::from_secs(7)));
     assert_eq!(parse("Wed, 21 Oct 2026 07:28:00 GMT"), None);
     assert_eq!(parse("-1"), None);
+    assert_eq!(parse("18446744073709551615"), Some(Duration::from_mins(2)), "cut");
     assert_eq!(retry_after(&HeaderMap::new()), None);
 }
 

@@ -1,17 +1,15 @@
 //! Drives one reflector: sends what it asks for, feeds it with what comes back.
 
-use std::{error::Error, time::Duration};
-
 use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};
-use http::{Response, header};
+use http::Response;
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use tokio::time::{Instant, sleep_until};
 use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOptions, SourceId, Step};
 
 use super::request::Collection;
-use crate::supervisor::Recovery;
+use crate::{client::retry_after, error::chain, supervisor::Recovery};
 
 /// One watch of an informer: what a [`Driver`] is made of, at the start and after a panic.
 #[derive(Clone)]
@@ -107,7 +105,7 @@ impl Driver {
         match arrival {
             Arrival::Response(response) => {
                 let code = response.status().as_u16();
-                let wait = retry_after(&response);
+                let wait = retry_after(response.headers());
                 *exchange = Exchange::Reading(response.into_body());
                 self.informer.feed(self.source, |sink| reflector.on_response(now, code, wait, sink));
             }
@@ -170,23 +168,4 @@ async fn next(exchange: &mut Exchange) -> Arrival {
             }
         },
     }
-}
-
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// An error and what caused it: the outermost message alone seldom says what happened.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -40,13 +40,13 @@ impl Shared {
         metrics: Metrics,
         namespaces: Vec<String>,
     ) -> Result<Arc<Self>> {
-        let (client, of_client) = client::adopt(client).await?;
+        let (client, state) = client::adopt(client).await?;
         let queues = QueueMetrics::default();
         let supervisor = Supervisor::default();
         let events = Broadcaster::supervised(env.clone(), supervisor.clone());
         events.start_recording_to(client.clone());
         metrics.register(|registry| {
-            of_client.register_metrics(registry);
+            state.register_metrics(registry);
             registry.register_collector(Box::new(queues.clone()));
             supervisor.register_metrics(registry);
             events.register_metrics(registry);
@@ -55,7 +55,7 @@ impl Shared {
             informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
             recorder: events.recorder("windlass"),
             events,
-            writes: of_client.writes.clone(),
+            writes: state.writes.clone(),
             client,
             metrics,
             queues,

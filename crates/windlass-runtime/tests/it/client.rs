@@ -1,9 +1,18 @@
 use std::time::Duration;
 
-use http::Method;
-use kube_client::api::{Patch, PatchParams, PostParams};
+use futures::{StreamExt, stream};
+use http::{Method, Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::{
+    Client,
+    api::{Patch, PatchParams, PostParams, WatchParams},
+    client::Body,
+};
 use serde_json::json;
 use tokio::time::Instant;
+use windlass_runtime::BoxError;
 use windlass_test::TestCluster;
 
 use crate::{
@@ -71,4 +80,28 @@ async fn many_requests_at_once_all_come_through() {
         async move { create_config_map(&client, &format!("m{n}")).await }
     });
     assert_eq!(futures::future::join_all(creating).await.len(), 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stalls_is_an_error() {
+    let service = tower::service_fn(|_: Request<Body>| async {
+        let begun = stream::iter([Ok::<_, BoxError>(Frame::data(bytes::Bytes::from_static(b"{\"kind\": ")))]);
+        Ok::<_, BoxError>(Response::new(StreamBody::new(begun.chain(stream::pending())).boxed_unsync()))
+    });
+    let client = windlass_runtime::client::in_process(service).expect("a client");
+    let begun = Instant::now();
+    let error = config_maps(&client).get("a").await.expect_err("it stalls");
+    let error = windlass_runtime::Error::from(error);
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    assert!(error.is_timeout() && error.is_transient(), "{error}");
+    let begun = Instant::now();
+    create(&client).await.expect_err("it stalls");
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    let watch = config_maps(&client).watch(&WatchParams::default(), "0").await.expect("it begins");
+    let first = tokio::time::timeout(Duration::from_secs(3600), std::pin::pin!(watch).next()).await;
+    assert!(first.is_err(), "a watch may be silent: {first:?}");
+}
+
+async fn create(client: &Client) -> kube_client::Result<ConfigMap> {
+    config_maps(client).create(&PostParams::default(), &config_map("a")).await
 }

@@ -80,7 +80,7 @@ impl FromStr for BindAddress {
             return Ok(Self(None));
         }
         let full = if text.starts_with(':') {
-            format!("0.0.0.0{text}")
+            format!("[::]{text}")
         } else {
             text.replace("localhost", "127.0.0.1")
         };

@@ -11,9 +11,12 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
 };
-use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio::{task::JoinSet, time::timeout};
 
-use super::runnable::{Group, Runnable};
+use super::{
+    listen::listen,
+    runnable::{Group, Runnable},
+};
 use crate::{
     error::{BoxError, Error, Result},
     health::Health,
@@ -66,11 +69,10 @@ fn text(code: StatusCode, content_type: &'static str, body: impl Into<String>) -
     response
 }
 
-/// Binds at once, so that an address in use is an error of the start, and serves as a runnable.
-pub(super) async fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoint) -> Result<Runnable> {
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|e| Error::setup(format!("cannot serve {name} on {address}: {e}")))?;
+/// Listens at once, so that an address in use fails the start, and returns a runnable that serves.
+pub(super) fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoint) -> Result<Runnable> {
+    let listener =
+        listen(address).map_err(|e| Error::setup(format!("cannot serve {name} on {address}: {e}")))?;
     let endpoint: Arc<dyn Endpoint> = Arc::new(endpoint);
     tracing::info!(address = %listener.local_addr()?, "serving {name}");
     let run = move |cx: super::RunContext| async move {

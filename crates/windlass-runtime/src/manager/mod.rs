@@ -2,6 +2,7 @@
 
 mod args;
 mod http;
+mod listen;
 mod run;
 mod runnable;
 mod shared;

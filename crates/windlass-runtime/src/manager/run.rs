@@ -100,10 +100,10 @@ impl Running {
         check_names(&parts.controllers)?;
         if let Some(address) = parts.metrics_address {
             let endpoint = MetricsEndpoint(self.shared.metrics.clone());
-            self.start_one(serve("metrics", address, endpoint).await?);
+            self.start_one(serve("metrics", address, endpoint)?);
         }
         if let Some(address) = parts.health_address {
-            self.start_one(serve("health", address, HealthEndpoints(self.health.clone())).await?);
+            self.start_one(serve("health", address, HealthEndpoints(self.health.clone()))?);
         }
         let mut runnables = parts.runnables;
         runnables.sort_by_key(|runnable| runnable.group);
@@ -268,9 +268,15 @@ async fn warm_up(
     Ok(())
 }
 
-/// Refuses two controllers with the same name: they would share metrics and a field manager.
+/// Checks the names of controllers. A name is a metric label and a field manager, and is unique.
 fn check_names(controllers: &[Box<dyn AnyController>]) -> Result<()> {
     let mut names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
+    if let Some(name) = names.iter().find(|name| !is_label_value(name)) {
+        return Err(Error::setup(format!(
+            "{name:?} cannot be a controller's name, which is a field manager and a label value: it has at most 63 \
+             letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit; set one with `.named(..)`"
+        )));
+    }
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::setup(format!(
@@ -279,4 +285,14 @@ fn check_names(controllers: &[Box<dyn AnyController>]) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Whether a text is a non-empty label value.
+fn is_label_value(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let bytes = text.as_bytes();
+    bytes.len() <= 63
+        && bytes.iter().all(|byte| inner(*byte))
+        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }

@@ -211,6 +211,17 @@ async fn two_controllers_of_one_name_are_refused() {
 }
 
 #[tokio::test]
+async fn a_controllers_name_must_be_a_label_value() {
+    let cluster = TestCluster::start().await;
+    for name in ["a b", "", "-a", "a/b", &"a".repeat(64)] {
+        let controller = Controller::of::<ConfigMap>(idle).named(name);
+        let error =
+            run(Manager::new(cluster.client()).controller(controller)).ended().await.expect_err("refused");
+        assert!(error.to_string().starts_with(&format!("{name:?} cannot be a controller's name")), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn an_address_in_use_is_an_error_of_the_start() {
     let cluster = TestCluster::start().await;
     let taken = TcpListener::bind("127.0.0.1:0").await.expect("bound");

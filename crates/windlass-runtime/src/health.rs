@@ -1,4 +1,4 @@
-//! Named checks behind `/healthz` and `/readyz`.
+//! The named checks of `/healthz` and `/readyz`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,9 +7,11 @@ use parking_lot::Mutex;
 
 use crate::error::{BoxError, chain};
 
-/// Says whether something is well; an error says what is not. Any `async fn() -> Result<(), E>` is one.
+/// A health check. It returns an error that describes the failure.
+///
+/// Every `async fn() -> Result<(), E>` is a check. See [`Manager::readyz_check`](crate::Manager::readyz_check).
 pub trait Check: Send + Sync + 'static {
-    /// Looks.
+    /// Runs the check.
     fn check(&self) -> BoxFuture<'static, Result<(), BoxError>>;
 }
 
@@ -20,8 +22,8 @@ where
     E: Into<BoxError>,
 {
     fn check(&self) -> BoxFuture<'static, Result<(), BoxError>> {
-        let looking = self();
-        Box::pin(async move { looking.await.map_err(Into::into) })
+        let check = self();
+        Box::pin(async move { check.await.map_err(Into::into) })
     }
 }
 
@@ -34,15 +36,15 @@ pub(crate) struct Health {
 
 type Checks = Arc<Mutex<BTreeMap<String, Arc<dyn Check>>>>;
 
-/// What a health endpoint answers.
+/// The response of a health endpoint.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) well: bool,
+pub(crate) struct HealthReport {
+    pub(crate) healthy: bool,
     pub(crate) text: String,
 }
 
 impl Health {
-    /// With `ping`, which is always well: the process answers.
+    /// Creates the checks `ping`, which always succeed.
     pub(crate) fn new() -> Self {
         let health = Self::default();
         health.add_live("ping", || async { Ok::<(), BoxError>(()) });
@@ -58,8 +60,9 @@ impl Health {
         self.ready.lock().insert(name.into(), Arc::new(check));
     }
 
-    /// Answers `/healthz`, `/readyz`, `/healthz/{check}` and so on, with `?verbose` and `?exclude={check}`; `None`: no such path.
-    pub(crate) async fn answer(&self, path: &str, query: &str) -> Option<Verdict> {
+    /// Runs the checks that a path names: `/healthz`, `/readyz`, `/healthz/{check}` and so on, with `?verbose` and
+    /// `?exclude={check}`. Returns `None` for any other path.
+    pub(crate) async fn answer(&self, path: &str, query: &str) -> Option<HealthReport> {
         let path = path.trim_end_matches('/');
         let (endpoint, checks, rest) = [("healthz", &self.live), ("readyz", &self.ready)]
             .into_iter()
@@ -76,7 +79,7 @@ impl Health {
         };
         let excluded = |name: &str| query.split('&').any(|pair| pair.strip_prefix("exclude=") == Some(name));
         let verbose = query.split('&').any(|pair| pair == "verbose" || pair.starts_with("verbose="));
-        let mut well = true;
+        let mut healthy = true;
         let mut lines = Vec::new();
         for (name, check) in chosen {
             if excluded(&name) {
@@ -86,7 +89,7 @@ impl Health {
             match check.check().await {
                 Ok(()) => lines.push(format!("[+]{name} ok")),
                 Err(error) => {
-                    // Why it failed is for the log: the endpoint is open to everybody.
+                    // The cause is only logged: everybody can read the endpoint.
                     tracing::info!(
                         endpoint,
                         check = name,
@@ -94,14 +97,14 @@ impl Health {
                         "health check failed"
                     );
                     lines.push(format!("[-]{name} failed: reason withheld"));
-                    well = false;
+                    healthy = false;
                 }
             }
         }
-        if well && !verbose {
-            return Some(Verdict { well, text: "ok".to_owned() });
+        if healthy && !verbose {
+            return Some(HealthReport { healthy, text: "ok".to_owned() });
         }
-        lines.push(format!("{endpoint} check {}\n", if well { "passed" } else { "failed" }));
-        Some(Verdict { well, text: lines.join("\n") })
+        lines.push(format!("{endpoint} check {}\n", if healthy { "passed" } else { "failed" }));
+        Some(HealthReport { healthy, text: lines.join("\n") })
     }
 }

@@ -52,6 +52,7 @@ pub mod leader_election;
 
 pub mod manager;
 
+pub use prometheus_client;
 pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{
     ClientState,
@@ -129,6 +129,7 @@ impl Exchange {
         // The permit is returned when the response begins, so that a body that nobody reads never blocks other requests.
         let permit = if traits.needs_permit { self.state.connections.acquire().await.ok() } else { None };
         let limit = traits.limit(self.state.request_timeout);
+        let begun = Instant::now();
         let answer = match within(limit, self.transport.send(request)).await {
             Some(answer) => answer.map_err(BoxError::from),
             None => Err(Error::timeout(limit.unwrap_or_default()).into()),
@@ -136,6 +137,9 @@ impl Exchange {
         drop(permit);
         let code = answer.as_ref().map_or("<error>".into(), |response| response.status().as_str().to_owned());
         self.state.metrics.count(method.as_str(), &code, &self.state.host);
+        if !traits.stream {
+            self.state.metrics.observe(method.as_str(), &self.state.host, begun.elapsed());
+        }
         let idle_limit = traits.limit(self.state.body_timeout);
         Ok(answer?.map(|body| ResponseBody::new(body, idle_limit)))
     }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use tokio::{
     sync::watch,
     task::JoinHandle,
@@ -110,6 +110,8 @@ impl LeaderElection {
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
         let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
         gauge.set(0);
+        let slow_path =
+            shared.metrics.leader_slow_path.get_or_create_owned(&NameLabel { name: self.name.clone() });
         let (tell, changes) = watch::channel(None);
         let may_release = Arc::new(AtomicBool::new(false));
         let stop = CancellationToken::new();
@@ -123,6 +125,7 @@ impl LeaderElection {
             env: shared.env.clone(),
             tell,
             gauge,
+            slow_path,
             stop: stop.clone(),
         };
         tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
@@ -188,6 +191,8 @@ struct Campaign {
     env: Env,
     tell: watch::Sender<Option<LeadershipChange>>,
     gauge: Gauge,
+    /// Counts renewals for which the Lease had to be read.
+    slow_path: Counter,
     stop: CancellationToken,
 }
 
@@ -243,6 +248,9 @@ impl Campaign {
 
     fn after_write(&mut self, ok: bool) -> Step {
         let led = self.elector.is_leading();
+        if led && !ok {
+            self.slow_path.inc();
+        }
         self.elector.wrote(self.now(), self.env.fraction(), ok);
         if self.elector.is_leading() && !led {
             tracing::info!("successfully acquired lease");

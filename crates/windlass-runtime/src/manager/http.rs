@@ -1,10 +1,10 @@
-//! The small HTTP servers of a manager: metrics and health.
+//! The HTTP servers of a manager: metrics and health.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
@@ -28,16 +28,19 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Answers GET requests.
 pub(super) trait Endpoint: Send + Sync + 'static {
-    fn get<'a>(&'a self, path: &'a str, query: &'a str) -> BoxFuture<'a, Response<Full<Bytes>>>;
+    fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>>;
 }
 
 pub(super) struct MetricsEndpoint(pub(super) Metrics);
 
 impl Endpoint for MetricsEndpoint {
-    fn get<'a>(&'a self, path: &'a str, _: &'a str) -> BoxFuture<'a, Response<Full<Bytes>>> {
+    fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>> {
         Box::pin(async move {
-            match path {
-                "/metrics" => text(StatusCode::OK, metrics::CONTENT_TYPE, self.0.render()),
+            match request.uri().path() {
+                "/metrics" if accepts_open_metrics(request.headers()) => {
+                    text(StatusCode::OK, metrics::OPEN_METRICS, self.0.render())
+                }
+                "/metrics" => text(StatusCode::OK, metrics::PROMETHEUS_TEXT, self.0.render_prometheus()),
                 _ => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
             }
         })
@@ -47,15 +50,28 @@ impl Endpoint for MetricsEndpoint {
 pub(super) struct HealthEndpoints(pub(super) Health);
 
 impl Endpoint for HealthEndpoints {
-    fn get<'a>(&'a self, path: &'a str, query: &'a str) -> BoxFuture<'a, Response<Full<Bytes>>> {
+    fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>> {
         Box::pin(async move {
+            let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
             match self.0.answer(path, query).await {
-                Some(verdict) if verdict.well => plain(StatusCode::OK, verdict.text),
-                Some(verdict) => plain(StatusCode::INTERNAL_SERVER_ERROR, verdict.text),
+                Some(report) if report.healthy => plain(StatusCode::OK, report.text),
+                Some(report) => plain(StatusCode::INTERNAL_SERVER_ERROR, report.text),
                 None => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
             }
         })
     }
+}
+
+/// Whether a client asks for OpenMetrics. Without that it gets the text format that everything reads.
+fn accepts_open_metrics(headers: &HeaderMap) -> bool {
+    let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    ranges.flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_open_metrics =
+            parts.next().is_some_and(|name| name.eq_ignore_ascii_case("application/openmetrics-text"));
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_open_metrics && weight.is_none_or(|weight| weight > 0.0)
+    })
 }
 
 fn plain(code: StatusCode, body: impl Into<String>) -> Response<Full<Bytes>> {
@@ -111,6 +127,5 @@ async fn answer(
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"));
     }
-    let uri = request.uri();
-    Ok(endpoint.get(uri.path(), uri.query().unwrap_or_default()).await)
+    Ok(endpoint.get(&request).await)
 }

@@ -168,13 +168,25 @@ impl Manager {
         self
     }
 
-    /// Adds a named check to `/healthz`: an error says why the process should be restarted.
+    /// Adds a check to `/healthz`. It fails when the process should be restarted.
     pub fn healthz_check(self, name: impl Into<String>, check: impl Check) -> Self {
         self.health.add_live(name, check);
         self
     }
 
-    /// Adds a named check to `/readyz`: an error says why no traffic should come here yet.
+    /// Adds a check to `/readyz`. It fails while the process should get no traffic.
+    ///
+    /// Every manager has the checks `informer-sync`, which fails until all caches have been filled once, and `tasks`, which
+    /// fails while a background task is down after a panic.
+    ///
+    /// ```
+    /// # use windlass_runtime::Manager;
+    /// # async fn example(client: kube_client::Client) {
+    /// let manager = Manager::new(client).readyz_check("store", || async {
+    ///     std::fs::metadata("/var/lib/backups").map(drop)
+    /// });
+    /// # drop(manager); }
+    /// ```
     pub fn readyz_check(self, name: impl Into<String>, check: impl Check) -> Self {
         self.health.add_ready(name, check);
         self

@@ -1,6 +1,12 @@
 //! The order of start and stop.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use tokio::{
@@ -18,6 +24,7 @@ use crate::{
     controller::AnyController,
     error::{BoxError, Error, Result},
     health::Health,
+    informer::SharedInformerFactory,
     leader_election::{Leadership, LeadershipChange},
 };
 
@@ -38,6 +45,8 @@ pub(crate) struct Running {
     leadership: Option<Leadership>,
     grace: Option<Duration>,
     health: Health,
+    /// Whether all caches have been declared and started.
+    started: Arc<AtomicBool>,
 }
 
 /// An occurrence that a running manager reacts to.
@@ -73,6 +82,7 @@ impl Running {
             leadership: None,
             grace: manager.grace,
             health,
+            started: Arc::default(),
             shared,
         };
         let parts = Parts {
@@ -98,6 +108,7 @@ impl Running {
 
     async fn start(&mut self, parts: Parts) -> Result<()> {
         check_names(&parts.controllers)?;
+        self.add_checks();
         if let Some(address) = parts.metrics_address {
             let endpoint = MetricsEndpoint(self.shared.metrics.clone());
             self.start_one(serve("metrics", address, endpoint)?);
@@ -117,6 +128,7 @@ impl Running {
             controller.prepare(&self.shared).await?;
         }
         self.shared.informers.start();
+        self.started.store(true, Ordering::Release);
         for runnable in late {
             self.start_one(runnable);
         }
@@ -128,6 +140,32 @@ impl Running {
             None => self.lead(),
         }
         Ok(())
+    }
+
+    /// Adds the readiness checks that every manager has.
+    fn add_checks(&self) {
+        let (informers, started) = (self.shared.informers.clone(), self.started.clone());
+        // Readiness tells whether the caches were ever filled: one that is filled stays so.
+        let synced = Arc::new(AtomicBool::new(false));
+        self.health.add_ready("informer-sync", move || {
+            let result = if synced.load(Ordering::Acquire) {
+                Ok(())
+            } else if started.load(Ordering::Acquire) {
+                caches_filled(&informers).inspect(|()| synced.store(true, Ordering::Release))
+            } else {
+                Err("the caches are not started".to_owned())
+            };
+            std::future::ready(result)
+        });
+        let supervisor = self.shared.supervisor.clone();
+        self.health.add_ready("tasks", move || {
+            let down = supervisor.down();
+            std::future::ready(if down.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("down after a panic: {}", down.join(", ")))
+            })
+        });
     }
 
     /// Starts a controller, now or when this replica becomes the leader.
@@ -234,6 +272,21 @@ struct Parts {
     election: Option<crate::leader_election::LeaderElection>,
     controllers: Vec<Box<dyn AnyController>>,
     runnables: Vec<Runnable>,
+}
+
+/// Fails with the resources whose first list has not ended.
+fn caches_filled(informers: &SharedInformerFactory) -> std::result::Result<(), String> {
+    let waiting: Vec<String> = informers
+        .informers()
+        .iter()
+        .filter(|informer| !informer.has_synced())
+        .map(|informer| informer.resource().plural.clone())
+        .collect();
+    if waiting.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the first list has not ended: {}", waiting.join(", ")))
+    }
 }
 
 /// Waits for the next change of leadership; for ever, without an election.

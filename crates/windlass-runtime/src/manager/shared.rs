@@ -14,7 +14,7 @@ use crate::{
     error::Result,
     events::{Broadcaster, Recorder},
     informer::SharedInformerFactory,
-    metrics::{Metrics, QueueMetrics},
+    metrics::{CacheMetrics, Metrics, QueueMetrics},
     read_your_writes::WriteLog,
     supervisor::Supervisor,
 };
@@ -51,8 +51,10 @@ impl Shared {
             supervisor.register_metrics(registry);
             events.register_metrics(registry);
         });
+        let informers = SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone());
+        metrics.register(|registry| registry.register_collector(Box::new(CacheMetrics(informers.clone()))));
         Ok(Arc::new(Self {
-            informers: SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone()),
+            informers,
             recorder: events.recorder("windlass"),
             events,
             writes: state.writes.clone(),

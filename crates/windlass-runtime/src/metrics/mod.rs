@@ -1,7 +1,8 @@
-//! Metrics, under the names that controller-runtime and client-go give them, so that dashboards carry over.
-//!
-//! They are exposed as OpenMetrics text, which Prometheus reads as it reads its own format.
+//! Metrics under the names of controller-runtime and client-go, and some of Windlass' own.
 
+mod informers;
+mod process;
+mod prometheus_text;
 mod queue;
 mod reconcile;
 mod rest_client;
@@ -10,26 +11,49 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{family::Family, gauge::Gauge},
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
 pub(crate) use self::{
+    informers::CacheMetrics,
     queue::QueueMetrics,
     reconcile::{OneController, ReconcileMetrics},
     rest_client::RestClientMetrics,
 };
 
-/// What Prometheus is told the text is.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The content type of OpenMetrics text.
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The registry of one manager. Own metrics are added with [`Metrics::register`].
+/// The content type of Prometheus' text format.
+pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The metrics of one manager. Cheap to clone.
+///
+/// Metrics of your own are registered before the manager runs, or by a runnable through
+/// [`RunContext::metrics`](crate::RunContext::metrics). `prometheus_client` is re-exported, so that the version fits:
+///
+/// ```
+/// use windlass_runtime::{Manager, prometheus_client::metrics::counter::Counter};
+///
+/// # async fn example(client: kube_client::Client) {
+/// let backups = Counter::<u64>::default();
+/// let manager = Manager::new(client);
+/// manager.metrics().register(|registry| {
+///     // The endpoint shows it as `backup_runs_total`.
+///     registry.register("backup_runs", "Number of backups", backups.clone());
+/// });
+/// // Clone `backups` into the reconciler, which counts with:
+/// backups.inc();
+/// # drop(manager); }
+/// ```
 #[derive(Clone, Default)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
     pub(crate) reconcile: ReconcileMetrics,
     pub(crate) leader: Family<NameLabel, Gauge>,
+    pub(crate) leader_slow_path: Family<NameLabel, Counter>,
 }
 
 impl Metrics {
@@ -43,21 +67,40 @@ impl Metrics {
                  'name' is the string used to identify the lease. Please make sure to group by name",
                 metrics.leader.clone(),
             );
+            registry.register(
+                "leader_election_slowpath",
+                "Total number of slow path exercised in renewing leader leases. \
+                 'name' is the string used to identify the lease. Please make sure to group by name",
+                metrics.leader_slow_path.clone(),
+            );
+            let build = Family::<BuildLabel, Gauge>::default();
+            build.get_or_create(&BuildLabel { version: env!("CARGO_PKG_VERSION") }).set(1);
+            registry.register(
+                "windlass_build_info",
+                "The version of Windlass that this program is built with; always 1",
+                build,
+            );
+            process::register(registry);
         });
         metrics
     }
 
-    /// Adds metrics of one's own.
+    /// Adds metrics to the registry.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.registry.lock());
     }
 
-    /// All of them as OpenMetrics text.
+    /// Renders all metrics as OpenMetrics text.
     pub fn render(&self) -> String {
         let mut text = String::new();
         // Writing into a String does not fail.
         let _ = encode(&mut text, &self.registry.lock());
         text
+    }
+
+    /// Renders all metrics in Prometheus' text format, version 0.0.4.
+    pub fn render_prometheus(&self) -> String {
+        prometheus_text::from_open_metrics(&self.render())
     }
 }
 
@@ -70,4 +113,19 @@ impl std::fmt::Debug for Metrics {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct NameLabel {
     pub(crate) name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabel {
+    version: &'static str,
+}
+
+/// Encodes one metric of a collector.
+fn encode_one<M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: &M,
+) -> std::fmt::Result {
+    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
 }

@@ -1,4 +1,4 @@
-//! What work queues count.
+//! The metrics of work queues.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,14 @@ use std::{
 use parking_lot::Mutex;
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
+    encoding::{DescriptorEncoder, EncodeLabelSet},
     metrics::{MetricType, counter::Counter, family::Family, gauge::Gauge},
 };
 use windlass_workqueue::{Histogram as QueueHistogram, Snapshot};
 
-use super::NameLabel;
+use super::{NameLabel, encode_one};
 
-/// The metrics of all work queues, read when somebody asks for them.
+/// The metrics of all work queues, read at each scrape.
 #[derive(Clone, Default)]
 pub(crate) struct QueueMetrics {
     queues: Arc<Mutex<BTreeMap<String, Snapshots>>>,
@@ -36,7 +36,7 @@ struct DepthLabel {
     priority: String,
 }
 
-/// Priorities that get a label of their own; controller-runtime's limit.
+/// The number of priorities with a label of their own, as in controller-runtime.
 const PRIORITIES: usize = 25;
 
 impl QueueMetrics {
@@ -122,15 +122,6 @@ impl Collector for QueueMetrics {
     }
 }
 
-fn encode_one<M: EncodeMetric>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    metric: &M,
-) -> std::fmt::Result {
-    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
-}
-
 fn encode_histograms<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -139,14 +130,14 @@ fn encode_histograms<'a>(
 ) -> std::fmt::Result {
     let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
     for (label, histogram) in queues {
-        // The queue counts up to each bound, the encoder wants what lies between two.
+        // The queue's buckets are cumulative, the encoder's are not.
         let mut below = 0;
         let mut buckets: Vec<(f64, u64)> = Vec::with_capacity(histogram.buckets.len() + 1);
         for (bound, up_to) in &histogram.buckets {
             buckets.push((*bound, up_to - below));
             below = *up_to;
         }
-        buckets.push((f64::MAX, histogram.count - below));
+        buckets.push((f64::INFINITY, histogram.count - below));
         metric.encode_family(label)?.encode_histogram::<NameLabel>(
             histogram.sum,
             histogram.count,

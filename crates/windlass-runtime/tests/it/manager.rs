@@ -2,6 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::api::ListParams;
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,7 +18,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, create_config_map, run},
+    fixture::{Running, SOON, config_maps, create_config_map, run},
 };
 
 async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
@@ -190,7 +191,11 @@ async fn a_warm_up_is_cancelled_by_the_stop() {
         .leader_election(LeaderElection::new("operator"))
         .controller(Controller::of::<ConfigMap>(idle).warm_up());
     let running = run(manager);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    eventually(SOON, || async {
+        let lists = faults.count(&Method::GET, "/configmaps");
+        if lists > 0 { Ok(()) } else { Err("it does not list yet") }
+    })
+    .await;
     let begun = Instant::now();
     running.stop().await.expect("a graceful end");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
@@ -243,17 +248,32 @@ async fn health_and_metrics_are_served() {
             async move { if well { Ok(()) } else { Err("not warm yet") } }
         }
     };
+    let (list_ended, listed) = oneshot::channel();
     let manager = Manager::new(cluster.client())
         .controller(Controller::of::<ConfigMap>(idle))
         .health_address(health)
         .metrics_address(metrics)
-        .readyz_check("warm", check);
+        .readyz_check("warm", check)
+        .runnable("lister", |cx: RunContext| async move {
+            config_maps(cx.client()).list(&ListParams::default()).await?;
+            let _ = list_ended.send(());
+            Ok::<_, Error>(())
+        });
     let running = run(manager);
-    eventually(SOON, || async { get(health, "/healthz").await.map(drop) }).await;
+    listed.await.expect("listed");
+    eventually(SOON, || async {
+        let (code, text) = get(health, "/readyz?exclude=warm").await.map_err(|e| e.to_string())?;
+        if code == 200 { Ok(()) } else { Err(text) }
+    })
+    .await;
     assert_eq!(get(health, "/healthz").await.expect("answers"), (200, "ok".to_owned()));
     assert_eq!(
         get(health, "/readyz").await.expect("answers"),
-        (500, "[+]ping ok\n[-]warm failed: reason withheld\nreadyz check failed\n".to_owned())
+        (
+            500,
+            "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[-]warm failed: reason withheld\nreadyz check failed\n"
+                .to_owned()
+        )
     );
     assert_eq!(get(health, "/readyz?exclude=warm").await.expect("answers").0, 200);
     assert_eq!(get(health, "/readyz/ping").await.expect("answers").0, 200);
@@ -261,7 +281,7 @@ async fn health_and_metrics_are_served() {
     *well.lock() = true;
     assert_eq!(
         get(health, "/readyz?verbose").await.expect("answers"),
-        (200, "[+]ping ok\n[+]warm ok\nreadyz check passed\n".to_owned())
+        (200, "[+]informer-sync ok\n[+]ping ok\n[+]tasks ok\n[+]warm ok\nreadyz check passed\n".to_owned())
     );
     let (code, text) = get(metrics, "/metrics").await.expect("answers");
     assert_eq!(code, 200);
@@ -282,10 +302,32 @@ async fn health_and_metrics_are_served() {
         "workqueue_longest_running_processor_seconds{",
         "workqueue_retries_total{",
         "rest_client_requests_total{",
+        "rest_client_request_duration_seconds_bucket{",
+        "workqueue_work_duration_seconds_bucket{le=\"+Inf\",",
+        "windlass_build_info{version=",
+        "windlass_cache_objects{resource=\"configmaps\"} ",
+        "windlass_cache_bytes{resource=\"configmaps\",part=\"objects\"} ",
+        "windlass_cache_undecodable_total{resource=\"configmaps\"} 0",
+        "windlass_cache_backlog{resource=\"configmaps\"} 0",
+        "windlass_cache_coalesced_total{resource=\"configmaps\"} 0",
+        "windlass_watch_lists_total{resource=\"configmaps\"} 1",
+        "windlass_watch_failures_total{resource=\"configmaps\"} 0",
+        "windlass_events_dropped_total 0",
+        "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ",
+        "process_virtual_memory_bytes ",
+        "process_start_time_seconds ",
+        "process_open_fds ",
+        "process_max_fds ",
+        "# TYPE rest_client_requests_total counter",
     ] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{name} is missing in\n{text}");
     }
-    assert!(text.ends_with("# EOF\n"));
+    assert!(!text.contains("# EOF"), "Prometheus' own format");
+    let open_metrics = request(metrics, "/metrics", "application/openmetrics-text;version=1.0.0").await;
+    assert!(open_metrics.expect("answers").1.ends_with("# EOF\n"));
+    let refused = request(metrics, "/metrics", "application/openmetrics-text;q=0,text/plain").await;
+    assert!(!refused.expect("answers").1.contains("# EOF"));
     running.stop().await.expect("a graceful end");
 }
 
@@ -294,12 +336,38 @@ async fn free_address() -> std::net::SocketAddr {
     listener.local_addr().expect("an address")
 }
 
-/// One GET: the code and the body.
+#[tokio::test]
+async fn a_manager_is_not_ready_before_its_caches_are_filled() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    faults.hold_watches();
+    for _ in 0..100 {
+        faults.answer(Method::GET, "/configmaps", 403, "Forbidden", None);
+    }
+    let health = free_address().await;
+    let manager =
+        Manager::new(faults.client()).controller(Controller::of::<ConfigMap>(idle)).health_address(health);
+    let running = run(manager);
+    eventually(SOON, || async { get(health, "/healthz").await.map(drop) }).await;
+    let (code, text) = get(health, "/readyz").await.expect("answers");
+    assert_eq!(code, 500);
+    assert!(text.contains("[-]informer-sync failed"), "{text}");
+    running.stop().await.expect("a graceful end");
+}
+
+/// Sends a GET request and returns the status code and the body.
 async fn get(address: std::net::SocketAddr, path: &str) -> Result<(u16, String), std::io::Error> {
+    request(address, path, "*/*").await
+}
+
+async fn request(
+    address: std::net::SocketAddr,
+    path: &str,
+    accept: &str,
+) -> Result<(u16, String), std::io::Error> {
     let mut stream = TcpStream::connect(address).await?;
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())
-        .await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let code = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);

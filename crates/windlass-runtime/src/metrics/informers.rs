@@ -1,0 +1,117 @@
+//! The metrics of caches and their watches.
+
+use std::collections::BTreeMap;
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+};
+
+use super::encode_one;
+use crate::informer::{InformerMetrics, SharedInformer, SharedInformerFactory};
+
+/// The metrics of all caches of a factory, read at each scrape. Caches of the same resource count as one.
+#[derive(Debug)]
+pub(crate) struct CacheMetrics(pub(crate) SharedInformerFactory);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResourceLabel {
+    resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PartLabel {
+    resource: String,
+    part: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChangeLabel {
+    resource: String,
+    change: &'static str,
+}
+
+/// `deployments.apps`, or `pods` for the core group.
+fn resource_of(informer: &SharedInformer) -> ResourceLabel {
+    let resource = informer.resource();
+    let name = if resource.group.is_empty() {
+        resource.plural.clone()
+    } else {
+        format!("{}.{}", resource.plural, resource.group)
+    };
+    ResourceLabel { resource: name }
+}
+
+impl Collector for CacheMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let mut resources: BTreeMap<String, Vec<InformerMetrics>> = BTreeMap::new();
+        for informer in self.0.informers() {
+            resources.entry(resource_of(&informer).resource).or_default().push(informer.metrics());
+        }
+        let gauge = |read: fn(&InformerMetrics) -> usize| {
+            let family = Family::<ResourceLabel, Gauge>::default();
+            for (resource, informers) in &resources {
+                let label = ResourceLabel { resource: resource.clone() };
+                family.get_or_create(&label).set(informers.iter().map(read).sum::<usize>() as i64);
+            }
+            family
+        };
+        let counter = |read: fn(&InformerMetrics) -> u64| {
+            let family = Family::<ResourceLabel, Counter>::default();
+            for (resource, informers) in &resources {
+                let label = ResourceLabel { resource: resource.clone() };
+                family.get_or_create(&label).inc_by(informers.iter().map(read).sum());
+            }
+            family
+        };
+        let bytes = Family::<PartLabel, Gauge>::default();
+        let changes = Family::<ChangeLabel, Counter>::default();
+        for (resource, informers) in &resources {
+            for metrics in informers {
+                for (part, size) in [("objects", metrics.object_bytes), ("index", metrics.index_bytes)] {
+                    bytes.get_or_create(&PartLabel { resource: resource.clone(), part }).inc_by(size as i64);
+                }
+                for (change, count) in
+                    [("added", metrics.added), ("updated", metrics.updated), ("deleted", metrics.deleted)]
+                {
+                    changes.get_or_create(&ChangeLabel { resource: resource.clone(), change }).inc_by(count);
+                }
+            }
+        }
+        let encoder = &mut encoder;
+        encode_one(
+            encoder,
+            "windlass_cache_objects",
+            "Number of objects in the cache",
+            &gauge(|m| m.objects),
+        )?;
+        encode_one(encoder, "windlass_cache_bytes", "Size of the cache in bytes, by part", &bytes)?;
+        encode_one(encoder, "windlass_cache_changes", "Number of changes that the cache has seen", &changes)?;
+        encode_one(
+            encoder,
+            "windlass_cache_undecodable",
+            "Number of objects that the server sent and the cache could not read",
+            &counter(|m| m.unreadable),
+        )?;
+        encode_one(
+            encoder,
+            "windlass_cache_backlog",
+            "Number of changes that the slowest handler has not handled yet",
+            &gauge(|m| m.backlog),
+        )?;
+        encode_one(
+            encoder,
+            "windlass_cache_coalesced",
+            "Number of changes that slow handlers got as part of a later change",
+            &counter(|m| m.coalesced),
+        )?;
+        encode_one(encoder, "windlass_watch_lists", "Number of lists", &counter(|m| m.lists))?;
+        encode_one(
+            encoder,
+            "windlass_watch_failures",
+            "Number of lists and watches that failed",
+            &counter(|m| m.failures),
+        )
+    }
+}

@@ -21,7 +21,13 @@
 //!
 //! A binary chooses the versions of Kubernetes' types and the TLS library, a library does not: enable one `v1_*` feature of
 //! `k8s-openapi`, and `rustls-tls` with `ring` of `kube`.
+//!
+//! The feature `cli`, on by default, adds [`Manager::from_args`](cli::FromArgs::from_args) and the command line behind it;
+//! see [`cli`].
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "cli")]
+pub mod cli;
 
 #[cfg(doctest)]
 mod book;
@@ -33,6 +39,8 @@ pub use windlass_runtime::*;
 
 /// What most operators use: `use windlass::prelude::*;`.
 pub mod prelude {
+    #[cfg(feature = "cli")]
+    pub use crate::cli::FromArgs as _;
     pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
     pub use windlass_runtime::{
         Action, BoxError, Context, Controller, Error, Lister, Manager, ObjectKey, Objects, Predicate,

@@ -344,6 +344,8 @@ impl<Q: QueueKey> Controller<Q> {
 /// A controller with its key type erased, as the manager holds it.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
+    /// The kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
+    fn watched(&self) -> Vec<ApiResource>;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
     /// Requests the caches, before they are started.
@@ -357,6 +359,10 @@ pub(crate) trait AnyController: Send {
 impl<Q: QueueKey> AnyController for Controller<Q> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn watched(&self) -> Vec<ApiResource> {
+        Controller::watched(self).cloned().collect()
     }
 
     fn needs_leader(&self) -> bool {

@@ -86,7 +86,8 @@ impl LeaderElection {
         self
     }
 
-    fn check(&self) -> Result<()> {
+    /// Checks the configuration.
+    pub(crate) fn check(&self) -> Result<()> {
         let Timing { lease_duration, renew_deadline, retry_period } = self.timing;
         let bad = |what: &str| Err(Error::setup(format!("leader election {:?}: {what}", self.name)));
         if lease_duration <= renew_deadline {
@@ -104,8 +105,7 @@ impl LeaderElection {
         Ok(())
     }
 
-    pub(crate) fn start(self, shared: &Arc<Shared>) -> Result<Leadership> {
-        self.check()?;
+    pub(crate) fn start(self, shared: &Arc<Shared>) -> Leadership {
         let namespace = self.namespace.unwrap_or_else(|| shared.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
         let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
@@ -129,7 +129,7 @@ impl LeaderElection {
             stop: stop.clone(),
         };
         tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
-        Ok(Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release })
+        Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release }
     }
 }
 

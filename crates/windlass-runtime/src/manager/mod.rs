@@ -1,6 +1,5 @@
-//! The manager: starts what an operator is made of, in order, and stops it in the reverse.
+//! The manager starts the parts of an operator in order and stops them in the reverse order.
 
-mod args;
 mod http;
 mod listen;
 mod run;
@@ -10,16 +9,17 @@ mod signals;
 
 use std::{net::SocketAddr, time::Duration};
 
+use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
+use kube_core::ApiResource;
 use tokio::sync::mpsc;
 
+pub(crate) use self::{run::Running, shared::Shared};
 pub use self::{
-    args::{LogFormat, ManagerArgs},
     runnable::{Group, Runnable},
     shared::{RunContext, Shutdown},
 };
-pub(crate) use self::{run::Running, shared::Shared};
 use crate::{
     client::{ClientBuilder, ConfigSource},
     controller::{AnyController, Controller},
@@ -31,11 +31,13 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Runs controllers and whatever else an operator is made of.
+/// Runs controllers and the other parts of an operator.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+/// use windlass_runtime::{
+///     Action, Context, Controller, Manager, ObjectKey, Result, client::ConfigSource,
+/// };
 ///
 /// async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 ///     tracing::info!(%key, exists = cx.get(&key)?.is_some());
@@ -44,12 +46,17 @@ use crate::{
 ///
 /// #[tokio::main]
 /// async fn main() -> Result<()> {
-///     Manager::from_args().controller(Controller::of::<ConfigMap>(reconcile)).run().await
+///     Manager::from_config(ConfigSource::default())
+///         .controller(Controller::of::<ConfigMap>(reconcile))
+///         .run()
+///         .await
 /// }
 /// ```
 ///
-/// Started in this order: metrics and health, webhooks, caches, everything that runs on every replica, warm-up, and, once this
-/// replica leads if leaders are elected, the controllers. Stopped in the reverse, in 30 s at most, all together.
+/// Most operators take their flags from the command line instead, with `Manager::from_args` of the crate `windlass`.
+///
+/// The parts start in this order: metrics and health endpoints, webhooks, caches, runnables of every replica, warm-up; then,
+/// when this replica leads if a leader is elected, the controllers. They stop in the reverse order, within 30 s in all.
 pub struct Manager {
     target: Target,
     env: Env,
@@ -63,7 +70,7 @@ pub struct Manager {
     controllers: Vec<Box<dyn AnyController>>,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
-    print_crds: bool,
+    run_hook: Option<RunHook>,
     later: (mpsc::UnboundedSender<Runnable>, mpsc::UnboundedReceiver<Runnable>),
 }
 
@@ -72,29 +79,30 @@ enum Target {
     Config(ConfigSource),
 }
 
+type RunHook = Box<dyn FnOnce(Manager) -> BoxFuture<'static, Result<()>> + Send>;
+
+/// What a controller of a manager declares. See [`Manager::controllers`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ControllerDeclaration {
+    /// The controller's name.
+    pub name: String,
+    /// The kinds that it watches, in the order in which they were declared.
+    pub watches: Vec<ApiResource>,
+}
+
 impl Manager {
-    /// A manager that works through `client`, without metrics and health endpoints and without leader election.
+    /// Creates a manager that uses `client`, without metrics and health endpoints and without leader election.
     ///
-    /// A client that [`ClientBuilder`] did not build is wrapped, so that reads see what is written through the wrapped one: the
-    /// one that contexts hand out.
+    /// A client that [`ClientBuilder`] did not build is wrapped. Reads see the writes of the wrapped client, which is the
+    /// one that contexts return.
     pub fn new(client: Client) -> Self {
         Self::to(Target::Client(client))
     }
 
-    /// A manager as the command line wants it: cluster, endpoints, leader election, logging. `--help` says what there is. The
-    /// command `crds` prints those that were added with [`crd`](Self::crd) and ends.
-    pub fn from_args() -> Self {
-        ManagerArgs::parse_command_line()
-    }
-
-    /// A manager as these flags want it. Logging is left to the caller.
-    pub fn with_args(args: ManagerArgs) -> Self {
-        let mut manager = Self::to(Target::Config(args.config_source()));
-        manager.namespaces = args.namespaces();
-        manager.metrics_address = args.metrics_bind_address.address();
-        manager.health_address = args.health_probe_bind_address.address();
-        manager.leader_election = args.leader_election();
-        manager
+    /// As [`new`](Self::new), with the cluster that `source` names. The configuration is loaded when the manager runs.
+    pub fn from_config(source: ConfigSource) -> Self {
+        Self::to(Target::Config(source))
     }
 
     fn to(target: Target) -> Self {
@@ -111,18 +119,24 @@ impl Manager {
             controllers: Vec::new(),
             runnables: Vec::new(),
             crds: Vec::new(),
-            print_crds: false,
+            run_hook: None,
             later: mpsc::unbounded_channel(),
         }
     }
 
-    /// Runs a controller.
+    /// Uses another client than the one, or the configuration, that the manager was created with.
+    pub fn client(mut self, client: Client) -> Self {
+        self.target = Target::Client(client);
+        self
+    }
+
+    /// Adds a controller.
     pub fn controller<Q: QueueKey>(mut self, controller: Controller<Q>) -> Self {
         self.controllers.push(Box::new(controller));
         self
     }
 
-    /// Runs something else, on every replica, until it is told to stop. See [`add_runnable`](Self::add_runnable) for more.
+    /// Adds a function that runs on every replica until the shutdown. An error ends the manager.
     pub fn runnable<F, Fut, E>(self, name: impl Into<String>, run: F) -> Self
     where
         F: FnOnce(RunContext) -> Fut + Send + 'static,
@@ -132,37 +146,53 @@ impl Manager {
         self.add_runnable(Runnable::new(name, run))
     }
 
-    /// Runs something else.
+    /// Adds a runnable.
     pub fn add_runnable(mut self, runnable: Runnable) -> Self {
         self.runnables.push(runnable);
         self
     }
 
-    /// Names a CRD of this operator, for the command `crds`.
+    /// Adds a CRD of this operator. The command `crds` prints it; the manager does not install it.
     pub fn crd(mut self, crd: CustomResourceDefinition) -> Self {
         self.crds.push(crd);
         self
     }
 
-    /// Limits the caches of kinds that lie in namespaces to these. Default: all namespaces.
+    /// Returns the CRDs that were added.
+    pub fn crds(&self) -> &[CustomResourceDefinition] {
+        &self.crds
+    }
+
+    /// Returns what the controllers declare.
+    pub fn controllers(&self) -> Vec<ControllerDeclaration> {
+        self.controllers
+            .iter()
+            .map(|controller| ControllerDeclaration {
+                name: controller.name().to_owned(),
+                watches: controller.watched(),
+            })
+            .collect()
+    }
+
+    /// Limits the caches of namespaced kinds to these namespaces. Default: all namespaces.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Elects a leader among the replicas, and runs the controllers there alone.
+    /// Elects a leader among the replicas, and runs the controllers only there.
     pub fn leader_election(mut self, election: LeaderElection) -> Self {
         self.leader_election = Some(election);
         self
     }
 
-    /// Serves `/metrics` here.
+    /// Serves `/metrics` on this address. `[::]` stands for all addresses, of IPv4 too.
     pub fn metrics_address(mut self, address: SocketAddr) -> Self {
         self.metrics_address = Some(address);
         self
     }
 
-    /// Serves `/healthz` and `/readyz` here.
+    /// Serves `/healthz` and `/readyz` on this address. `[::]` stands for all addresses, of IPv4 too.
     pub fn health_address(mut self, address: SocketAddr) -> Self {
         self.health_address = Some(address);
         self
@@ -192,45 +222,60 @@ impl Manager {
         self
     }
 
-    /// How long stopping may take in all. Default: 30 s; `None`: as long as it takes.
+    /// Sets how long stopping may take in all; `None` sets no limit. Default: 30 s.
     pub fn graceful_shutdown_timeout(mut self, limit: Option<Duration>) -> Self {
         self.grace = limit;
         self
     }
 
-    /// Where time of day and randomness come from.
+    /// Sets the source of wall-clock time and randomness.
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
         self
     }
 
-    /// The metrics, to add one's own.
+    /// Returns the metrics, where metrics of your own can be registered.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// A handle to add runnables while the manager runs.
+    /// Returns a handle that adds runnables while the manager runs.
     pub fn handle(&self) -> ManagerHandle {
         ManagerHandle { later: self.later.0.clone() }
     }
 
-    /// Runs until SIGTERM or Ctrl-C, then stops gracefully; a second signal ends the process with 1.
+    /// Makes [`run`](Self::run) call `hook` instead of running the manager.
     ///
-    /// Fails when something could not be started, when a runnable failed, and when the leadership was lost.
-    pub async fn run(self) -> Result<()> {
-        if self.print_crds {
-            return args::print_crds(&self.crds);
+    /// This is how a command line adds commands: the hook can print the manager's [`crds`](Self::crds) and end, or run the
+    /// manager that it gets.
+    pub fn on_run<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: FnOnce(Self) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<()>> + Send + 'static,
+    {
+        self.run_hook = Some(Box::new(move |manager| Box::pin(hook(manager))));
+        self
+    }
+
+    /// Runs until SIGTERM or Ctrl-C, then stops gracefully; a second signal exits the process with status 1.
+    ///
+    /// # Errors
+    ///
+    /// A part could not be started, a runnable or a controller failed, or another replica became the leader.
+    pub async fn run(mut self) -> Result<()> {
+        if let Some(hook) = self.run_hook.take() {
+            return hook(self).await;
         }
         let stop = signals::first_signal()?;
         self.run_until(stop).await
     }
 
-    /// Runs until `stop` completes, then stops gracefully.
+    /// Runs until `stop` completes, then stops gracefully. Ignores [`on_run`](Self::on_run).
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<()> {
         Running::start_and_stop(self, stop).await
     }
 
-    async fn client(target: Target, env: &Env) -> Result<Client> {
+    async fn connect(target: Target, env: &Env) -> Result<Client> {
         match target {
             Target::Client(client) => Ok(client),
             Target::Config(source) => ClientBuilder::new(source.load().await?).env(env.clone()).build(),
@@ -238,14 +283,18 @@ impl Manager {
     }
 }
 
-/// Adds to a manager that runs. Cheap to clone.
+/// Adds runnables to a running manager. Cheap to clone.
 #[derive(Clone)]
 pub struct ManagerHandle {
     later: mpsc::UnboundedSender<Runnable>,
 }
 
 impl ManagerHandle {
-    /// Starts a runnable, at once or when its group's turn comes. Fails when the manager has ended.
+    /// Starts a runnable, at once or when its group starts.
+    ///
+    /// # Errors
+    ///
+    /// The manager has ended.
     pub fn add_runnable(&self, runnable: Runnable) -> Result<()> {
         self.later.send(runnable).map_err(|_| Error::stopped())
     }

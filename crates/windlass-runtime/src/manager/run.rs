@@ -65,7 +65,7 @@ impl Running {
         let Manager { target, env, metrics, health, namespaces, later: (_, mut later), .. } = manager;
         tokio::pin!(stop);
         let shared = async {
-            let client = Manager::client(target, &env).await?;
+            let client = Manager::connect(target, &env).await?;
             Shared::new(client, env.clone(), metrics, namespaces).await
         };
         let shared = tokio::select! {
@@ -108,6 +108,9 @@ impl Running {
 
     async fn start(&mut self, parts: Parts) -> Result<()> {
         check_names(&parts.controllers)?;
+        if let Some(election) = &parts.election {
+            election.check()?;
+        }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
             let endpoint = MetricsEndpoint(self.shared.metrics.clone());
@@ -136,7 +139,7 @@ impl Running {
             self.start_controller(controller);
         }
         match parts.election {
-            Some(election) => self.leadership = Some(election.start(&self.shared)?),
+            Some(election) => self.leadership = Some(election.start(&self.shared)),
             None => self.lead(),
         }
         Ok(())

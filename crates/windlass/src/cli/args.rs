@@ -1,0 +1,142 @@
+//! The flags of an operator.
+
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+
+use clap::{Args, ValueEnum};
+use windlass_runtime::{
+    client::ConfigSource,
+    leader_election::{LeaderElection, Timing},
+};
+
+#[cfg_attr(
+    doc,
+    doc = "The flags of an operator. A command line of your own includes them with `#[command(flatten)]`."
+)]
+// Documented for rustdoc only: clap would make the text the description of the program.
+#[cfg_attr(not(doc), allow(missing_docs))]
+#[derive(Args, Clone, Debug)]
+#[non_exhaustive]
+pub struct ManagerArgs {
+    /// Kubeconfig file; default: KUBECONFIG, the pod's service account, or ~/.kube/config
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig to use
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Address of the API server; overrides the kubeconfig
+    #[arg(long, global = true, value_name = "URL")]
+    pub master: Option<String>,
+    /// Namespaces to watch, separated by commas; default: all
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    pub namespace: Vec<String>,
+    /// Address of the metrics endpoint, such as :8080; 0 turns it off
+    #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
+    pub metrics_bind_address: BindAddress,
+    /// Address of the health endpoints, such as :8081; 0 turns them off
+    #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
+    pub health_probe_bind_address: BindAddress,
+    /// Elect a leader among the replicas; only the leader reconciles
+    #[arg(long, global = true)]
+    pub leader_elect: bool,
+    /// Name of the Lease that the replicas compete for; default: the program's name
+    #[arg(long, global = true, value_name = "NAME")]
+    pub leader_election_id: Option<String>,
+    /// Namespace of the Lease; default: that of the pod or the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub leader_election_namespace: Option<String>,
+    /// How long other replicas wait for a leader that does not renew the Lease
+    #[arg(long, global = true, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub leader_election_lease_duration: Duration,
+    /// How long the leader tries to renew the Lease before it gives up
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub leader_election_renew_deadline: Duration,
+    /// Time between two tries to acquire or renew the Lease
+    #[arg(long, global = true, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    pub leader_election_retry_period: Duration,
+    /// What to log: error, warn, info, debug, trace, or a filter in the syntax of RUST_LOG
+    #[arg(long, global = true, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
+    pub log_level: String,
+    /// Format of log lines
+    #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// The format of log lines.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text, coloured on a terminal
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+/// An address to listen on as Go programs write it: `:8081`, `127.0.0.1:8081`, or `0` for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindAddress(Option<SocketAddr>);
+
+impl BindAddress {
+    /// Returns the address, or `None` for `0`. `:8081` is `[::]:8081`, which stands for all addresses, of IPv4 too.
+    pub fn address(self) -> Option<SocketAddr> {
+        self.0
+    }
+}
+
+impl FromStr for BindAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "0" {
+            return Ok(Self(None));
+        }
+        let full = match text.strip_prefix("localhost:") {
+            _ if text.starts_with(':') => format!("[::]{text}"),
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => text.to_owned(),
+        };
+        full.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(|_| "expected an address such as :8081 or 127.0.0.1:8081, or 0".to_owned())
+    }
+}
+
+/// Parses a duration as Go writes it: `15s`, `1m30s`, `500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a duration such as 15s, 1m30s or 500ms".to_owned();
+    let duration: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
+    duration.try_into().map_err(|_| expected())
+}
+
+impl ManagerArgs {
+    /// Returns where to find the cluster.
+    pub fn config_source(&self) -> ConfigSource {
+        ConfigSource {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            master: self.master.clone(),
+        }
+    }
+
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = &String> {
+        self.namespace.iter().filter(|namespace| !namespace.is_empty())
+    }
+
+    pub(super) fn leader_election(&self) -> Option<LeaderElection> {
+        let id = self.leader_election_id.clone().unwrap_or_else(program_name);
+        self.leader_elect.then(|| {
+            let election = LeaderElection::new(id).timing(Timing {
+                lease_duration: self.leader_election_lease_duration,
+                renew_deadline: self.leader_election_renew_deadline,
+                retry_period: self.leader_election_retry_period,
+            });
+            match &self.leader_election_namespace {
+                Some(namespace) => election.namespace(namespace),
+                None => election,
+            }
+        })
+    }
+}
+
+pub(super) fn program_name() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    path.file_stem().map_or_else(|| "operator".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,141 @@
+//! From the command line to a manager.
+
+use std::{collections::BTreeSet, ffi::OsString};
+
+use clap::{Arg, Args, Command, FromArgMatches, Subcommand, error::ErrorKind};
+use windlass_runtime::{Manager, Result};
+
+use super::{ManagerArgs, args::program_name, crds::write_crds};
+
+/// Builds a manager from flags. Part of the [prelude](crate::prelude).
+pub trait FromArgs: Sized {
+    /// Builds a manager as the command line says, and sets up logging. `--help` lists the flags and commands.
+    ///
+    /// The manager's `run` obeys the command. If it fails, it logs the error and exits the process with status 1, so that
+    /// the error appears once, in the format of the log.
+    fn from_args() -> Self;
+
+    /// As [`from_args`](Self::from_args), with flags of the operator's own.
+    ///
+    /// The doc comment of `A` is the program's description in `--help`. Give every flag a default or make it optional:
+    /// the command `crds` needs the flags, too.
+    fn from_args_with<A: Args>() -> (Self, A);
+
+    /// Builds a manager from flags that the caller has parsed. Commands, logging and errors are the caller's.
+    fn with_args(args: ManagerArgs) -> Self;
+}
+
+impl FromArgs for Manager {
+    fn from_args() -> Self {
+        Self::from_args_with::<NoArgs>().0
+    }
+
+    fn from_args_with<A: Args>() -> (Self, A) {
+        let parsed = parse::<A>(std::env::args_os()).unwrap_or_else(|error| error.exit());
+        parsed.manager.init_logging();
+        let verb = parsed.verb.unwrap_or(Verb::Run);
+        (Self::with_args(parsed.manager).on_run(move |manager| obey(verb, manager)), parsed.own)
+    }
+
+    fn with_args(args: ManagerArgs) -> Self {
+        let mut manager = Self::from_config(args.config_source()).namespaces(args.namespaces());
+        if let Some(address) = args.metrics_bind_address.address() {
+            manager = manager.metrics_address(address);
+        }
+        if let Some(address) = args.health_probe_bind_address.address() {
+            manager = manager.health_address(address);
+        }
+        match args.leader_election() {
+            Some(election) => manager.leader_election(election),
+            None => manager,
+        }
+    }
+}
+
+/// A command of an operator.
+#[derive(Subcommand, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// Run the operator (the default)
+    Run,
+    /// Print the operator's CRDs as YAML
+    Crds,
+}
+
+async fn obey(verb: Verb, manager: Manager) -> Result<()> {
+    match verb {
+        Verb::Run => run(manager).await,
+        Verb::Crds => write_crds(manager.crds(), &mut std::io::stdout().lock()),
+    }
+}
+
+async fn run(manager: Manager) -> Result<()> {
+    let result = manager.run().await;
+    if let Err(error) = &result
+        && tracing::enabled!(tracing::Level::ERROR)
+    {
+        tracing::error!(%error, "the operator failed");
+        std::process::exit(1);
+    }
+    result
+}
+
+#[derive(Args)]
+struct NoArgs {}
+
+#[derive(Debug)]
+pub(super) struct Parsed<A> {
+    pub(super) verb: Option<Verb>,
+    pub(super) manager: ManagerArgs,
+    pub(super) own: A,
+}
+
+pub(super) fn parse<A: Args>(
+    line: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> std::result::Result<Parsed<A>, clap::Error> {
+    let mut command = command::<A>()?;
+    let matches = command.try_get_matches_from_mut(line)?;
+    let parsed = || {
+        Ok(Parsed {
+            // Without a subcommand the derived parser fails.
+            verb: matches.subcommand_name().map(|_| Verb::from_arg_matches(&matches)).transpose()?,
+            manager: ManagerArgs::from_arg_matches(&matches)?,
+            own: A::from_arg_matches(&matches)?,
+        })
+    };
+    parsed().map_err(|error: clap::Error| error.format(&mut command))
+}
+
+fn command<A: Args>() -> std::result::Result<Command, clap::Error> {
+    let name = program_name();
+    let mut base =
+        Command::new("operator").bin_name(name.clone()).display_name(name).disable_help_subcommand(true);
+    refuse_clashes::<A>(&mut base)?;
+    // Flags that may come after a command, as the common ones may.
+    let global = |arg: Arg| {
+        let global = !arg.is_required_set() && !arg.is_positional();
+        arg.global(global)
+    };
+    // The last type with a doc comment describes the program.
+    let base = Verb::augment_subcommands(base).about("A Kubernetes operator");
+    Ok(ManagerArgs::augment_args(A::augment_args(base).mut_args(global)))
+}
+
+/// Refuses flags of the operator's own with the name of a common one.
+fn refuse_clashes<A: Args>(base: &mut Command) -> std::result::Result<(), clap::Error> {
+    let flags = |command: Command| -> BTreeSet<String> {
+        let flags = command.get_arguments().filter_map(|arg| {
+            let id = (!arg.is_positional()).then(|| arg.get_id().to_string());
+            arg.get_long().map(ToOwned::to_owned).or(id)
+        });
+        flags.collect()
+    };
+    let common = flags(ManagerArgs::augment_args(Command::new("common")));
+    let own = flags(A::augment_args(Command::new("own")));
+    match own.intersection(&common).next() {
+        Some(flag) => Err(base.error(
+            ErrorKind::ArgumentConflict,
+            format!("the program declares --{flag}, which every operator has; rename its field"),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,48 @@
+//! Logging to stderr.
+
+use std::{io::IsTerminal, panic::PanicHookInfo};
+
+use clap::error::ErrorKind;
+use tracing_subscriber::EnvFilter;
+
+use super::{LogFormat, ManagerArgs};
+
+/// Targets that add nothing to Windlass' own log lines. A filter that names one of them overrides this.
+const SILENCED: &str = "kube_client::client::builder=off,tower::buffer=info";
+
+impl ManagerArgs {
+    /// Logs to stderr as the flags say. Does nothing if the program has set up logging already.
+    ///
+    /// Text is coloured only if stderr is a terminal and `NO_COLOR` is not set. With `--log-format json` every line is JSON:
+    /// panics are logged, too.
+    pub fn init_logging(&self) {
+        let filter = filter(&self.log_level).unwrap_or_else(|error| {
+            let text = format!("--log-level {}: {error}", self.log_level);
+            clap::Command::new("").error(ErrorKind::InvalidValue, text).exit()
+        });
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(!no_color && std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr);
+        match self.log_format {
+            LogFormat::Text => {
+                let _ = log.try_init();
+            }
+            LogFormat::Json => {
+                if log.json().flatten_event(true).try_init().is_ok() {
+                    std::panic::set_hook(Box::new(log_panic));
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
+    EnvFilter::try_new(format!("{SILENCED},{level}"))
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let location = panic.location().map(ToString::to_string);
+    tracing::error!(panic = panic.payload_as_str(), location, "a thread panicked");
+}

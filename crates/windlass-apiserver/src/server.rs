@@ -18,6 +18,9 @@ use crate::{bootstrap, builtin};
 ///
 /// Everything it stores is in memory. A clone is another handle to the same server; it lives as long as a handle, a
 /// service or a listener does. No task runs on its behalf but those of listeners.
+///
+/// Resource versions begin at the microseconds since 1970 that its clock shows when it is built. Clients of an earlier
+/// server at the same address therefore ask for history that is gone, get 410 `Expired`, and list again.
 #[derive(Clone)]
 pub struct Server {
     api: Arc<Api>,
@@ -71,9 +74,11 @@ impl ServerBuilder {
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        // A server that replaces another one continues above its revisions: a watch of the old history gets 410, not silence.
+        let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
         let store = match &self.snapshot {
-            Some(snapshot) => Store::fork(Arc::clone(&snapshot.view)),
-            None => Store::new(),
+            Some(snapshot) => Store::fork(&snapshot.view, start),
+            None => Store::new(start),
         };
         let catalog = Catalog::builtin();
         let builtin = builtin::table(&catalog);

@@ -136,7 +136,7 @@ impl Watcher {
         let log = Arc::clone(&self.log);
         loop {
             let changed = log.changed();
-            // What bookmarks may promise has to be read before the log is.
+            // Read this revision before the log, so that a bookmark never overtakes an event.
             let published = self.api.store.published();
             match log.tail(self.cursor, BATCH) {
                 Tail::Closed => return None,
@@ -170,7 +170,9 @@ impl Watcher {
                     let now = Instant::now();
                     self.next_bookmark = now + BOOKMARK_EVERY;
                     self.last_bookmark = self.last_bookmark.filter(|last| *last > now);
-                    if self.options.bookmarks {
+                    // A watch of a revision that is still to come stays silent: a bookmark would confirm a revision that
+                    // this server never had.
+                    if self.options.bookmarks && self.cursor <= published {
                         return Some(self.bookmark(self.cursor, false));
                     }
                 }

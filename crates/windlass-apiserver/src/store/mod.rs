@@ -35,15 +35,18 @@ pub(crate) struct Store {
 pub(crate) struct Raced;
 
 impl Store {
-    pub(crate) fn new() -> Self {
-        Self::fork(Arc::new(View::empty()))
+    /// Creates an empty store whose first write gets the revision after `start`.
+    pub(crate) fn new(start: u64) -> Self {
+        Self::fork(&View::empty(), start)
     }
 
-    /// A store that starts from a snapshot of another one and shares its memory.
-    pub(crate) fn fork(view: Arc<View>) -> Self {
-        let base = view.revision();
+    /// Creates a store from a snapshot of another one, sharing its memory.
+    ///
+    /// The revision of the new store is `start`, or the revision of the snapshot if that is higher.
+    pub(crate) fn fork(view: &View, start: u64) -> Self {
+        let base = view.revision().max(start);
         Self {
-            view: ArcSwap::new(view),
+            view: ArcSwap::from_pointee(view.clone().at(base)),
             commit: Mutex::new(()),
             logs: RwLock::default(),
             published: AtomicU64::new(base),

@@ -12,7 +12,7 @@ fn object(name: &str) -> Value {
 
 #[test]
 fn revisions_are_global_and_stamped() {
-    let store = Store::new();
+    let store = Store::new(0);
     let one = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
     let two = store.commit(&ResourceId::new("", "nodes"), "n", None, Some(object("n"))).unwrap();
     assert_eq!(two.rv, one.rv + 1);
@@ -21,7 +21,7 @@ fn revisions_are_global_and_stamped() {
 
 #[test]
 fn a_write_that_comes_second_is_refused() {
-    let store = Store::new();
+    let store = Store::new(0);
     let first = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
     assert!(store.commit(&pods(), "a/x", None, Some(object("x"))).is_err());
     store.commit(&pods(), "a/x", Some(first.rv), Some(object("x"))).unwrap();
@@ -31,7 +31,7 @@ fn a_write_that_comes_second_is_refused() {
 
 #[test]
 fn a_namespace_is_a_range_of_keys() {
-    let store = Store::new();
+    let store = Store::new(0);
     for key in ["a/x", "a-b/y", "a/w", "b/z"] {
         store.commit(&pods(), key, None, Some(object(key))).unwrap();
     }
@@ -43,7 +43,7 @@ fn a_namespace_is_a_range_of_keys() {
 
 #[test]
 fn the_past_is_the_present_undone() {
-    let store = Store::new();
+    let store = Store::new(0);
     let x = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
     let then = store.view().revision();
     store.commit(&pods(), "a/x", Some(x.rv), None).unwrap();
@@ -58,7 +58,7 @@ fn the_past_is_the_present_undone() {
 
 #[test]
 fn a_cursor_that_falls_behind_is_told() {
-    let store = Store::new();
+    let store = Store::new(0);
     store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
     let log = store.log(&pods());
     assert!(matches!(log.tail(1, 10), Tail::Events(events) if events.len() == 1));
@@ -71,13 +71,23 @@ fn a_cursor_that_falls_behind_is_told() {
 
 #[test]
 fn a_fork_shares_the_past_only() {
-    let store = Store::new();
+    let store = Store::new(0);
     store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
-    let fork = Store::fork(store.view());
+    let fork = Store::fork(&store.view(), 0);
     fork.commit(&pods(), "a/y", None, Some(object("y"))).unwrap();
     assert_eq!(fork.view().count(&pods()), 2);
     assert_eq!(store.view().count(&pods()), 1);
     assert!(matches!(fork.log(&pods()).tail(1, 1), Tail::Expired(2)));
+}
+
+#[test]
+fn a_fork_that_starts_later_does_not_continue_the_history_of_its_snapshot() {
+    let store = Store::new(100);
+    let x = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
+    assert_eq!(x.rv, 101);
+    let fork = Store::fork(&store.view(), 500);
+    assert!(matches!(fork.log(&pods()).tail(x.rv, 1), Tail::Expired(500)));
+    assert_eq!(fork.commit(&pods(), "a/y", None, Some(object("y"))).unwrap().rv, 501);
 }
 
 #[test]

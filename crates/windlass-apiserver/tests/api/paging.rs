@@ -176,9 +176,9 @@ async fn the_match_of_versions_is_checked() {
 async fn a_list_of_the_future_is_waited_for_then_refused() {
     let api = Api::start();
     let ns = api.namespace().await;
-    let future = "resourceVersion=900000000000000";
+    let future = "resourceVersion=9000000000000000";
     api.get(&format!("/api/v1/namespaces/{ns}/secrets?{future}")).await.shows(expect![[r#"
-        504 Timeout: Timeout: Too large resource version: 900000000000000, current: RV
+        504 Timeout: Timeout: Too large resource version: 9000000000000000, current: RV
         retryAfterSeconds=1
         - ResourceVersionTooLarge -: Too large resource version"#]]);
 }

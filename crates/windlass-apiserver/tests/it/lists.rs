@@ -48,11 +48,18 @@ async fn selectors_select() {
     );
 }
 
+/// A revision that no test reaches.
+const FUTURE: u64 = 9_000_000_000_000_000;
+
 #[tokio::test(start_paused = true)]
 async fn a_revision_that_is_not_there_yet_times_out() {
-    let reply = client().get(&format!("{CONFIG_MAPS}?resourceVersion=999999")).await.expect(504);
-    assert_eq!(reply.body["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
-    assert_eq!(reply.headers["retry-after"], "1");
+    for version_match in ["", "&resourceVersionMatch=NotOlderThan", "&resourceVersionMatch=Exact"] {
+        let path = format!("{CONFIG_MAPS}?resourceVersion={FUTURE}{version_match}");
+        let reply = client().get(&path).await.expect(504);
+        assert_eq!(reply.body["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+        assert_eq!(reply.body["details"]["retryAfterSeconds"], 1);
+        assert_eq!(reply.headers["retry-after"], "1");
+    }
 }
 
 #[tokio::test]

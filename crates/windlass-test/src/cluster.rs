@@ -1,60 +1,112 @@
-//! A control plane of a test's own.
+//! A control plane that belongs to one test.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
-use kube_client::api::Api;
-use tokio::sync::{OnceCell, oneshot};
+use kube_client::api::{Api, ListParams};
+use kube_core::{CustomResourceExt, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
 use windlass_apiserver::{Identity, Listen, Listening, Server};
 use windlass_controllers::Controllers;
+use windlass_runtime::Manager;
 
+use crate::running::{RunningManager, RunningManagers};
+use crate::wait::Wait;
 use crate::{eventually, install};
+
+/// How long a wait lasts unless the test chooses another limit.
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// An API server in this process, with or without the controllers of a cluster.
 ///
-/// It belongs to the runtime that made it; dropping it stops it. All methods panic where something fails, with the reason:
-/// this is for tests.
+/// It needs a tokio runtime and stops when it is dropped. All methods panic on failure, with the reason: this is for tests.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+/// use kube_client::api::{Api, PostParams};
+/// use kube_core::ObjectMeta;
+/// use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+/// use windlass_test::TestCluster;
+///
+/// async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+///     if let Some(config) = cx.get(&key)?
+///         && config.data.is_none()
+///     {
+///         let mut filled = (*config).clone();
+///         filled.data = Some([("color".to_owned(), "blue".to_owned())].into());
+///         cx.update(&filled).await?;
+///     }
+///     Ok(Action::done())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let cluster = TestCluster::start().await;
+/// let manager = Manager::new(cluster.client()).controller(Controller::of::<ConfigMap>(reconcile));
+/// let operator = cluster.run(manager);
+///
+/// let mut config = ConfigMap::default();
+/// config.metadata.name = Some("a".to_owned());
+/// let configs: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+/// configs.create(&PostParams::default(), &config).await.expect("created");
+///
+/// let filled = cluster.wait_for::<ConfigMap>("default/a", |config| config.data.is_some()).await;
+/// assert_eq!(filled.data.unwrap()["color"], "blue");
+/// operator.stop().await.expect("a graceful stop");
+/// # }
+/// ```
 pub struct TestCluster {
     server: Server,
     client: Client,
     listening: OnceCell<Listening>,
-    /// Dropping it stops the controllers.
-    _controllers: Option<oneshot::Sender<()>>,
+    managers: RunningManagers,
+    wait_limit: Duration,
+    /// Stops the built-in controllers when it is dropped.
+    controllers: Option<RunningManager>,
 }
 
 impl TestCluster {
-    /// The API server alone: what one writes stays as it is.
-    #[expect(clippy::unused_async, reason = "it takes a runtime, and may come to wait for something")]
+    /// Starts the API server alone. No built-in controller reacts to what is written: nothing schedules pods or collects garbage.
+    #[expect(clippy::unused_async, reason = "it needs a runtime, and may have to wait for something later")]
     pub async fn start() -> Self {
-        Self::serve(|_| None)
+        Self::new()
     }
 
-    /// The API server and the controllers of a cluster: owners collect, namespaces end, pods run on a simulated node.
+    /// Starts the API server and the built-in controllers: owned objects are garbage-collected, namespaces are finalized,
+    /// and pods run on a simulated node.
     ///
-    /// Returns when the node is ready and namespace `default` has its service account.
+    /// Returns when the node is ready and the namespace `default` has its service account.
     pub async fn with_controllers() -> Self {
-        let cluster = Self::serve(|client| Some(run_controllers(client)));
+        let mut cluster = Self::new();
+        cluster.controllers = Some(cluster.run(Controllers::new(cluster.client()).manager()));
         cluster.wait_until_ready().await;
         cluster
     }
 
-    fn serve(controllers: impl FnOnce(Client) -> Option<oneshot::Sender<()>>) -> Self {
+    fn new() -> Self {
         let server = Server::builder()
             .build()
             .unwrap_or_else(|error| panic!("the API server does not start: {error}"));
         let client = Client::new(server.service(Identity::admin()), "default");
-        let controllers = controllers(client.clone());
-        Self { server, client, listening: OnceCell::new(), _controllers: controllers }
+        Self {
+            server,
+            client,
+            listening: OnceCell::new(),
+            managers: RunningManagers::default(),
+            wait_limit: WAIT_LIMIT,
+            controllers: None,
+        }
     }
 
     async fn wait_until_ready(&self) {
         let nodes: Api<Node> = Api::all(self.client());
         let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
-        eventually(Duration::from_secs(30), || async {
-            let found =
-                nodes.list(&kube_client::api::ListParams::default()).await.map_err(|e| e.to_string())?;
+        eventually(WAIT_LIMIT, || async {
+            let found = nodes.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
             let conditions = found.items.into_iter().filter_map(|node| node.status?.conditions).flatten();
             if !conditions.into_iter().any(|c| c.type_ == "Ready" && c.status == "True") {
                 return Err("no node is ready".to_owned());
@@ -64,22 +116,28 @@ impl TestCluster {
         .await;
     }
 
-    /// A client with the rights of an administrator; its namespace is `default`.
+    /// Sets how long [`wait_for`](Self::wait_for) and [`gone`](Self::gone) wait. Default: 30 s.
+    pub fn wait_limit(mut self, limit: Duration) -> Self {
+        self.wait_limit = limit;
+        self
+    }
+
+    /// Returns a client with the rights of an administrator. Its default namespace is `default`.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// A client of somebody else.
+    /// Returns a client that is authenticated as `identity`.
     pub fn client_of(&self, identity: Identity) -> Client {
         Client::new(self.server.service(identity), "default")
     }
 
-    /// The server itself.
+    /// Returns the API server.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// The server's way in over TLS, opened when first asked for, at a free port of the loopback address.
+    /// Returns the TLS listener. The first call opens it at a free port of the loopback address.
     pub async fn listening(&self) -> &Listening {
         self.listening
             .get_or_init(|| async {
@@ -89,25 +147,72 @@ impl TestCluster {
             .await
     }
 
-    /// A kubeconfig for clients outside of this process, kubectl for one. It opens the way in over TLS.
+    /// Returns a kubeconfig for clients in other processes, such as kubectl. Opens the TLS listener.
     pub async fn kubeconfig(&self) -> String {
         self.listening().await.kubeconfig().to_owned()
     }
 
-    /// Installs a CRD and waits until its resources are served.
-    pub async fn install(&self, definition: &CustomResourceDefinition) {
-        install::install(self.client(), definition).await;
+    /// Creates a CRD and waits until its resources are served.
+    #[track_caller]
+    pub fn install(&self, definition: &CustomResourceDefinition) -> impl Future<Output = ()> {
+        self.install_all([definition])
     }
-}
 
-/// Runs the controllers in the background, until what this gives is dropped.
-fn run_controllers(client: Client) -> oneshot::Sender<()> {
-    let (stop, stopped) = oneshot::channel::<()>();
-    tokio::spawn(async move {
-        let stop = async { drop(stopped.await) };
-        if let Err(error) = Controllers::new(client).run_until(stop).await {
-            tracing::error!(%error, "the test cluster's controllers stopped");
-        }
-    });
-    stop
+    /// Creates CRDs and waits until the resources of all of them are served.
+    #[track_caller]
+    pub fn install_all<'a>(
+        &self,
+        definitions: impl IntoIterator<Item = &'a CustomResourceDefinition>,
+    ) -> impl Future<Output = ()> {
+        let definitions: Vec<_> = definitions.into_iter().cloned().collect();
+        install::install(self.client(), definitions, self.wait_limit, Location::caller())
+    }
+
+    /// Creates the CRD of `K` and waits until its resources are served.
+    #[track_caller]
+    pub fn install_crd<K: CustomResourceExt>(&self) -> impl Future<Output = ()> {
+        install::install(self.client(), [K::crd()], self.wait_limit, Location::caller())
+    }
+
+    /// Runs a manager in the background until the returned guard is stopped or dropped.
+    ///
+    /// Give the manager this cluster's [`client`](Self::client). If it fails, the waits of this cluster panic with its
+    /// error at once, and so does the guard when it is dropped.
+    pub fn run(&self, manager: Manager) -> RunningManager {
+        let running = RunningManager::start(manager);
+        self.managers.add(&running);
+        running
+    }
+
+    /// Waits until the object exists and satisfies `condition`, and returns it.
+    ///
+    /// The key is `namespace/name`, or a name: of a cluster-scoped object, or of one in the namespace `default`. The
+    /// object is read again and again, so a state that lasts a few milliseconds may be missed.
+    ///
+    /// # Panics
+    /// When the limit of [`wait_limit`](Self::wait_limit) passes: the message has the object's version, finalizers and
+    /// conditions, but none of its contents. When a manager of this cluster fails: with the manager's error.
+    #[track_caller]
+    pub fn wait_for<K>(&self, key: impl ToString, condition: impl Fn(&K) -> bool) -> impl Future<Output = K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
+    {
+        self.wait(Location::caller()).for_object(key.to_string(), condition)
+    }
+
+    /// Waits until the object does not exist any more. An object that is terminating still exists.
+    ///
+    /// # Panics
+    /// As [`wait_for`](Self::wait_for).
+    #[track_caller]
+    pub fn gone<K>(&self, key: impl ToString) -> impl Future<Output = ()>
+    where
+        K: Resource<DynamicType = ()> + 'static,
+    {
+        self.wait(Location::caller()).until_gone::<K>(key.to_string())
+    }
+
+    fn wait(&self, caller: &'static Location<'static>) -> Wait<'_> {
+        Wait { client: self.client(), managers: &self.managers, limit: self.wait_limit, caller }
+    }
 }

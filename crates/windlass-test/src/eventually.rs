@@ -1,4 +1,4 @@
-//! Waiting for something to become true, with a deadline instead of luck.
+//! Retrying until a deadline.
 
 use std::fmt::Display;
 use std::panic::Location;
@@ -9,12 +9,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Tries until it succeeds, and gives what it gave.
+/// Calls `attempt` until it succeeds, and returns its value.
 ///
-/// The first try is at once; the pauses between tries grow from 2 to 100 ms.
+/// The first attempt starts at once; the pauses between attempts grow from 2 to 100 ms. An attempt that is still running
+/// at the deadline is cancelled. For one typed object, [`TestCluster::wait_for`](crate::TestCluster::wait_for) is shorter.
 ///
 /// # Panics
-/// When the deadline passes: with the line that called, and the last error, which is why each try says what is missing.
+/// When the deadline passes. The message has the line of the caller and the error of the last attempt, so an attempt's
+/// error should say what is missing.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -36,11 +38,10 @@ where
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    let caller = Location::caller();
-    keep_trying(deadline, attempt, caller)
+    keep_trying(deadline, attempt, Location::caller())
 }
 
-async fn keep_trying<T, E, F, Fut>(deadline: Duration, mut attempt: F, caller: &Location<'_>) -> T
+pub(crate) async fn keep_trying<T, E, F, Fut>(deadline: Duration, mut attempt: F, caller: &Location<'_>) -> T
 where
     E: Display,
     F: FnMut() -> Fut,
@@ -48,7 +49,7 @@ where
 {
     let end = Instant::now() + deadline;
     let mut pause = FIRST_PAUSE;
-    let mut last = "no attempt came to an end".to_owned();
+    let mut last = "no attempt finished".to_owned();
     loop {
         match timeout_at(end, attempt()).await {
             Ok(Ok(value)) => return value,
@@ -67,13 +68,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "not within 1s; last: still 2")]
-    async fn the_deadline_tells_the_last_error() {
+    async fn the_panic_has_the_last_error() {
         let _: () = eventually(Duration::from_secs(1), || async { Err("still 2") }).await;
     }
 
     #[tokio::test(start_paused = true)]
-    #[should_panic(expected = "no attempt came to an end")]
-    async fn an_attempt_that_hangs_is_cut() {
+    #[should_panic(expected = "no attempt finished")]
+    async fn an_attempt_that_hangs_is_cancelled() {
         let _: () = eventually(Duration::from_secs(1), std::future::pending::<Result<(), String>>).await;
     }
 }

@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions, installed and waited for.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -7,28 +8,37 @@ use kube_client::Client;
 use kube_client::api::{Api, PostParams};
 use kube_core::ResourceExt;
 
-use crate::eventually;
+use crate::eventually::keep_trying;
 
-/// Creates the CRD and waits until its resources are served.
-pub(crate) async fn install(client: Client, definition: &CustomResourceDefinition) {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client);
-    let name = definition.name_any();
-    if let Err(error) = definitions.create(&PostParams::default(), definition).await {
-        panic!("cannot install the CRD {name}: {error}");
-    }
-    eventually(Duration::from_secs(10), || async {
-        let latest = definitions.get(&name).await.map_err(|error| error.to_string())?;
-        let conditions = latest.status.and_then(|status| status.conditions).unwrap_or_default();
-        let established = conditions.iter().any(|c| c.type_ == "Established" && c.status == "True");
-        let said: Vec<String> = conditions
-            .iter()
-            .map(|c| format!("{}={} {}", c.type_, c.status, c.message.as_deref().unwrap_or_default()))
-            .collect();
-        if established {
-            Ok(())
-        } else {
-            Err(format!("CRD {name} is not established: [{}]", said.join(", ")))
+/// Creates the CRDs and waits until all of their resources are served.
+pub(crate) async fn install(
+    client: Client,
+    definitions: impl IntoIterator<Item = CustomResourceDefinition>,
+    limit: Duration,
+    caller: &'static Location<'static>,
+) {
+    let api: Api<CustomResourceDefinition> = Api::all(client);
+    let mut names = Vec::new();
+    for definition in definitions {
+        let name = definition.name_any();
+        if let Err(error) = api.create(&PostParams::default(), &definition).await {
+            panic!("{caller}: cannot install the CRD {name}: {error}");
         }
-    })
-    .await;
+        names.push(name);
+    }
+    for name in names {
+        keep_trying(limit, || established(&api, &name), caller).await;
+    }
+}
+
+async fn established(api: &Api<CustomResourceDefinition>, name: &str) -> Result<(), String> {
+    let definition = api.get(name).await.map_err(|error| error.to_string())?;
+    let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
+    if conditions.iter().any(|c| c.type_ == "Established" && c.status == "True") {
+        return Ok(());
+    }
+    let shown = conditions
+        .iter()
+        .map(|c| format!("{}={} {}", c.type_, c.status, c.message.as_deref().unwrap_or_default()));
+    Err(format!("CRD {name} is not established: [{}]", shown.collect::<Vec<_>>().join(", ")))
 }

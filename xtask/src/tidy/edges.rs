@@ -49,7 +49,7 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-test",
-        uses: &["windlass-apiserver", "windlass-controllers"],
+        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

@@ -9,32 +9,27 @@ use kube::{
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
-use tokio::{sync::oneshot, task::JoinHandle};
 use windlass::prelude::*;
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{RunningManager, TestCluster, eventually};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster, the CRD, and the operator at work.
+/// A cluster with the CRD, and the operator running on it.
 struct Fixture {
+    operator: RunningManager,
     cluster: TestCluster,
-    stop: oneshot::Sender<()>,
-    operator: JoinHandle<Result<()>>,
 }
 
 impl Fixture {
     async fn start() -> Self {
         let cluster = TestCluster::with_controllers().await;
-        cluster.install(&CustomPod::crd()).await;
-        let (stop, stopped) = oneshot::channel();
-        let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
-        let operator = tokio::spawn(manager.run_until(async { drop(stopped.await) }));
-        Self { cluster, stop, operator }
+        cluster.install_crd::<CustomPod>().await;
+        let operator = cluster.run(Manager::new(cluster.client()).controller(custom_pod::controller()));
+        Self { operator, cluster }
     }
 
     async fn stop(self) {
-        drop(self.stop);
-        self.operator.await.expect("no panic").expect("a graceful end");
+        self.operator.stop().await.expect("a graceful stop");
     }
 
     fn client(&self) -> Client {
@@ -67,7 +62,7 @@ impl Fixture {
         names
     }
 
-    /// Waits until there are so many pods, and the status says so. Gives back their names.
+    /// Waits until there are `count` pods and the status lists them. Returns their names.
     async fn settled(&self, name: &str, count: usize) -> Vec<String> {
         eventually(SOON, || async {
             let names = self.pod_names().await;
@@ -77,9 +72,15 @@ impl Fixture {
             if names.len() == count && *replicas as usize == count && *pod_names == names {
                 return Ok(names);
             }
-            Err(format!("{count} pods are wanted; there are {names:?}, and the status says {status:?}"))
+            Err(format!("{count} pods are wanted; there are {names:?}, and the status is {status:?}"))
         })
         .await
+    }
+
+    /// Waits until the status of an object counts its replicas.
+    async fn reported(&self, name: &str, replicas: u32) {
+        let counted = |object: &CustomPod| object.status.as_ref().is_some_and(|s| s.replicas == replicas);
+        self.cluster.wait_for::<CustomPod>(name, counted).await;
     }
 }
 
@@ -119,22 +120,14 @@ async fn a_pod_deleted_by_hand_comes_back() {
 async fn the_deleted_object_takes_its_pods_along_and_no_others() {
     let fixture = Fixture::start().await;
     fixture.create("a", 2).await;
+    let before = fixture.settled("a", 2).await;
     fixture.create("b", 1).await;
-    eventually(SOON, || async {
-        let names = fixture.pod_names().await;
-        if names.len() == 3 { Ok(()) } else { Err(format!("{names:?}")) }
-    })
-    .await;
+    fixture.reported("b", 1).await;
     fixture.objects().delete("a", &DeleteParams::default()).await.expect("deleted");
-    eventually(SOON, || async {
-        let pods = fixture.pods().list(&ListParams::default()).await.map_err(|e| e.to_string())?;
-        let names: Vec<_> = pods.items.iter().map(ResourceExt::name_any).collect();
-        match names.as_slice() {
-            [one] if one.starts_with("b-") => Ok(()),
-            _ => Err(format!("{names:?}")),
-        }
-    })
-    .await;
+    for pod in before {
+        fixture.cluster.gone::<Pod>(pod).await;
+    }
+    assert!(matches!(fixture.pod_names().await.as_slice(), [one] if one.starts_with("b-")));
     fixture.stop().await;
 }
 
@@ -162,11 +155,7 @@ async fn nothing_is_written_when_nothing_changes() {
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "touched": "yes" } } }));
     let touched = fixture.objects().patch("a", &PatchParams::default(), &patch).await.expect("touched");
     fixture.create("b", 1).await;
-    eventually(SOON, || async {
-        let status = fixture.objects().get("b").await.map_err(|e| e.to_string())?.status.unwrap_or_default();
-        if status.replicas == 1 { Ok(()) } else { Err("b is not there yet".to_owned()) }
-    })
-    .await;
+    fixture.reported("b", 1).await;
     let later = fixture.objects().get("a").await.expect("got");
     assert_eq!(
         later.resource_version(),
@@ -191,10 +180,9 @@ async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
     let broken = DynamicObject::new("a", &resource).data(json!({ "spec": { "replicas": "three" } }));
     raw.create(&PostParams::default(), &broken).await.expect("created");
 
-    let (stop, stopped) = oneshot::channel::<()>();
     let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
     let metrics = manager.metrics().clone();
-    let operator = tokio::spawn(manager.run_until(async { drop(stopped.await) }));
+    let operator = cluster.run(manager);
     eventually(SOON, || async {
         let text = metrics.render();
         let errors = text.lines().find(|line| line.starts_with("controller_runtime_reconcile_errors_total"));
@@ -207,7 +195,7 @@ async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client());
     assert!(pods.list(&ListParams::default()).await.expect("listed").items.is_empty());
 
-    // Once it decodes, it is reconciled without anybody's help.
+    // Once it decodes, it is reconciled.
     let fix = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
     raw.patch("a", &PatchParams::default(), &fix).await.expect("patched");
     eventually(SOON, || async {
@@ -217,6 +205,5 @@ async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
         }
     })
     .await;
-    drop(stop);
-    operator.await.expect("no panic").expect("a graceful end");
+    operator.stop().await.expect("a graceful stop");
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::Identity;
+use super::subject::Subject;
 
 /// The bearer tokens a server knows.
 ///
@@ -70,11 +70,9 @@ fn bearer(header: &str) -> Option<&str> {
 ///
 /// `None` where the certificate cannot be read or has no common name.
 pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
-    let subject = certificate.subject();
-    let name = subject.iter_common_name().next()?.as_str().ok()?;
-    let groups = subject.iter_organization().filter_map(|group| group.as_str().ok());
-    Some(groups.fold(Identity::user(name), Identity::with_group))
+    let subject = Subject::of_certificate(der)?;
+    let name = subject.common_names.into_iter().next()?;
+    Some(subject.organizations.into_iter().fold(Identity::user(name), Identity::with_group))
 }
 
 #[cfg(test)]

@@ -44,6 +44,28 @@ impl ReflectorConfig {
     }
 }
 
+/// No time of a configuration is longer than this, so that adding some of them to an `Instant` cannot overflow.
+const MAX_TIME: Duration = Duration::from_hours(24 * 365);
+
+impl ReflectorConfig {
+    /// The same configuration with every time limited to a year.
+    pub(super) fn bounded(mut self) -> Self {
+        let times = [
+            &mut self.watch_timeout,
+            &mut self.response_timeout,
+            &mut self.quiet_timeout,
+            &mut self.idle_timeout,
+            &mut self.backoff.initial,
+            &mut self.backoff.max,
+            &mut self.backoff.max_unknown_kind,
+        ];
+        for time in times {
+            *time = (*time).min(MAX_TIME);
+        }
+        self
+    }
+}
+
 /// How delays grow from failure to failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffConfig {

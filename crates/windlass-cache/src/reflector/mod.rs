@@ -132,10 +132,13 @@ pub struct Reflector {
 
 /// How much of an error's body is read.
 const ERROR_BODY: usize = 64 << 10;
+/// The longest `Retry-After` that is obeyed: a server cannot silence a watch for longer.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 impl Reflector {
     /// A reflector that begins at once.
     pub fn new(config: ReflectorConfig, options: &ScanOptions, now: Instant) -> Self {
+        let config = config.bounded();
         let backoff = Backoff::new(config.backoff.clone(), config.seed);
         let mut reflector = Self {
             scanner: Scanner::new(options),
@@ -271,7 +274,8 @@ impl Reflector {
         sink: &mut impl Sink,
     ) {
         let error = WatchError { resource: self.config.resource.clone(), kind };
-        let retry_in = self.backoff.next(error.is_unknown_kind()).max(retry_after.unwrap_or_default());
+        let asked = retry_after.unwrap_or_default().min(MAX_RETRY_AFTER);
+        let retry_in = self.backoff.next(error.is_unknown_kind()).max(asked);
         if let Plan::List { token } = &mut self.plan {
             // Pages already read have been applied; the list begins again nevertheless, since what it showed then
             // may have gone before it goes on.

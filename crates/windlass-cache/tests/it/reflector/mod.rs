@@ -3,6 +3,8 @@
 
 mod script;
 
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
 
 use self::script::{play, play_with};
@@ -463,6 +465,80 @@ fn retry_after_is_obeyed_and_forbidden_says_what_to_do() {
                 failed, again in 3.2s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on it
         "#]],
     );
+}
+
+#[test]
+fn a_retry_after_beyond_reason_is_cut_to_two_minutes() {
+    check(
+        r#"
+        answer 429 retry-after 18446744073709551615
+        end
+        wait 120
+        answer 503
+        body {"code":503,"details":{"retryAfterSeconds":18446744073709551615}}
+        end
+        wait 120
+        answer 429 retry-after 4000000000
+        end
+        wait 120
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 429 retry-after 18446744073709551615
+            end
+                failed, again in 120.0s: pods: the server answered 429
+            wait 120
+                120.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+            answer 503
+            body {"code":503,"details":{"retryAfterSeconds":18446744073709551615}}
+            end
+                failed, again in 120.0s: pods: the server answered 503
+            wait 120
+                240.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+            answer 429 retry-after 4000000000
+            end
+                failed, again in 120.0s: pods: the server answered 429
+            wait 120
+                360.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+        "#]],
+    );
+}
+
+#[test]
+fn times_beyond_reason_do_not_overflow() {
+    let config = |config: &mut windlass_cache::ReflectorConfig| {
+        config.watch_timeout = Duration::MAX;
+        config.response_timeout = Duration::MAX;
+        config.quiet_timeout = Duration::MAX;
+        config.idle_timeout = Duration::MAX;
+        config.backoff.initial = Duration::MAX;
+        config.backoff.max = Duration::MAX;
+    };
+    let told = play_with(
+        config,
+        "
+        break connection refused
+        wait 50000000
+        answer 200
+        bookmark 9 initial-events-end
+        bookmark 10
+        ",
+    );
+    expect![[r#"
+            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=34321608
+        break connection refused
+            failed, again in 45144666.9s: pods: the server cannot be reached: connection refused
+        wait 50000000
+            45144666.9s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=31619361
+        answer 200
+            list begins
+        bookmark 9 initial-events-end
+            list ends
+            recovered
+            seen 9
+        bookmark 10
+            seen 10
+    "#]].assert_eq(&told);
 }
 
 #[test]

@@ -9,6 +9,9 @@ pub struct ReflectorConfig {
     pub resource: String,
     /// Asks for the objects as the beginning of the watch, before falling back to a list.
     pub watch_list: bool,
+    /// How long a server that was silent after the initial events of a watch is asked for lists instead. A server that
+    /// refuses such watches is not asked again.
+    pub watch_list_retry: Duration,
     /// Objects in one page of a list; zero asks for all at once.
     pub page_size: u32,
     /// The server is asked to end a watch after this time, or up to a tenth later.
@@ -33,6 +36,7 @@ impl ReflectorConfig {
         Self {
             resource: resource.into(),
             watch_list: true,
+            watch_list_retry: Duration::from_mins(10),
             page_size: 500,
             watch_timeout: Duration::from_mins(5),
             response_timeout: Duration::from_mins(1),
@@ -51,6 +55,7 @@ impl ReflectorConfig {
     /// The same configuration with every time limited to a year.
     pub(super) fn bounded(mut self) -> Self {
         let times = [
+            &mut self.watch_list_retry,
             &mut self.watch_timeout,
             &mut self.response_timeout,
             &mut self.quiet_timeout,

@@ -88,6 +88,17 @@ impl WatchError {
     }
 }
 
+impl WatchErrorKind {
+    /// Whether the connection failed, here or behind a proxy: another server may answer the next request.
+    pub(super) fn may_hide_a_restart(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Stalled(_) | Self::Truncated => true,
+            Self::Refused(refusal) => matches!(refusal.code, 502..=504),
+            Self::Corrupt(_) | Self::Short | Self::BadObject(_) => false,
+        }
+    }
+}
+
 impl Refusal {
     /// Reads the body of an answer, which should be a `Status`.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {

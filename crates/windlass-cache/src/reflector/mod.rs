@@ -2,6 +2,24 @@
 //!
 //! It does no I/O and reads no clock. A shell asks it by [`Reflector::poll`] what to do, sends the requests it wants,
 //! and feeds it with what comes back. What the answers mean for the objects goes to a [`Sink`].
+//!
+//! # Resuming a watch
+//! A watch that ends resumes at the newest resource version that it has shown. A server that was replaced or restored
+//! from a backup may accept a resource version that it does not have yet, and then send nothing. Therefore:
+//!
+//! - After a failed connection (no answer, a body that breaks off or stands still, an answer 502, 503 or 504) the
+//!   reflector first sends a list with `limit=1`. Such a list is consistent: no replica answers it with an older state.
+//!   If its resource version is lower than that of the watch, the server's history is another one, and everything is
+//!   listed again. Otherwise the watch resumes. A server that forbids lists (403) is not compared.
+//! - A bookmark with a lower resource version than one before it may come from a replica that lags: the same list
+//!   decides. If the history is the same, lower bookmarks are ignored until the replica has caught up.
+//! - An event with a lower resource version than one before it leads to a list at once: no server sends one for a
+//!   watch that begins later.
+//! - An answer 404 means that the kind was deleted. Everything is listed once the server has it again.
+//! - An answer 410 means that the server no longer has the resource version: everything is listed again.
+//!
+//! Resource versions that are not numbers are not compared. A watch that the server ends in the ordinary way resumes
+//! without a list.
 
 mod backoff;
 mod config;
@@ -93,6 +111,20 @@ enum Plan {
     List { token: Option<String> },
     /// What comes behind a resourceVersion.
     Watch { version: String },
+    /// A list of one object: its resource version shows whether the server still has the history in which the watch
+    /// was at `version`.
+    Verify { version: String },
+}
+
+/// Whether lists come as the beginning of a watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WatchListSupport {
+    /// The server supports it, or has not been asked yet.
+    Assumed,
+    /// The server was silent after the initial events; it is asked again after this time.
+    Silent { retry_at: Instant },
+    /// The server refused it, or it is switched off.
+    Refused,
 }
 
 #[derive(Debug)]
@@ -115,12 +147,13 @@ pub struct Reflector {
     backoff: Backoff,
     plan: Plan,
     phase: Phase,
-    /// The server lists by watch, or has not said that it does not.
-    watch_list: bool,
+    watch_list: WatchListSupport,
     /// Lists come in pages; not after a page's token has expired, until a list has come through.
     paged: bool,
     /// The server sends bookmarks.
     bookmarks: bool,
+    /// A bookmark was older than the watch although the server's history is the same: a replica that lags sent it.
+    lagging: bool,
     /// How often the server was behind the version asked for.
     too_large: u32,
     /// How often in a row a watch has ended within an event.
@@ -145,7 +178,8 @@ impl Reflector {
             backoff,
             plan: Plan::WatchList,
             phase: Phase::Planned { at: now },
-            watch_list: config.watch_list,
+            watch_list: if config.watch_list { WatchListSupport::Assumed } else { WatchListSupport::Refused },
+            lagging: false,
             paged: true,
             bookmarks: false,
             too_large: 0,
@@ -154,7 +188,7 @@ impl Reflector {
             limit: options.max_object_size,
             config,
         };
-        reflector.plan = reflector.fresh();
+        reflector.plan = reflector.fresh(now);
         reflector
     }
 
@@ -197,6 +231,7 @@ impl Reflector {
                 ListWatch { limit, continue_token: token.clone(), ..ListWatch::default() }
             }
             Plan::Watch { version } => ListWatch { resource_version: Some(version.clone()), ..watch },
+            Plan::Verify { .. } => ListWatch { limit: Some(1), ..ListWatch::default() },
         }
     }
 
@@ -251,13 +286,27 @@ impl Reflector {
     }
 
     /// Everything anew.
-    fn fresh(&self) -> Plan {
-        if self.watch_list { Plan::WatchList } else { Plan::List { token: None } }
+    fn fresh(&self, now: Instant) -> Plan {
+        match self.watch_list {
+            WatchListSupport::Silent { retry_at } if now < retry_at => Plan::List { token: None },
+            WatchListSupport::Refused => Plan::List { token: None },
+            WatchListSupport::Assumed | WatchListSupport::Silent { .. } => Plan::WatchList,
+        }
+    }
+
+    /// Makes the watch compare revisions with the server before it resumes.
+    fn verify(&mut self) {
+        if let Plan::Watch { version } = &mut self.plan
+            && version.parse::<u64>().is_ok()
+        {
+            self.plan = Plan::Verify { version: std::mem::take(version) };
+        }
     }
 
     fn relist(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
         sink.notice(Notice::Relisting { reason });
-        self.plan = self.fresh();
+        self.plan = self.fresh(now);
+        self.lagging = false;
         (self.too_large, self.corrupt) = (0, 0);
         // At once, unless that has just been done: a server that sends nothing but 410 is not asked in a tight loop.
         let recent = self.relisted.is_some_and(|then| now < then + self.config.backoff.max);
@@ -281,6 +330,9 @@ impl Reflector {
             // may have gone before it goes on.
             *token = None;
         }
+        if error.kind.may_hide_a_restart() {
+            self.verify();
+        }
         sink.notice(Notice::Failed { error, retry_in });
         self.phase = Phase::Planned { at: now + retry_in };
     }
@@ -299,8 +351,16 @@ impl Reflector {
             }
             return self.relist(now, "the server no longer has the resourceVersion (410)", sink);
         }
-        if self.plan == Plan::WatchList && matches!(refusal.code, 400 | 405 | 406 | 415 | 422 | 501) {
-            return self.fall_back(now, sink);
+        let unsupported = matches!(refusal.code, 400 | 405 | 406 | 415 | 422 | 501);
+        if self.plan == Plan::WatchList && unsupported {
+            return self.fall_back(now, WatchListSupport::Refused, sink);
+        }
+        if let Plan::Verify { version } = &mut self.plan
+            && (unsupported || refusal.code == 403)
+        {
+            // Who may only watch cannot compare: the watch resumes.
+            self.plan = Plan::Watch { version: std::mem::take(version) };
+            return;
         }
         if refusal.is_version_too_large() {
             self.too_large += 1;
@@ -308,11 +368,19 @@ impl Reflector {
                 return self.relist(now, "the server is behind the resourceVersion: it was replaced", sink);
             }
         }
+        // The kind was deleted. When it is there again, its objects are others.
+        let deleted = refusal.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
+        if deleted {
+            self.plan = self.fresh(now);
+        }
         self.failed(now, WatchErrorKind::Refused(refusal), retry_after, sink);
+        if deleted {
+            sink.notice(Notice::Relisting { reason: "the server no longer has the kind (404)" });
+        }
     }
 
-    fn fall_back(&mut self, now: Instant, sink: &mut impl Sink) {
-        self.watch_list = false;
+    fn fall_back(&mut self, now: Instant, support: WatchListSupport, sink: &mut impl Sink) {
+        self.watch_list = support;
         self.plan = Plan::List { token: None };
         self.phase = Phase::Planned { at: now };
         sink.notice(Notice::WatchListUnsupported);
@@ -326,9 +394,12 @@ impl Reflector {
                 return self.refused(now, Refusal::read(code, &body), retry_after, sink);
             }
             Phase::Streaming { stream, .. } => match *stream {
-                Stream::Watch { initial: true, .. } => return self.fall_back(now, sink),
+                Stream::Watch { initial: true, .. } => {
+                    let retry_at = now + self.config.watch_list_retry;
+                    return self.fall_back(now, WatchListSupport::Silent { retry_at }, sink);
+                }
                 Stream::Watch { .. } => "the watch stood still and was cut",
-                Stream::List { .. } => "the list stood still and was cut",
+                Stream::List { .. } | Stream::Verify { .. } => "the list stood still and was cut",
             },
             Phase::Planned { .. } => return,
         };
@@ -341,7 +412,7 @@ impl Reflector {
         now + match stream {
             Stream::Watch { initial: false, .. } if self.bookmarks => self.config.idle_timeout.min(watch),
             Stream::Watch { initial: false, .. } => watch,
-            Stream::Watch { .. } | Stream::List { .. } => self.config.quiet_timeout,
+            Stream::Watch { .. } | Stream::List { .. } | Stream::Verify { .. } => self.config.quiet_timeout,
         }
     }
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Notice, Phase, Plan, Reflector, Sink,
+    Notice, Phase, Plan, Reflector, Sink, WatchListSupport,
     error::{Refusal, WatchError, WatchErrorKind},
 };
 use crate::{
-    frame::{BadObject, ListFramer, WatchEvent, WatchFramer},
+    frame::{BadObject, ListFramer, ListMeta, WatchEvent, WatchFramer},
     scan::EventType,
 };
 
@@ -23,12 +23,19 @@ pub(super) enum Stream {
         framer: WatchFramer,
         /// The objects that exist are still coming.
         initial: bool,
-        /// Where the watch began; zero when that is not known.
-        began: u64,
+        /// The newest resource version that the watch has shown, or where it began; zero when that is not known.
+        seen: u64,
         /// It has brought something.
         useful: bool,
     },
+    /// A list of which only the resource version matters.
+    Verify {
+        framer: ListFramer,
+    },
 }
+
+/// Why a watch lists again whose server has another history.
+const WENT_BACK: &str = "the server's resourceVersion went back: it was replaced or restored";
 
 /// Whether a body goes on.
 enum Flow {
@@ -42,11 +49,12 @@ impl Stream {
         let framer = || WatchFramer::new(limit);
         match plan {
             Plan::List { .. } => Self::List { framer: ListFramer::new(limit) },
-            Plan::WatchList => Self::Watch { framer: framer(), initial: true, began: 0, useful: false },
+            Plan::WatchList => Self::Watch { framer: framer(), initial: true, seen: 0, useful: false },
             Plan::Watch { version } => {
-                let began = version.parse().unwrap_or_default();
-                Self::Watch { framer: framer(), initial: false, began, useful: false }
+                let seen = version.parse().unwrap_or_default();
+                Self::Watch { framer: framer(), initial: false, seen, useful: false }
             }
+            Plan::Verify { .. } => Self::Verify { framer: ListFramer::new(limit) },
         }
     }
 }
@@ -65,9 +73,13 @@ impl Reflector {
                 framer.push(piece);
                 self.list_items(now, framer, sink)
             }
-            Stream::Watch { framer, initial, began, useful } => {
+            Stream::Watch { framer, initial, seen, useful } => {
                 framer.push(piece);
-                self.watch_events(now, framer, (initial, *began, useful), sink)
+                self.watch_events(now, framer, (initial, seen, useful), sink)
+            }
+            Stream::Verify { framer } => {
+                framer.push(piece);
+                self.pass_items(now, framer, sink)
             }
         };
         if let Flow::Go = flow {
@@ -93,11 +105,25 @@ impl Reflector {
         }
     }
 
+    /// Reads over the items of a list.
+    fn pass_items(&mut self, now: Instant, framer: &mut ListFramer, sink: &mut impl Sink) -> Flow {
+        loop {
+            match framer.next(&mut self.scanner) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Flow::Go,
+                Err(error) => {
+                    self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
+                    return Flow::Left;
+                }
+            }
+        }
+    }
+
     fn watch_events(
         &mut self,
         now: Instant,
         framer: &mut WatchFramer,
-        (initial, began, useful): (&mut bool, u64, &mut bool),
+        (initial, seen, useful): (&mut bool, &mut u64, &mut bool),
         sink: &mut impl Sink,
     ) -> Flow {
         // The version is noted once a piece: it matters only when the watch ends.
@@ -117,20 +143,31 @@ impl Reflector {
                 self.refused(now, refusal, None, sink);
                 return Flow::Left;
             }
-            let seen = object.resource_version();
-            if !*initial && seen.parse().is_ok_and(|seen: u64| seen < began) {
-                self.relist(now, "the server went back to an earlier resourceVersion: it was replaced", sink);
+            let shown = object.resource_version();
+            let revision = shown.parse::<u64>().ok();
+            let went_back = !*initial && revision.is_some_and(|revision| revision < *seen);
+            if went_back && event != EventType::Bookmark {
+                self.relist(now, WENT_BACK, sink);
                 return Flow::Left;
             }
-            if !seen.is_empty() {
-                seen.clone_into(&mut version);
+            if went_back && !self.lagging {
+                // The server was replaced, or a replica lags that has not caught up with the watch.
+                self.note(&version, *initial, sink);
+                self.lagging = true;
+                self.verify();
+                return Flow::Left;
+            }
+            if !shown.is_empty() && !went_back {
+                shown.clone_into(&mut version);
+                *seen = revision.unwrap_or(*seen);
+                self.lagging = false;
             }
             let applied = match event {
                 EventType::Added | EventType::Modified => sink.upsert(object),
                 EventType::Deleted => sink.delete(object),
                 EventType::Bookmark if *initial => {
                     if object.annotation("k8s.io/initial-events-end").as_deref() != Some("true") {
-                        self.fall_back(now, sink);
+                        self.fall_back(now, WatchListSupport::Refused, sink);
                         return Flow::Left;
                     }
                     *initial = false;
@@ -183,6 +220,7 @@ impl Reflector {
     ) {
         match stream {
             Stream::List { framer } => self.list_ended(now, framer, broken, sink),
+            Stream::Verify { framer } => self.verified(now, framer, broken, sink),
             Stream::Watch { framer, initial, useful, .. } => {
                 let within = framer.is_within_event();
                 if within {
@@ -197,18 +235,44 @@ impl Reflector {
                         if within || initial { WatchErrorKind::Truncated } else { WatchErrorKind::Short };
                     let error = broken.map_or(ended, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
                     self.failed(now, error, None, sink);
+                } else if broken.is_some() {
+                    self.verify();
                 }
                 // Otherwise it has ended as watches do; the plan goes on at once.
             }
         }
     }
 
-    fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
-        let Ok(meta) = framer.finish() else {
+    /// Compares the server's revision with that of the watch.
+    fn verified(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
+        let Some(meta) = self.metadata(now, framer, broken, sink) else { return };
+        let Plan::Verify { version } = &mut self.plan else { return };
+        let (own, server) = (version.parse::<u64>(), meta.resource_version.parse::<u64>());
+        if own.is_ok_and(|own| server.is_ok_and(|server| server < own)) {
+            return self.relist(now, WENT_BACK, sink);
+        }
+        self.plan = Plan::Watch { version: std::mem::take(version) };
+    }
+
+    /// The metadata of a list whose body has ended, or a failure when it is not whole.
+    fn metadata(
+        &mut self,
+        now: Instant,
+        framer: ListFramer,
+        broken: Option<&str>,
+        sink: &mut impl Sink,
+    ) -> Option<ListMeta> {
+        let metadata = framer.finish().ok();
+        if metadata.is_none() {
             let error = broken
                 .map_or(WatchErrorKind::Truncated, |reason| WatchErrorKind::Unreachable(reason.to_owned()));
-            return self.failed(now, error, None, sink);
-        };
+            self.failed(now, error, None, sink);
+        }
+        metadata
+    }
+
+    fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
+        let Some(meta) = self.metadata(now, framer, broken, sink) else { return };
         if !meta.continue_token.is_empty() {
             self.plan = Plan::List { token: Some(meta.continue_token) };
             return;

@@ -173,18 +173,21 @@ fn slow_beginnings_are_waited_for_as_long_as_something_comes() {
 #[test]
 fn a_dropped_watch_goes_on_where_it_was() {
     check(
-        "
+        r#"
         answer 200
         bookmark 9 initial-events-end
         event ADDED a 12
         wait 2
         break connection reset
         answer 200
+        body {"metadata":{"resourceVersion":"12","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"12"}}]}
+        end
+        answer 200
         event MODIFIED a 13
         end
         answer 200
         end
-        ",
+        "#,
         &expect![[r#"
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
             answer 200
@@ -197,16 +200,20 @@ fn a_dropped_watch_goes_on_where_it_was() {
                 seen 12
             wait 2
             break connection reset
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=312
+                2.0s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"12","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"12"}}]}
+            end
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=300
             answer 200
             event MODIFIED a 13
                 is a@13
                 seen 13
             end
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=300
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=329
             answer 200
             end
-                failed, again in 1.6s: pods: the watch ended as soon as it had begun
+                failed, again in 0.9s: pods: the watch ended as soon as it had begun
         "#]],
     );
 }
@@ -329,13 +336,16 @@ fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
 #[test]
 fn a_server_that_was_replaced_is_listed_again() {
     check(
-        "
+        r#"
         answer 200
         bookmark 900 initial-events-end
         end
         answer 200
         bookmark 40
-        ",
+        answer 200
+        body {"metadata":{"resourceVersion":"40"},"items":[]}
+        end
+        "#,
         &expect![[r#"
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
             answer 200
@@ -347,9 +357,398 @@ fn a_server_that_was_replaced_is_listed_again() {
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
             answer 200
             bookmark 40
-                list again: the server went back to an earlier resourceVersion: it was replaced
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+                0.0s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"40"},"items":[]}
+            end
+                list again: the server's resourceVersion went back: it was replaced or restored
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=329
         "#]],
+    );
+}
+
+#[test]
+fn a_server_that_starts_anew_while_it_cannot_be_reached_is_listed_again() {
+    check(
+        r#"
+        answer 200
+        event ADDED a 5
+        bookmark 900 initial-events-end
+        end
+        break connection refused
+        wait 2
+        break connection refused
+        wait 4
+        answer 200
+        body {"metadata":{"resourceVersion":"26"},"items":[{"metadata":{"name":"b","resourceVersion":"20"}}]}
+        end
+        answer 200
+        event ADDED b 20
+        bookmark 26 initial-events-end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            event ADDED a 5
+                is a@5
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            break connection refused
+                failed, again in 0.8s: pods: the server cannot be reached: connection refused
+            wait 2
+                0.8s GET ?limit=1
+            break connection refused
+                failed, again in 1.8s: pods: the server cannot be reached: connection refused
+            wait 4
+                3.8s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"26"},"items":[{"metadata":{"name":"b","resourceVersion":"20"}}]}
+            end
+                list again: the server's resourceVersion went back: it was replaced or restored
+                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+            answer 200
+                list begins
+            event ADDED b 20
+                is b@20
+            bookmark 26 initial-events-end
+                list ends
+                recovered
+                seen 26
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_starts_anew_behind_a_proxy_is_listed_again() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        end
+        answer 502
+        end
+        wait 2
+        answer 200
+        body {"metadata":{"resourceVersion":"26"},"items":[]}
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            answer 502
+            end
+                failed, again in 0.8s: pods: the server answered 502
+            wait 2
+                0.8s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"26"},"items":[]}
+            end
+                list again: the server's resourceVersion went back: it was replaced or restored
+                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+        "#]],
+    );
+}
+
+#[test]
+fn a_kind_that_was_deleted_and_is_there_again_is_listed_again() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        end
+        break connection refused
+        wait 2
+        answer 404
+        end
+        wait 4
+        answer 200
+        event ADDED a 7
+        bookmark 901 initial-events-end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            break connection refused
+                failed, again in 0.8s: pods: the server cannot be reached: connection refused
+            wait 2
+                0.8s GET ?limit=1
+            answer 404
+            end
+                failed, again in 1.8s: pods: the server does not have this kind (404); waiting for its CRD
+                list again: the server no longer has the kind (404)
+            wait 4
+                3.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
+            answer 200
+                list begins
+            event ADDED a 7
+                is a@7
+            bookmark 901 initial-events-end
+                list ends
+                recovered
+                seen 901
+        "#]],
+    );
+}
+
+#[test]
+fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        wait 60
+        break connection reset
+        answer 503
+        end
+        wait 2
+        answer 200
+        piece {"metadata":{"resourceVersion":"9
+        break connection reset
+        wait 4
+        answer 200
+        wait 10
+        wait 8
+        answer 200
+        body {"metadata":{"resourceVersion":"900"},"items":[]}
+        end
+        answer 200
+        event ADDED a 901
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            wait 60
+            break connection reset
+                60.0s GET ?limit=1
+            answer 503
+            end
+                failed, again in 0.8s: pods: the server answered 503
+            wait 2
+                60.8s GET ?limit=1
+            answer 200
+            piece {"metadata":{"resourceVersion":"9
+            break connection reset
+                failed, again in 1.8s: pods: the server cannot be reached: connection reset
+            wait 4
+                63.8s GET ?limit=1
+            answer 200
+            wait 10
+                failed, again in 3.8s: pods: the list stood still and was cut
+            wait 8
+                79.8s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"900"},"items":[]}
+            end
+                84.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=307
+            answer 200
+            event ADDED a 901
+                is a@901
+                recovered
+                seen 901
+        "#]],
+    );
+}
+
+#[test]
+fn without_permission_to_list_a_watch_resumes_without_a_comparison() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        break connection reset
+        answer 403
+        end
+        answer 200
+        bookmark 901
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            break connection reset
+                0.0s GET ?limit=1
+            answer 403
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
+            answer 200
+            bookmark 901
+                seen 901
+        "#]],
+    );
+}
+
+#[test]
+fn a_replica_that_lags_does_not_lead_to_a_list() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        end
+        answer 200
+        bookmark 890
+        answer 200
+        body {"metadata":{"resourceVersion":"910"},"items":[]}
+        end
+        answer 200
+        bookmark 891
+        event ADDED a 905
+        end
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+            answer 200
+            bookmark 890
+                0.0s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"910"},"items":[]}
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=329
+            answer 200
+            bookmark 891
+            event ADDED a 905
+                is a@905
+                seen 905
+            end
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=905&timeoutSeconds=303
+        "#]],
+    );
+}
+
+#[test]
+fn an_event_older_than_one_before_it_leads_to_a_list() {
+    check(
+        r#"
+        answer 200
+        bookmark 900 initial-events-end
+        event ADDED a 910
+        event ADDED b 905
+        "#,
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+            answer 200
+                list begins
+            bookmark 900 initial-events-end
+                list ends
+                seen 900
+            event ADDED a 910
+                is a@910
+                seen 910
+            event ADDED b 905
+                list again: the server's resourceVersion went back: it was replaced or restored
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=312
+        "#]],
+    );
+}
+
+#[test]
+fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not() {
+    let expired = r#"line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
+    let list = r#"
+        answer 200
+        body {"metadata":{"resourceVersion":"7"},"items":[]}
+        end
+        answer 200
+        "#;
+    let later = "wait 300
+        end
+        answer 200
+        wait 300
+        ";
+    let silent = format!("answer 200\nwait 10\n{list}{expired}\n{list}{later}\n{expired}");
+    check(
+        &silent,
+        &expect![[r#"
+            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+        answer 200
+            list begins
+        wait 10
+            no list by watch
+            10.0s GET ?limit=500
+        answer 200
+            list begins
+        body {"metadata":{"resourceVersion":"7"},"items":[]}
+        end
+            list ends
+            seen 7
+            10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=300
+        answer 200
+        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+            list again: the server no longer has the resourceVersion (410)
+            10.0s GET ?limit=500
+        answer 200
+            list begins
+        body {"metadata":{"resourceVersion":"7"},"items":[]}
+        end
+            list ends
+            seen 7
+            10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=303
+        answer 200
+        wait 300
+        end
+            310.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
+        answer 200
+        wait 300
+        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+            list again: the server no longer has the resourceVersion (410)
+            610.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+    "#]],
+    );
+    let refused = format!("answer 400\nend\n{list}{later}\n{expired}\n");
+    check(
+        &refused,
+        &expect![[r#"
+            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+        answer 400
+        end
+            no list by watch
+            0.0s GET ?limit=500
+        answer 200
+            list begins
+        body {"metadata":{"resourceVersion":"7"},"items":[]}
+        end
+            list ends
+            seen 7
+            0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=300
+        answer 200
+        wait 300
+        end
+            300.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=329
+        answer 200
+        wait 300
+        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+            list again: the server no longer has the resourceVersion (410)
+            600.0s GET ?limit=500
+    "#]],
     );
 }
 
@@ -364,10 +763,16 @@ fn a_server_that_stays_behind_is_listed_again() {
         body {"code":504,"reason":"Timeout","message":"Too large resource version: 900, current: 40","details":{"retryAfterSeconds":1}}
         end
         wait 2
+        answer 200
+        body {"metadata":{"resourceVersion":"901"},"items":[]}
+        end
         answer 504
         body {"code":504,"message":"Too large resource version: 900, current: 40"}
         end
         wait 4
+        answer 200
+        body {"metadata":{"resourceVersion":"902"},"items":[]}
+        end
         answer 504
         body {"code":504,"message":"Too large resource version: 900, current: 40"}
         end
@@ -386,18 +791,26 @@ fn a_server_that_stays_behind_is_listed_again() {
             end
                 failed, again in 1.0s: pods: the server answered 504 Timeout: Too large resource version: 900, current: 40
             wait 2
-                1.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=329
+                1.0s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"901"},"items":[]}
+            end
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=303
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
-                failed, again in 1.8s: pods: the server answered 504: Too large resource version: 900, current: 40
+                failed, again in 2.1s: pods: the server answered 504: Too large resource version: 900, current: 40
             wait 4
-                3.8s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=309
+                4.1s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"902"},"items":[]}
+            end
+                6.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=323
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
                 list again: the server is behind the resourceVersion: it was replaced
-                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=307
         "#]],
     );
 }
@@ -612,6 +1025,9 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
         end
         wait 2
         answer 200
+        body {"metadata":{"resourceVersion":"10"},"items":[]}
+        end
+        answer 200
         piece {"type":"ADDED","obj
         end
         "#,
@@ -629,12 +1045,16 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
             end
                 failed, again in 1.1s: pods: the body ended before it was complete
             wait 2
-                1.1s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=300
+                1.1s GET ?limit=1
+            answer 200
+            body {"metadata":{"resourceVersion":"10"},"items":[]}
+            end
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=329
             answer 200
             piece {"type":"ADDED","obj
             end
                 list again: the watch breaks off within an event again and again
-                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=329
+                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
         "#]],
     );
 }

@@ -1,44 +1,63 @@
-//! An object that is not what it was read as.
+//! The error of an object that does not decode.
 
 use std::any::type_name;
 
-use super::RawObject;
+use serde::de::DeserializeOwned;
+
+use super::{RawObject, problem};
 use crate::ObjectKey;
 
-/// An object does not decode as the type it was read as.
+/// An object does not decode as the type that a read asked for.
 ///
-/// It is in the cache and in the cluster: treat it as present and unreadable, never as gone.
+/// The object is in the cache and in the cluster: treat it as present and unreadable, never as deleted. The message names the
+/// object, the field and what is wrong with it. It repeats no value of the object, which may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} (resourceVersion {resource_version}) does not decode as {wanted}: {reason}")]
 pub struct DecodeError {
     key: ObjectKey,
     resource_version: String,
-    wanted: &'static str,
+    wanted: String,
     reason: String,
 }
 
 impl DecodeError {
-    pub(super) fn new<K>(object: &RawObject, error: &serde_json::Error) -> Self {
-        let wanted = type_name::<K>();
+    pub(super) fn new<K: DeserializeOwned>(
+        object: &RawObject,
+        json: &[u8],
+        error: &serde_json::Error,
+    ) -> Self {
         Self {
             key: object.key(),
             resource_version: object.resource_version().to_owned(),
-            wanted: wanted.rsplit("::").next().unwrap_or(wanted),
-            reason: redact(&error.to_string()),
+            wanted: short_name(type_name::<K>()),
+            reason: problem::find::<K>(json, error),
         }
     }
 
-    /// The object.
+    /// The key of the object.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }
+
+    /// The field and what is wrong with it: `spec.replicas: expected i32, found a string`.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
 }
 
-/// Takes quoted values out of a message of serde's: they come from the object, which may be a secret.
-///
-/// Field names and alternatives stand in backticks and stay.
-fn redact(message: &str) -> String {
-    let Some(start) = message.find('"') else { return message.to_owned() };
-    let end = message.rfind('"').unwrap_or(start);
-    format!("{}\"…\"{}", &message[..start], message.get(end + 1..).unwrap_or_default())
+/// The name of a type without the modules: `Vec<Pod>` of `alloc::vec::Vec<app::Pod>`.
+fn short_name(name: &str) -> String {
+    let mut short = String::new();
+    let mut word = 0;
+    for character in name.chars() {
+        if character == ':' {
+            short.truncate(word);
+            continue;
+        }
+        short.push(character);
+        if !character.is_alphanumeric() && character != '_' {
+            word = short.len();
+        }
+    }
+    short
 }

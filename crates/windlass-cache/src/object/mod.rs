@@ -5,6 +5,7 @@ mod dictionary;
 mod error;
 mod layout;
 mod owner;
+mod problem;
 mod shaped;
 
 pub(crate) use self::assembler::Assembler;
@@ -170,7 +171,9 @@ impl RawObject {
     /// The object is not a `K`. The message names the object and the field, and repeats no value.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<Arc<K>, DecodeError> {
         let json = self.json();
-        serde_json::from_slice(&json).map(Arc::new).map_err(|error| DecodeError::new::<K>(self, &error))
+        serde_json::from_slice(&json)
+            .map(Arc::new)
+            .map_err(|error| DecodeError::new::<K>(self, &json, &error))
     }
 
     /// Whether both are the same object in memory, not merely equal ones.

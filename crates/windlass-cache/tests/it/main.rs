@@ -1,5 +1,6 @@
 //! The cache from the outside.
 
+mod decode;
 mod frame;
 mod informer;
 mod model;

@@ -9,16 +9,20 @@ use crate::{Delta, RawObject};
 
 /// A handler that is further behind than this many changes is told the latest of each object only.
 const FAITHFUL: usize = 1024;
+/// Fewer entries that say nothing are not worth removing.
+const COMPACT_FROM: usize = 32;
 
 /// What a handler has not been told yet, oldest first.
 ///
 /// Up to [`FAITHFUL`] changes are kept one by one. What comes on top is kept per object, so that the length is bounded
-/// by the number of objects.
+/// by the number of objects that the handler knows or is to be told of.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The objects that were there when the handler began.
     initial: std::vec::IntoIter<RawObject>,
     entries: VecDeque<Entry>,
+    /// How many entries are [`Entry::Nothing`]. They are removed when they are more than half.
+    nothings: usize,
     /// How many entries have been taken from the front since the beginning.
     taken: u64,
     /// Where the entries lie that further changes of the same object are merged into, counted from the beginning.
@@ -48,10 +52,13 @@ impl Backlog {
         Self { initial: initial.into_iter(), ..Self::default() }
     }
 
-    /// The objects that were there when the handler began, when they are known only later. Nothing else has come yet.
+    /// Appends the objects of a first list.
     pub(super) fn push_initial(&mut self, objects: Vec<RawObject>) {
-        debug_assert!(self.len() == 0, "the first list comes first");
-        self.initial = objects.into_iter();
+        if self.len() == 0 {
+            self.initial = objects.into_iter();
+            return;
+        }
+        objects.into_iter().for_each(|object| self.push(Delta::Added { object, initial: true }));
     }
 
     pub(super) fn push(&mut self, delta: Delta) {
@@ -65,7 +72,7 @@ impl Backlog {
         let is_same = |&place: &u64| at(place).is_some_and(|object| is_same_name(object, delta.object()));
         let hash = hash(hasher, delta.object());
         let Some(&place) = self.mergeable.find(hash, is_same) else {
-            let hash_of = |&place: &u64| at(place).map_or(0, |object| self::hash(hasher, object));
+            let hash_of = |&place: &u64| hash_at(entries, hasher, place - taken);
             self.mergeable.insert_unique(hash, end, hash_of);
             self.entries.push_back(Entry::Delta(delta));
             return;
@@ -74,12 +81,40 @@ impl Backlog {
         self.merged += 1;
         *entry = merge(std::mem::replace(entry, Entry::Nothing), delta);
         if let Entry::Nothing = entry {
+            self.nothings += 1;
             self.remove(hash, place);
-            // Objects that come and go leave nothing behind.
             while let Some(Entry::Nothing) = self.entries.back() {
                 self.entries.pop_back();
+                self.nothings -= 1;
+            }
+            if self.nothings > COMPACT_FROM && self.nothings * 2 > self.entries.len() {
+                self.compact();
             }
         }
+    }
+
+    /// Removes the entries that say nothing.
+    fn compact(&mut self) {
+        let mut is_mergeable = vec![false; self.entries.len()];
+        self.mergeable.iter().for_each(|&place| is_mergeable[(place - self.taken) as usize] = true);
+        self.mergeable.clear();
+        let entries = std::mem::take(&mut self.entries);
+        for (entry, is_mergeable) in entries.into_iter().zip(is_mergeable) {
+            let Some(object) = entry.object() else {
+                if let Entry::Synced = entry {
+                    self.entries.push_back(entry);
+                }
+                continue;
+            };
+            if is_mergeable {
+                let hash = hash(&self.hasher, object);
+                let (taken, entries, hasher) = (self.taken, &self.entries, &self.hasher);
+                let hash_of = |&place: &u64| hash_at(entries, hasher, place - taken);
+                self.mergeable.insert_unique(hash, taken + entries.len() as u64, hash_of);
+            }
+            self.entries.push_back(entry);
+        }
+        self.nothings = 0;
     }
 
     fn remove(&mut self, hash: u64, place: u64) {
@@ -107,6 +142,7 @@ impl Backlog {
             }
             let Some(entry) = self.entries.pop_front() else { break };
             self.taken += 1;
+            self.nothings -= usize::from(matches!(entry, Entry::Nothing));
             batch.push(entry);
         }
         batch
@@ -130,6 +166,11 @@ impl Entry {
             Self::Synced | Self::Nothing => None,
         }
     }
+}
+
+/// The hash of the object that the entry at an index is about.
+fn hash_at(entries: &VecDeque<Entry>, hasher: &RandomState, index: u64) -> u64 {
+    entries.get(index as usize).and_then(Entry::object).map_or(0, |object| hash(hasher, object))
 }
 
 fn hash(hasher: &RandomState, object: &RawObject) -> u64 {

@@ -241,3 +241,26 @@ async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
     drain(&registration, &mut subscription, &diary).await;
     assert_eq!(diary.take().last().map(String::as_str), Some("+last!"));
 }
+
+#[tokio::test]
+#[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
+async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() {
+    let informer = SharedInformer::new(InformerOptions::default());
+    let (registration, mut subscription) = informer.subscribe();
+    for number in 0..1024 {
+        put(&informer, &format!("kept-{number}"), number + 1);
+    }
+    put(&informer, "brief-0", 10_000);
+    for number in 1..5000 {
+        put(&informer, &format!("brief-{number}"), 10_000 + number);
+        put(&informer, "kept-7", 20_000 + number);
+        delete(&informer, &format!("brief-{}", number - 1), 30_000 + number);
+    }
+    assert!(registration.backlog() < 2100, "{}", registration.backlog());
+    // What remains is told in order, and merged into further on.
+    put(&informer, "brief-4999", 50_000);
+    put(&informer, "last", 50_001);
+    let diary = Diary::default();
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take()[1024..], ["kept-7:8-24999", "+brief-4999!", "+last!"]);
+}

@@ -329,7 +329,7 @@ impl Sink for InformerSink<'_, '_> {
         let (namespace, name) = (object.namespace(), object.name());
         let Some(name) = name else { return object.to_object().map(drop) };
         let last = object.to_object()?;
-        self.transaction.remove(namespace, name, Some(last));
+        self.transaction.remove(self.source, namespace, name, Some(last));
         Ok(())
     }
 

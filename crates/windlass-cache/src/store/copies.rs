@@ -77,6 +77,12 @@ impl<O> Log<O> {
         self.operations.push(operation);
     }
 
+    /// Forgets what a write that did not end has logged: the hidden copy is made anew.
+    pub(super) fn discard(&mut self) {
+        self.operations.clear();
+        self.everything = true;
+    }
+
     /// What has been written without a word here is to be published.
     pub(super) fn push_everything(&mut self) {
         self.everything = true;

@@ -43,11 +43,16 @@ impl IndexFn {
 
     /// The values of an object, in order and without repetition. A function that panics gives none.
     pub fn values(&self, object: &RawObject) -> Vec<String> {
+        self.try_values(object).unwrap_or_default()
+    }
+
+    /// The values of an object, in order and without repetition; `None` when the function panics.
+    pub(super) fn try_values(&self, object: &RawObject) -> Option<Vec<String>> {
         // The writer is in the middle of a change, which has to be carried through.
-        let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).unwrap_or_default();
+        let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).ok()?;
         values.sort_unstable();
         values.dedup();
-        values
+        Some(values)
     }
 }
 

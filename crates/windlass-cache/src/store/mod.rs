@@ -1,6 +1,7 @@
 //! The objects of one kind, as the cluster has them, and the indexes over them.
 
 mod copies;
+mod first_list;
 mod index;
 mod memory;
 mod packer;

@@ -42,7 +42,7 @@ impl Default for Packer {
 
 impl Packer {
     pub(super) fn pack(&mut self, object: RawObject) -> RawObject {
-        if object.is_shaped() {
+        if object.is_shaped() || object.is_compressed() {
             return object;
         }
         let (State::Trained(dictionary) | State::Packing(dictionary)) = &self.state else {

@@ -123,6 +123,15 @@ impl State {
         self.slots.shrink_to_fit();
     }
 
+    /// Removes all objects. The named indexes stay.
+    pub(super) fn clear(&mut self) {
+        self.loading = false;
+        self.slots.clear();
+        self.names.clear();
+        self.terms.clear();
+        self.indexes.iter_mut().for_each(|index| index.values.clear());
+    }
+
     pub(super) fn find(&self, hash: u64, namespace: &[u8], name: &[u8]) -> Option<Slot> {
         let is_wanted = |entry: &Name| {
             entry.hash == hash as u32
@@ -151,6 +160,15 @@ impl State {
         let known = || self.indexes.iter().map(|index| index.name.to_string()).collect();
         let found = self.indexes.iter().find(|index| &*index.name == name);
         found.ok_or_else(|| UnknownIndex::new(name, known()))
+    }
+
+    /// How many named indexes there are.
+    pub(super) fn indexes(&self) -> usize {
+        self.indexes.len()
+    }
+
+    pub(super) fn index_name(&self, index: usize) -> &str {
+        &self.indexes[index].name
     }
 
     pub(super) fn index_values(&self, name: &str) -> Result<Vec<String>, UnknownIndex> {

@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     IndexFn, Shared, Tier,
     copies::{Log, Replica},
+    first_list::{FirstLists, Staged},
     packer::Packer,
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},
 };
 use crate::{
-    Delta, RawObject,
+    Delta, ObjectKey, RawObject,
     scan::{ScanError, Scanned},
 };
 
@@ -76,6 +77,8 @@ pub struct Writer {
     shared: Arc<Shared>,
     log: Log<Operation>,
     book: Book,
+    /// A write is under way, or has panicked.
+    torn: bool,
 }
 
 /// What only the writer needs to know.
@@ -89,9 +92,11 @@ struct Book {
     epochs: BTreeMap<SourceId, u16>,
     packer: Option<Packer>,
     bytes: usize,
-    /// The first list is coming. It becomes visible as a whole: nobody takes a part of a cluster for all of it, and
-    /// the other copy and the handlers' lists are made once.
-    loading: bool,
+    first_lists: FirstLists,
+    /// Operations are not logged: the other copy is made anew.
+    unlogged: bool,
+    /// Objects for which an index function has panicked, and the index. At most one for each index.
+    index_panics: Vec<(String, ObjectKey)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,18 +115,26 @@ impl Writer {
             epochs: BTreeMap::new(),
             packer,
             bytes: 0,
-            loading: false,
+            first_lists: FirstLists::default(),
+            unlogged: false,
+            index_panics: Vec::new(),
         };
-        let mut writer = Self { shared, log: Log::new(), book };
+        let mut writer = Self { shared, log: Log::new(), book, torn: false };
         for (name, function) in options.indexes {
             writer.add_index(&name, function);
         }
         writer
     }
 
-    /// Whether the first list is coming: its objects are told of when it has ended.
+    /// Whether a first list goes straight into the hidden copy: nothing has been published before it ends.
     pub(crate) fn is_loading(&self) -> bool {
-        self.book.loading
+        self.book.first_lists.is_direct()
+    }
+
+    /// The objects for which an index function has panicked since the last call, with the name of the index. There is at
+    /// most one for each index.
+    pub fn take_index_panics(&mut self) -> Vec<(String, ObjectKey)> {
+        std::mem::take(&mut self.book.index_panics)
     }
 
     /// Adds a named index over all objects, or replaces nothing when it is there already.
@@ -129,14 +142,26 @@ impl Writer {
         self.write(|transaction| transaction.add_index(name, function))
     }
 
-    /// Changes the store. Readers see all of the changes at once, when `change` has returned; those of the first list,
-    /// from [`Transaction::begin_list`] on, when it has ended by [`Transaction::sweep`].
+    /// Changes the store. Readers see all of the changes at once, when `change` has returned; those of the first list of a
+    /// source, from [`Transaction::begin_list`] on, when it has ended by [`Transaction::sweep`].
+    ///
+    /// When `change` panics, readers see none of its changes, and the next write begins with what readers see. The source
+    /// that was written must begin a new list.
     pub fn write<R>(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        let torn = std::mem::replace(&mut self.torn, true);
+        if torn {
+            self.log.discard();
+        }
         let book = &mut self.book;
         let answer = self.shared.copies.write(&mut self.log, |state, log| {
+            if torn {
+                book.rebuild(state);
+            }
             change(&mut Transaction { state, log, book, deltas: Vec::new(), loaded: None })
         });
-        self.shared.accounting.set(self.book.bytes);
+        self.torn = false;
+        self.book.first_lists.commit();
+        self.shared.accounting.set(self.book.bytes + self.book.first_lists.bytes());
         answer
     }
 }
@@ -152,28 +177,90 @@ pub struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// What has changed so far, in order; without the objects of the first list.
+    /// What has changed so far, in order; without the objects of [`Self::take_loaded`].
     pub fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)
     }
 
-    /// The objects of the first list, when it has just ended. They come before all deltas.
+    /// The objects of the first list of an empty store, when it has just ended. They come before all deltas.
     pub fn take_loaded(&mut self) -> Option<Vec<RawObject>> {
         self.loaded.take()
     }
 
     /// Begins a list of a source: what it does not show until [`Self::sweep`] is gone.
     pub fn begin_list(&mut self, source: SourceId) {
-        if self.state.slots() == 0 {
-            self.book.loading = true;
+        self.stage_blocking(source);
+        self.book.first_lists.begin(source, self.state.slots() == 0);
+        if self.book.first_lists.is_direct() {
+            self.book.unlogged = true;
             self.state.load();
         }
         let epoch = self.book.epochs.entry(source).or_default();
         *epoch = epoch.wrapping_add(1);
     }
 
+    /// Takes the first list of another source out of the hidden copy, so that this source can publish.
+    fn stage_blocking(&mut self, source: SourceId) {
+        if self.book.first_lists.blocks(source) {
+            self.stage_direct();
+        }
+    }
+
+    fn stage_direct(&mut self) {
+        let objects = self.state.iter().cloned().collect();
+        self.book.first_lists.stage_direct(objects);
+        self.state.clear();
+        self.book.free.clear();
+        self.book.bytes = 0;
+        self.book.unlogged = false;
+    }
+
+    /// Whether the first list of a source is kept aside.
+    #[inline]
+    fn is_staged(&mut self, source: SourceId) -> bool {
+        if self.book.first_lists.is_idle() {
+            return false;
+        }
+        self.stage_blocking(source);
+        self.book.first_lists.is_staged(source)
+    }
+
+    /// Applies a first list that was kept aside.
+    fn apply_staged(&mut self, source: SourceId, staged: Vec<Staged>) {
+        // Beyond this the other copy is cheaper to copy than to change.
+        let bulk = staged.len() > self.state.len();
+        if bulk {
+            self.book.unlogged = true;
+            self.state.load();
+        }
+        for change in staged {
+            match change {
+                Staged::Upsert { object, initial } => {
+                    let seen = Sighting::of(source, &object);
+                    // Making the object has succeeded already.
+                    let _ = self.upsert_now(seen, initial, || Ok(object.clone()));
+                }
+                Staged::Remove { namespace, name, last } => {
+                    self.remove_now(Some(&*namespace), &name, last);
+                }
+            }
+        }
+        if bulk {
+            self.publish_everything();
+        }
+    }
+
+    fn publish_everything(&mut self) {
+        self.book.unlogged = false;
+        self.state.settle();
+        self.log.push_everything();
+    }
+
     /// Ends a list: removes what it has not shown.
     pub fn sweep(&mut self, source: SourceId) {
+        self.stage_blocking(source);
+        let staged = self.book.first_lists.end(source);
+        self.apply_staged(source, staged);
         let mark = self.book.mark(source);
         for slot in 0..self.state.slots() as Slot {
             let seen = self.book.marks[slot as usize];
@@ -181,15 +268,28 @@ impl Transaction<'_> {
                 self.remove_slot(slot, None);
             }
         }
-        if std::mem::take(&mut self.book.loading) {
-            self.state.settle();
-            self.log.push_everything();
+        if self.book.first_lists.end_direct(source) {
+            self.publish_everything();
             self.loaded = Some(self.state.iter().cloned().collect());
         }
     }
 
     /// An object as it is. It is made only when the store has it not, or at another resourceVersion.
     pub fn upsert(
+        &mut self,
+        seen: Sighting<'_>,
+        initial: bool,
+        make: impl FnOnce() -> Result<RawObject, ScanError>,
+    ) -> Result<(), ScanError> {
+        if self.is_staged(seen.source) {
+            let object = make()?;
+            self.book.first_lists.push(seen.source, Staged::Upsert { object, initial });
+            return Ok(());
+        }
+        self.upsert_now(seen, initial, make)
+    }
+
+    fn upsert_now(
         &mut self,
         seen: Sighting<'_>,
         initial: bool,
@@ -229,7 +329,7 @@ impl Transaction<'_> {
 
     /// Notes a change of what readers have seen.
     fn tell(&mut self, delta: impl FnOnce() -> Delta) {
-        if !self.book.loading {
+        if !self.book.first_lists.is_direct() {
             self.deltas.push(delta());
         }
     }
@@ -259,7 +359,16 @@ impl Transaction<'_> {
     }
 
     /// An object is gone. `last` is its final state when that is known.
-    pub fn remove(&mut self, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+    pub fn remove(&mut self, source: SourceId, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+        if self.is_staged(source) {
+            let namespace = namespace.unwrap_or_default().into();
+            let staged = Staged::Remove { namespace, name: name.into(), last };
+            return self.book.first_lists.push(source, staged);
+        }
+        self.remove_now(namespace, name, last);
+    }
+
+    fn remove_now(&mut self, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
         if let Some(slot) = self.find(namespace, name) {
             self.remove_slot(slot, last);
         }
@@ -317,9 +426,13 @@ impl Transaction<'_> {
 
     fn values_of(&mut self, index: usize, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
         let function = self.book.functions[index].clone();
-        let values =
-            |object: Option<&RawObject>| object.map_or_else(Vec::new, |object| function.values(object));
-        let (before, after) = (values(old), values(new));
+        let before = old.and_then(|old| function.try_values(old)).unwrap_or_default();
+        let after = new.map_or_else(Vec::new, |new| {
+            function.try_values(new).unwrap_or_else(|| {
+                self.index_panicked(index, new);
+                Vec::new()
+            })
+        });
         for value in before.iter().filter(|value| after.binary_search(value).is_err()) {
             self.apply(Operation::UnpostValue { index, value: value.as_str().into(), slot });
         }
@@ -328,13 +441,20 @@ impl Transaction<'_> {
         }
     }
 
+    fn index_panicked(&mut self, index: usize, object: &RawObject) {
+        let name = self.state.index_name(index);
+        if !self.book.index_panics.iter().any(|(known, _)| known == name) {
+            self.book.index_panics.push((name.to_owned(), object.key()));
+        }
+    }
+
     fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
         if self.state.index(name).is_ok() {
             return false;
         }
-        // Whoever adds an index reads by it: what has been loaded is shown early.
-        if self.book.loading {
-            self.log.push_everything();
+        // The index is published at once, the first list is not.
+        if self.book.first_lists.is_direct() {
+            self.stage_direct();
         }
         self.apply(Operation::AddIndex { name: name.into() });
         self.book.functions.push(function);
@@ -347,7 +467,7 @@ impl Transaction<'_> {
     }
 
     fn apply(&mut self, operation: Operation) {
-        if !self.book.loading {
+        if !self.book.unlogged {
             self.log.push(operation.clone());
         }
         self.state.apply(operation);
@@ -355,6 +475,17 @@ impl Transaction<'_> {
 }
 
 impl Book {
+    /// Makes everything agree with the state that readers see, after a write that did not end.
+    fn rebuild(&mut self, state: &State) {
+        let slots = 0..state.slots() as Slot;
+        self.free = slots.filter(|&slot| state.at(slot).is_none()).collect();
+        self.marks.resize(state.slots(), Mark::default());
+        self.functions.truncate(state.indexes());
+        self.bytes = state.iter().map(RawObject::memory).sum();
+        self.first_lists.roll_back();
+        self.unlogged = false;
+    }
+
     fn mark(&self, source: SourceId) -> Mark {
         Mark { source, epoch: self.epochs.get(&source).copied().unwrap_or_default() }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use windlass_cache::{
     Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, ScanOptions, Scanner, Sink, SourceId,
-    Subscription, SubscriptionGuard,
+    StoreOptions, Subscription, SubscriptionGuard,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -245,7 +245,7 @@ async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
 async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() {
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();
     for number in 0..1024 {
         put(&informer, &format!("kept-{number}"), number + 1);
@@ -263,4 +263,136 @@ async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() 
     let diary = Diary::default();
     drain(&registration, &mut subscription, &diary).await;
     assert_eq!(diary.take()[1024..], ["kept-7:8-24999", "+brief-4999!", "+last!"]);
+}
+
+/// A list or an event of one of several watches.
+fn put_from(informer: &InformerCore, source: u16, name: &str, version: u64) {
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let json = json(name, version);
+    let object = scanner.scan(json.as_bytes()).expect("an object");
+    informer.feed(SourceId(source), |sink| sink.upsert(object).expect("an object"));
+}
+
+fn begin(informer: &InformerCore, source: u16) {
+    informer.feed(SourceId(source), |sink| sink.begin_list());
+}
+
+fn end(informer: &InformerCore, source: u16) {
+    informer.feed(SourceId(source), |sink| sink.end_list());
+}
+
+fn names(informer: &InformerCore) -> Vec<String> {
+    informer.store().list().iter().map(|object| object.name().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_first_list_of_each_watch_becomes_visible_as_a_whole() {
+    let informer = InformerCore::new(InformerOptions { sources: 3, ..InformerOptions::default() });
+    let diary = Diary::default();
+    let (registration, mut subscription) = informer.subscribe();
+    begin(&informer, 0);
+    put_from(&informer, 0, "a1", 1);
+    begin(&informer, 1);
+    put_from(&informer, 1, "b1", 2);
+    put_from(&informer, 0, "a2", 3);
+    begin(&informer, 2);
+    end(&informer, 2);
+    assert_eq!(names(&informer), Vec::<String>::new());
+    put_from(&informer, 2, "c1", 4);
+    assert_eq!(names(&informer), ["c1"], "its first list has ended");
+    end(&informer, 0);
+    assert_eq!(names(&informer), ["c1", "a1", "a2"]);
+    put_from(&informer, 1, "b2", 5);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+c1", "+a1!", "+a2!"]);
+    end(&informer, 1);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+b1!", "+b2!"]);
+}
+
+#[tokio::test]
+async fn a_list_after_an_empty_first_list_hides_no_event_of_another_watch() {
+    let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
+    let diary = Diary::default();
+    let (registration, mut subscription) = informer.subscribe();
+    for source in [0, 1] {
+        begin(&informer, source);
+        end(&informer, source);
+    }
+    begin(&informer, 0);
+    put_from(&informer, 1, "b", 1);
+    assert_eq!(names(&informer), ["b"]);
+    put_from(&informer, 0, "a", 2);
+    end(&informer, 0);
+    assert_eq!(names(&informer), ["b", "a"]);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+b", "+a"]);
+}
+
+#[tokio::test]
+async fn an_index_does_not_show_a_part_of_the_first_list() {
+    let informer = InformerCore::new(InformerOptions::default());
+    begin(&informer, 0);
+    put(&informer, "a", 1);
+    assert!(informer.add_index("name", IndexFn::new(|object| vec![object.name().to_owned()])));
+    assert_eq!(names(&informer), Vec::<String>::new());
+    assert_eq!(informer.store().index_values("name").expect("an index"), Vec::<String>::new());
+    end(&informer, 0);
+    assert_eq!(informer.store().index_values("name").expect("an index"), ["a"]);
+}
+
+/// A change that panics after it has begun, as it would with a bug in the scan.
+fn panic_after(informer: &InformerCore, name: &str, version: u64, delete: bool) {
+    let mut scanner = Scanner::new(&ScanOptions::default());
+    let json = json(name, version);
+    let object = scanner.scan(json.as_bytes()).expect("an object");
+    let change = std::panic::AssertUnwindSafe(|| {
+        informer.feed(SOURCE, |sink| {
+            if delete { sink.delete(object) } else { sink.upsert(object) }.expect("an object");
+            std::panic::resume_unwind(Box::new("in the middle of a change"));
+        });
+    });
+    std::panic::catch_unwind(change).expect_err("it panics");
+}
+
+#[tokio::test]
+async fn a_change_that_panics_leaves_the_store_as_it_was() {
+    let indexes = [("name".to_owned(), IndexFn::new(|object| vec![object.name().to_owned()]))].into();
+    let store = StoreOptions { indexes, ..StoreOptions::default() };
+    let informer = InformerCore::new(InformerOptions { store, ..InformerOptions::default() });
+    let diary = Diary::default();
+    let (registration, mut subscription) = informer.subscribe();
+    list(&informer, &[("a", 1), ("b", 1)], 2);
+    drain(&registration, &mut subscription, &diary).await;
+    diary.take();
+    let bytes = informer.store().memory().objects;
+    panic_after(&informer, "a", 3, true);
+    panic_after(&informer, "c", 4, false);
+    assert_eq!(names(&informer), ["a", "b"]);
+    assert_eq!(informer.store().index_values("name").expect("an index"), ["a", "b"]);
+    // The watch begins again with a list.
+    list(&informer, &[("b", 1), ("c", 5)], 6);
+    assert_eq!(names(&informer), ["b", "c"]);
+    assert_eq!(informer.store().index_values("name").expect("an index"), ["b", "c"]);
+    assert_eq!(informer.store().memory().objects, bytes);
+    put(&informer, "d", 7);
+    assert_eq!(names(&informer), ["d", "b", "c"]);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+c", "-a?", "+d"]);
+}
+
+#[tokio::test]
+async fn a_first_list_that_panics_begins_again() {
+    let informer = InformerCore::new(InformerOptions::default());
+    let diary = Diary::default();
+    let (registration, mut subscription) = informer.subscribe();
+    begin(&informer, 0);
+    put(&informer, "a", 1);
+    panic_after(&informer, "b", 2, false);
+    put(&informer, "c", 3);
+    assert_eq!(names(&informer), Vec::<String>::new(), "no part of a list is shown");
+    list(&informer, &[("b", 2), ("d", 4)], 5);
+    assert_eq!(names(&informer), ["b", "d"]);
+    drain(&registration, &mut subscription, &diary).await;
+    assert_eq!(diary.take(), ["+b!", "+d!"]);
 }

@@ -8,7 +8,14 @@ use windlass_cache::{
     Writer,
 };
 
-const SOURCE: SourceId = SourceId(0);
+/// The watch that shows a namespace.
+fn source(namespace: &str) -> SourceId {
+    SourceId(u16::from(namespace == "n2"))
+}
+
+fn is_in(source: SourceId, namespace: &str) -> bool {
+    self::source(namespace) == source
+}
 
 /// What is known of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +33,20 @@ struct Thing {
 enum Step {
     Put(Thing),
     Delete(&'static str, &'static str),
-    List(Vec<Thing>),
-    /// Lists begin and do not end.
-    Broken(Vec<Thing>),
+    List(SourceId, Vec<Thing>),
+    /// A list begins and does not end.
+    Broken(SourceId, Vec<Thing>),
+    /// A write panics after some changes.
+    Panic(Vec<Thing>),
     AddIndex,
+}
+
+/// How far the first list of a source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum First {
+    Awaited,
+    Coming,
+    Ended,
 }
 
 type Key = (&'static str, &'static str);
@@ -56,23 +73,27 @@ impl Thing {
 fn thing() -> impl Strategy<Value = Thing> {
     let namespace = select(vec!["", "n1", "n2"]);
     let name = select(vec!["a", "b", "c", "d"]);
-    let rest =
-        (0..2_u8, 0..3_u8, select(vec!["l1", "l2"]), select(vec!["o1", "o2"]), select(vec!["red", "blue"]));
-    (namespace, name, rest).prop_map(|(namespace, name, (uid, version, label, owner, color))| {
+    (namespace, name, 0..2_u8, 0..9_u8).prop_map(|(namespace, name, uid, version)| {
         // A version stands for one state.
-        let (label, owner) = if version == 0 { ("l1", "o1") } else { (label, owner) };
-        Thing { namespace, name, uid, version, label, owner, color }
+        let number = usize::from(uid) + usize::from(version);
+        let (label, owner) = (["l1", "l2"][number % 2], ["o1", "o2"][number / 2 % 2]);
+        Thing { namespace, name, uid, version, label, owner, color: ["red", "blue"][number / 4 % 2] }
     })
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let list = || prop::collection::vec(thing(), 0..8);
+    let list = || (0..2_u16, prop::collection::vec(thing(), 0..8));
+    let of = |(source, mut things): (u16, Vec<Thing>)| {
+        things.retain(|thing| is_in(SourceId(source), thing.namespace));
+        (SourceId(source), things)
+    };
     let step = prop_oneof![
         8 => thing().prop_map(Step::Put),
         4 => (select(vec!["", "n1", "n2"]), select(vec!["a", "b", "c", "d"]))
             .prop_map(|(namespace, name)| Step::Delete(namespace, name)),
-        2 => list().prop_map(Step::List),
-        1 => list().prop_map(Step::Broken),
+        2 => list().prop_map(move |list| { let (source, things) = of(list); Step::List(source, things) }),
+        1 => list().prop_map(move |list| { let (source, things) = of(list); Step::Broken(source, things) }),
+        1 => prop::collection::vec(thing(), 0..4).prop_map(Step::Panic),
         1 => Just(Step::AddIndex),
     ];
     prop::collection::vec(step, 1..if cfg!(miri) { 20 } else { 60 })
@@ -87,12 +108,10 @@ struct Bench {
     store: Store,
     writer: Writer,
     model: BTreeMap<Key, Thing>,
-    /// What readers see of it: nothing of the first list before it has ended.
+    /// What readers see of it: nothing of the first list of a source before it has ended.
     shown: BTreeMap<Key, Thing>,
-    /// The first list is coming.
-    loading: bool,
-    /// There has been an object.
-    begun: bool,
+    /// How far the first list of each source is.
+    first: [First; 2],
     told: BTreeMap<(String, String), RawObject>,
 }
 
@@ -100,41 +119,82 @@ impl Bench {
     fn new(tier: Tier) -> Self {
         let (store, writer) = Store::new(StoreOptions { tier, ..StoreOptions::default() });
         let (model, shown, told) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { store, writer, model, shown, told, loading: false, begun: false }
+        Self { store, writer, model, shown, told, first: [First::Awaited; 2] }
     }
 
     fn play(&mut self, step: &Step) -> Result<(), TestCaseError> {
-        self.loading |= !self.begun && matches!(step, Step::List(_) | Step::Broken(_));
+        if let Step::List(source, _) | Step::Broken(source, _) = step {
+            let first = &mut self.first[usize::from(source.0)];
+            *first = (*first).max(First::Coming);
+        }
+        if let Step::Panic(things) = step {
+            self.panic(things);
+            return Ok(());
+        }
         let model = &mut self.model;
         let (loaded, deltas) = self.writer.write(|transaction| {
             match step {
                 Step::Put(thing) => put(transaction, model, thing),
                 Step::Delete(namespace, name) => {
-                    transaction.remove(Some(namespace).filter(|text| !text.is_empty()).copied(), name, None);
+                    let in_namespace = Some(namespace).filter(|text| !text.is_empty()).copied();
+                    transaction.remove(source(namespace), in_namespace, name, None);
                     model.remove(&(*namespace, *name));
                 }
-                Step::List(things) => {
-                    transaction.begin_list(SOURCE);
+                Step::List(source, things) => {
+                    transaction.begin_list(*source);
                     things.iter().for_each(|thing| put(transaction, model, thing));
-                    transaction.sweep(SOURCE);
-                    model.retain(|key, _| things.iter().any(|thing| thing.key() == *key));
+                    transaction.sweep(*source);
+                    model.retain(|key, _| {
+                        !is_in(*source, key.0) || things.iter().any(|thing| thing.key() == *key)
+                    });
                 }
-                Step::Broken(things) => {
-                    transaction.begin_list(SOURCE);
+                Step::Broken(source, things) => {
+                    transaction.begin_list(*source);
                     things.iter().for_each(|thing| put(transaction, model, thing));
                 }
-                Step::AddIndex => {}
+                Step::Panic(_) | Step::AddIndex => {}
             }
             (transaction.take_loaded(), transaction.take_deltas())
         });
-        self.loading &= !matches!(step, Step::List(_));
-        self.begun |= !self.model.is_empty();
-        let added = matches!(step, Step::AddIndex) && self.writer.add_index("color", colors());
-        if added || !self.loading {
-            self.shown.clone_from(&self.model);
+        if let Step::List(source, _) = step {
+            self.first[usize::from(source.0)] = First::Ended;
         }
+        if matches!(step, Step::AddIndex) {
+            self.writer.add_index("color", colors());
+        }
+        let first = self.first;
+        let is_shown = |key: &Key| first[usize::from(source(key.0).0)] != First::Coming;
+        self.shown.retain(|key, _| !is_shown(key));
+        let shown = self.model.iter().filter(|(key, _)| is_shown(key));
+        self.shown.extend(shown.map(|(key, thing)| (*key, thing.clone())));
         let loaded = loaded.into_iter().flatten().map(|object| Delta::Added { object, initial: true });
         loaded.chain(deltas).try_for_each(|delta| self.tell(delta))
+    }
+
+    /// A write that panics changes nothing. What a first list has shown is lost, or not: another list must follow.
+    fn panic(&mut self, things: &[Thing]) {
+        self.first[0] = self.first[0].max(First::Coming);
+        let mut ignored = self.model.clone();
+        let panic = std::panic::AssertUnwindSafe(|| {
+            self.writer.write(|transaction| {
+                things.iter().for_each(|thing| put(transaction, &mut ignored, thing));
+                transaction.sweep(SourceId(0));
+                std::panic::resume_unwind(Box::new("in a write"));
+            });
+        });
+        std::panic::catch_unwind(panic).expect_err("it panics");
+        // As the runtime does: the watches begin again. What follows is an empty first list, or a list of what there is.
+        for source in [SourceId(0), SourceId(1)] {
+            if self.first[usize::from(source.0)] == First::Coming {
+                self.model.retain(|key, _| !is_in(source, key.0));
+                self.model.extend(
+                    self.shown
+                        .iter()
+                        .filter(|(key, _)| is_in(source, key.0))
+                        .map(|(key, thing)| (*key, thing.clone())),
+                );
+            }
+        }
     }
 
     /// Each delta fits what was told before.
@@ -171,9 +231,7 @@ impl Bench {
         };
         prop_assert_eq!(self.store.len(), self.shown.len());
         prop_assert_eq!(sorted(self.store.list()), expected(&|_| true));
-        if !self.loading {
-            prop_assert_eq!(sorted(self.told.values().cloned().collect()), expected(&|_| true));
-        }
+        prop_assert_eq!(sorted(self.told.values().cloned().collect()), expected(&|_| true));
         prop_assert_eq!(sorted(self.store.namespace("n1")), expected(&|thing| thing.namespace == "n1"));
         prop_assert_eq!(sorted(self.store.owned_by("o2")), expected(&|thing| thing.owner == "o2"));
         let selector: Selector = "app in (l1),same".parse().expect("a selector");
@@ -191,7 +249,7 @@ impl Bench {
                 })
             );
         }
-        if !self.loading {
+        if !self.first.contains(&First::Coming) {
             let memory: usize = self.store.list().iter().map(RawObject::memory).sum();
             prop_assert_eq!(self.store.memory().objects, memory);
         }
@@ -202,7 +260,7 @@ impl Bench {
 /// The same version of the same object changes nothing.
 fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
     let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
-    let seen = Sighting::of(SOURCE, &object);
+    let seen = Sighting::of(source(thing.namespace), &object);
     transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
     let known = model.get(&thing.key());
     if known.is_none_or(|known| (known.uid, known.version) != (thing.uid, thing.version)) {
@@ -239,7 +297,7 @@ fn the_compressed_tier_says_the_same_in_less_memory() {
             );
             let object = RawObject::from_json(json.as_bytes()).expect("an object");
             bench.writer.write(|transaction| {
-                let seen = Sighting::of(SOURCE, &object);
+                let seen = Sighting::of(SourceId(0), &object);
                 transaction.upsert(seen, true, || Ok(object.clone())).expect("an object");
             });
         }

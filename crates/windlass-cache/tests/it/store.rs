@@ -42,9 +42,11 @@ fn show(delta: &Delta) -> String {
 #[test]
 fn what_a_list_does_not_show_is_deleted() {
     let (store, mut writer) = Store::new(StoreOptions::default());
+    writer.write(|transaction| transaction.begin_list(SOURCE));
     for name in ["a", "b", "c"] {
         put(&mut writer, &object(name, 1, &json!({})));
     }
+    writer.write(|transaction| transaction.sweep(SOURCE));
     writer.write(|transaction| transaction.begin_list(SOURCE));
     assert_eq!(put(&mut writer, &object("a", 1, &json!({}))), Vec::<String>::new());
     assert_eq!(put(&mut writer, &object("c", 2, &json!({}))), ["updated default/c@1 default/c@2"]);

@@ -152,7 +152,12 @@ impl InformerCore {
 
     /// Adds a named index over all objects; answers whether there was none of that name.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        self.inner.core.lock().writer.add_index(name, function)
+        let mut core = self.inner.core.lock();
+        let added = core.writer.add_index(name, function);
+        let (told, notices) = (core.notices.clone(), index_notices(&mut core.writer));
+        drop(core);
+        report(told, &notices);
+        added
     }
 
     /// Sets who is told of failures and other events of the watches.
@@ -210,11 +215,7 @@ impl InformerCore {
         let answer = self.apply(&mut core, source, feed, &mut notices);
         let told = core.notices.clone();
         drop(core);
-        if let Some(told) = told {
-            for notice in &notices {
-                told(notice);
-            }
-        }
+        report(told, &notices);
         answer
     }
 
@@ -233,6 +234,7 @@ impl InformerCore {
             let answer = feed(&mut sink);
             (answer, transaction.take_deltas(), transaction.take_loaded())
         });
+        notices.extend(index_notices(&mut core.writer));
         core.metrics.count(&deltas, notices);
         core.metrics.lists += u64::from(after.lists.wrapping_sub(before.lists));
         if let Some(loaded) = loaded {
@@ -360,6 +362,18 @@ impl Sink for InformerSink<'_, '_> {
     }
 }
 
+/// The panics of index functions, as notices.
+fn index_notices(writer: &mut Writer) -> Vec<Notice> {
+    let panics = writer.take_index_panics().into_iter();
+    panics.map(|(index, object)| Notice::IndexPanicked { index, object }).collect()
+}
+
+fn report(handler: Option<NoticeHandler>, notices: &[Notice]) {
+    if let Some(handler) = handler {
+        notices.iter().for_each(|notice| handler(notice));
+    }
+}
+
 impl InformerMetrics {
     fn count(&mut self, deltas: &[Delta], notices: &[Notice]) {
         for delta in deltas {
@@ -373,7 +387,10 @@ impl InformerMetrics {
             match notice {
                 Notice::Failed { .. } => self.failures += 1,
                 Notice::Unreadable(_) => self.unreadable += 1,
-                Notice::Recovered | Notice::Relisting { .. } | Notice::WatchListUnsupported => {}
+                Notice::Recovered
+                | Notice::Relisting { .. }
+                | Notice::WatchListUnsupported
+                | Notice::IndexPanicked { .. } => {}
             }
         }
     }

@@ -42,7 +42,10 @@ use self::{
     error::{Refusal, WatchErrorKind},
     stream::Stream,
 };
-use crate::scan::{ScanError, ScanOptions, Scanned, Scanner};
+use crate::{
+    ObjectKey,
+    scan::{ScanError, ScanOptions, Scanned, Scanner},
+};
 
 /// What the shell is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ pub trait Sink {
     /// An object is gone; this was its last state.
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
     /// An object of the list could not be read. Without a key it may be any.
-    fn unreadable(&mut self, key: Option<&crate::ObjectKey>);
+    fn unreadable(&mut self, key: Option<&ObjectKey>);
     /// The list has ended.
     fn end_list(&mut self);
     /// Everything up to this resourceVersion has been seen. It is lower than before when the server went back.
@@ -93,6 +96,13 @@ pub enum Notice {
     Recovered,
     /// One object could not be read. The watch goes on; the cache keeps what it had.
     Unreadable(WatchError),
+    /// An index function panicked: the object has no value in the index. Reported once for each index and change.
+    IndexPanicked {
+        /// The name of the index.
+        index: String,
+        /// The first object for which it panicked.
+        object: ObjectKey,
+    },
     /// The server cannot list by watch: lists from now on.
     WatchListUnsupported,
     /// The watch cannot go on where it was: everything is listed again.

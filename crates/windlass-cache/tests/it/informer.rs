@@ -396,3 +396,31 @@ async fn a_first_list_that_panics_begins_again() {
     drain(&registration, &mut subscription, &diary).await;
     assert_eq!(diary.take(), ["+b!", "+d!"]);
 }
+
+#[tokio::test]
+async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
+    let fussy = |object: &RawObject| {
+        if object.name() == "bad" {
+            std::panic::resume_unwind(Box::new("an index function"));
+        }
+        vec![object.name().to_owned()]
+    };
+    let informer = SharedInformer::new(InformerOptions::default());
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let told = notices.clone();
+    informer.set_notice_handler(Arc::new(move |notice| told.lock().push(format!("{notice:?}"))));
+    assert!(informer.add_index("early", IndexFn::new(fussy)));
+    list(&informer, &[("bad", 1), ("good", 1)], 2);
+    let panicked = |index: &str| format!("IndexPanicked {{ index: {index:?}, object: bad }}");
+    assert_eq!(std::mem::take(&mut *notices.lock()), [panicked("early")]);
+    assert!(informer.add_index("late", IndexFn::new(fussy)));
+    assert_eq!(std::mem::take(&mut *notices.lock()), [panicked("late")]);
+    put(&informer, "bad", 3);
+    assert_eq!(std::mem::take(&mut *notices.lock()), [panicked("early"), panicked("late")]);
+    for index in ["early", "late"] {
+        assert_eq!(informer.store().index_values(index).expect("an index"), ["good"]);
+    }
+    delete(&informer, "bad", 4);
+    assert_eq!(*notices.lock(), Vec::<String>::new());
+    assert_eq!(names(&informer), ["good"]);
+}

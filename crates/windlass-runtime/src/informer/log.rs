@@ -33,6 +33,9 @@ impl WatchLog {
                 tracing::info!(resource, "watching again");
             }
             Notice::Unreadable(error) => tracing::warn!(resource, "{error}"),
+            Notice::IndexPanicked { index, object } => {
+                tracing::error!(resource, index, %object, "index function panicked; the object has no value in this index");
+            }
             Notice::WatchListUnsupported => {
                 tracing::debug!(resource, "the server cannot list by watch; listing in pages");
             }

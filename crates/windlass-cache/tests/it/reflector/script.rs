@@ -154,6 +154,7 @@ impl Sink for Log {
             }
             Notice::Recovered => self.line("recovered"),
             Notice::Unreadable(error) => self.line(format_args!("skipped: {error}")),
+            Notice::IndexPanicked { .. } => unreachable!("a reflector has no index"),
             Notice::WatchListUnsupported => self.line("no list by watch"),
             Notice::Relisting { reason } => self.line(format_args!("list again: {reason}")),
         }

@@ -3,7 +3,10 @@
 use std::{
     any::{Any, TypeId},
     fmt,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use hashbrown::HashMap;
@@ -15,19 +18,27 @@ use crate::{DecodeError, RawObject};
 /// The memos of a store: one for each type that is read from it.
 pub(crate) struct Memos {
     budget: usize,
+    /// Bytes of the decoded objects of all types.
+    bytes: Arc<AtomicUsize>,
     by_type: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Memos {
     pub(crate) fn new(budget: usize) -> Self {
-        Self { budget, by_type: Mutex::default() }
+        Self { budget, bytes: Arc::default(), by_type: Mutex::default() }
     }
 
     pub(crate) fn of<K: Send + Sync + 'static>(&self) -> Arc<Memo<K>> {
         let mut by_type = self.by_type.lock();
-        let memo = by_type.entry(TypeId::of::<K>()).or_insert_with(|| Arc::new(Memo::<K>::new(self.budget)));
+        let new = || Arc::new(Memo::<K>::new(self.budget, self.bytes.clone()));
+        let memo = by_type.entry(TypeId::of::<K>()).or_insert_with(|| new());
         // The entry of a type holds a memo of that type.
-        memo.clone().downcast().unwrap_or_else(|_| Arc::new(Memo::new(self.budget)))
+        memo.clone().downcast().unwrap_or_else(|_| new())
+    }
+
+    /// About how many bytes the decoded objects take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -79,6 +90,8 @@ pub(crate) struct Memo<K> {
 struct Entries<K> {
     by_place: HashMap<usize, Entry<K>>,
     bytes: usize,
+    /// Bytes of all memos.
+    all_bytes: Arc<AtomicUsize>,
     clock: u64,
 }
 
@@ -90,8 +103,9 @@ struct Entry<K> {
 }
 
 impl<K> Memo<K> {
-    fn new(budget: usize) -> Self {
-        Self { budget, entries: Mutex::new(Entries { by_place: HashMap::new(), bytes: 0, clock: 0 }) }
+    fn new(budget: usize, all_bytes: Arc<AtomicUsize>) -> Self {
+        let entries = Entries { by_place: HashMap::new(), bytes: 0, all_bytes, clock: 0 };
+        Self { budget, entries: Mutex::new(entries) }
     }
 }
 
@@ -124,6 +138,7 @@ impl<K> Entries<K> {
         let entry = Entry { raw: raw.clone(), decoded, used: self.clock };
         if self.by_place.insert(raw.place(), entry).is_none() {
             self.bytes += cost;
+            self.all_bytes.fetch_add(cost, Ordering::Relaxed);
         }
         if self.bytes > budget {
             self.forget_oldest_half();
@@ -136,7 +151,9 @@ impl<K> Entries<K> {
         let middle = ages.len() / 2;
         let (_, &mut middle, _) = ages.select_nth_unstable(middle);
         self.by_place.retain(|_, entry| entry.used >= middle);
+        let before = self.bytes;
         self.bytes = self.by_place.values().map(|entry| cost(&entry.raw)).sum();
+        self.all_bytes.fetch_sub(before - self.bytes, Ordering::Relaxed);
     }
 }
 

@@ -152,6 +152,14 @@ impl Backlog {
         self.initial.len() + self.entries.len()
     }
 
+    /// Returns the bytes of memory that the backlog takes, with the states of objects that only it keeps.
+    pub(super) fn memory(&self) -> usize {
+        self.initial.len() * size_of::<RawObject>()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.mergeable.capacity() * (size_of::<u64>() + 1)
+            + self.entries.iter().map(Entry::past_memory).sum::<usize>()
+    }
+
     /// How many changes were merged into others.
     pub(super) fn merged(&self) -> u64 {
         self.merged
@@ -159,6 +167,16 @@ impl Backlog {
 }
 
 impl Entry {
+    /// Bytes of the state that the store no longer has.
+    fn past_memory(&self) -> usize {
+        match self {
+            Self::Delta(Delta::Updated { old, new }) if !old.is_same(new) => old.memory(),
+            Self::Delta(Delta::Deleted { last, .. }) => last.memory(),
+            Self::Replaced { last, .. } => last.object().memory(),
+            Self::Delta(_) | Self::Synced | Self::Nothing => 0,
+        }
+    }
+
     /// The object that it is about.
     fn object(&self) -> Option<&RawObject> {
         match self {

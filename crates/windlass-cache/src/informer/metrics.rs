@@ -9,7 +9,15 @@ pub struct InformerMetrics {
     pub object_bytes: usize,
     /// Bytes that tables and indexes take.
     pub index_bytes: usize,
-    /// The limit on both, if one was set.
+    /// Bytes of the shapes that objects share.
+    pub shape_bytes: usize,
+    /// Bytes of the dictionaries that objects are compressed with.
+    pub dictionary_bytes: usize,
+    /// Bytes that decoded objects take, as far as they are remembered. An estimate.
+    pub decoded_bytes: usize,
+    /// Bytes of the changes that handlers have not been told yet, with the states of objects that only these keep.
+    pub backlog_bytes: usize,
+    /// The limit on all of them but the backlog, if one was set.
     pub memory_limit: Option<usize>,
     /// Objects that appeared.
     pub added: u64,

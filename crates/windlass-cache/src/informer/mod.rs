@@ -90,6 +90,8 @@ struct Source {
     anonymous: bool,
     seen: u64,
     lists: u32,
+    /// Bytes that its objects share.
+    shapes_memory: usize,
 }
 
 impl InformerCore {
@@ -201,6 +203,10 @@ impl InformerCore {
             objects: self.inner.store.len(),
             object_bytes: memory.objects,
             index_bytes: memory.index,
+            shape_bytes: memory.shapes,
+            dictionary_bytes: memory.dictionaries,
+            decoded_bytes: memory.decoded,
+            backlog_bytes: core.handlers.values().map(|mailbox| mailbox.memory()).sum(),
             coalesced: core.coalesced + core.handlers.values().map(|mailbox| mailbox.merged()).sum::<u64>(),
             backlog: core.handlers.values().map(|mailbox| mailbox.len()).max().unwrap_or_default(),
             ..core.metrics
@@ -247,6 +253,10 @@ impl InformerCore {
         }
         if let Some(state) = core.sources.get_mut(place) {
             *state = after;
+        }
+        if after.shapes_memory != before.shapes_memory {
+            let shared = core.sources.iter().map(|source| source.shapes_memory).sum();
+            core.writer.set_shapes_memory(shared);
         }
         if after.seen != before.seen || after.synced != before.synced {
             self.advance(core, place);
@@ -359,6 +369,10 @@ impl Sink for InformerSink<'_, '_> {
 
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
+    }
+
+    fn shapes_memory(&mut self, bytes: usize) {
+        self.state.shapes_memory = bytes;
     }
 }
 

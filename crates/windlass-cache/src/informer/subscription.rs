@@ -66,6 +66,10 @@ impl Mailbox {
     pub(super) fn merged(&self) -> u64 {
         self.backlog.lock().merged()
     }
+
+    pub(super) fn memory(&self) -> usize {
+        self.backlog.lock().memory()
+    }
 }
 
 /// A guard for a subscription. Dropping it ends the subscription.

@@ -45,6 +45,13 @@ impl Dictionary {
         self.size
     }
 
+    /// Returns the bytes of memory that the dictionary and its idle contexts take.
+    pub(crate) fn memory(&self) -> usize {
+        let compressors: usize = self.compressors.lock().iter().map(CCtx::sizeof).sum();
+        let decompressors: usize = self.decompressors.lock().iter().map(DCtx::sizeof).sum();
+        self.encoder.as_cdict().sizeof() + self.decoder.as_ddict().sizeof() + compressors + decompressors
+    }
+
     /// Compresses.
     pub(super) fn compress(&self, json: &[u8]) -> io::Result<Vec<u8>> {
         let mut context =

@@ -80,6 +80,10 @@ pub trait Sink {
     fn progress(&mut self, resource_version: &str);
     /// Something that a person may want to know.
     fn notice(&mut self, notice: Notice);
+    /// The bytes of memory that the objects of this watch share, beside what each takes of its own.
+    fn shapes_memory(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 }
 
 /// Something that a person may want to know.

@@ -82,6 +82,7 @@ impl Reflector {
                 self.pass_items(now, framer, sink)
             }
         };
+        sink.shapes_memory(self.scanner.shapes_memory());
         if let Flow::Go = flow {
             self.phase = Phase::Streaming { until: self.deadline(now, &stream), stream, since };
         }

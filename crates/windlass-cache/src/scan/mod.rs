@@ -108,6 +108,11 @@ impl Scanner {
         }
     }
 
+    /// Returns the bytes of memory that the objects of the kind share.
+    pub(crate) fn shapes_memory(&self) -> usize {
+        self.shapes.as_ref().map_or(0, Shapes::memory)
+    }
+
     /// Indexes the object at the start of `bytes`. What comes behind it is not looked at.
     ///
     /// # Errors

@@ -144,10 +144,10 @@ impl Store {
         self.len() == 0
     }
 
-    /// How much memory the objects and indexes take.
+    /// Returns how much memory the store takes.
     pub fn memory(&self) -> MemoryUse {
         let index = self.shared.copies.read(State::index_memory);
-        self.shared.accounting.read(2 * index)
+        self.shared.accounting.read(2 * index, self.shared.memos.bytes())
     }
 
     /// Returns a decoder that remembers what it decoded, within

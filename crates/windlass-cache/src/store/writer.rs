@@ -6,6 +6,7 @@ use super::{
     IndexFn, Shared, Tier,
     copies::{Log, Replica},
     first_list::{FirstLists, Staged},
+    memory::Accounting,
     packer::Packer,
     postings::Slot,
     state::{Operation, State, Term, name_hash, term_hash},
@@ -137,6 +138,12 @@ impl Writer {
         std::mem::take(&mut self.book.index_panics)
     }
 
+    /// Sets the bytes that the objects share, for [`Store::memory`](crate::Store::memory): what is shared belongs to the
+    /// scanners.
+    pub fn set_shapes_memory(&mut self, bytes: usize) {
+        self.shared.accounting.set_shapes(bytes);
+    }
+
     /// Adds a named index over all objects, or replaces nothing when it is there already.
     pub fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
         self.write(|transaction| transaction.add_index(name, function))
@@ -152,16 +159,16 @@ impl Writer {
         if torn {
             self.log.discard();
         }
-        let book = &mut self.book;
+        let (book, accounting) = (&mut self.book, &self.shared.accounting);
         let answer = self.shared.copies.write(&mut self.log, |state, log| {
             if torn {
                 book.rebuild(state);
             }
-            change(&mut Transaction { state, log, book, deltas: Vec::new(), loaded: None })
+            change(&mut Transaction { state, log, book, accounting, deltas: Vec::new(), loaded: None })
         });
         self.torn = false;
         self.book.first_lists.commit();
-        self.shared.accounting.set(self.book.bytes + self.book.first_lists.bytes());
+        self.shared.accounting.set_objects(self.book.bytes + self.book.first_lists.bytes());
         answer
     }
 }
@@ -172,6 +179,7 @@ pub struct Transaction<'a> {
     state: &'a mut State,
     log: &'a mut Log<Operation>,
     book: &'a mut Book,
+    accounting: &'a Accounting,
     deltas: Vec<Delta>,
     loaded: Option<Vec<RawObject>>,
 }
@@ -337,6 +345,7 @@ impl Transaction<'_> {
     /// Compresses the objects that came before there was a dictionary, once there is one.
     fn pack_rest(&mut self) {
         let Some(dictionary) = self.book.packer.as_mut().and_then(Packer::take_trained) else { return };
+        self.accounting.add_dictionary(&dictionary);
         for slot in 0..self.state.slots() as Slot {
             let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
             let Some(packed) = object.compress(&dictionary) else { continue };

@@ -1,11 +1,11 @@
 //! Handlers, and what they are told.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use windlass_cache::{
-    Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, ScanOptions, Scanner, Sink, SourceId,
-    StoreOptions, Subscription, SubscriptionGuard,
+    Delta, IndexFn, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig,
+    ScanOptions, Scanner, Sink, SourceId, StoreOptions, Subscription, SubscriptionGuard,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -405,7 +405,7 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
         }
         vec![object.name().to_owned()]
     };
-    let informer = SharedInformer::new(InformerOptions::default());
+    let informer = InformerCore::new(InformerOptions::default());
     let notices = Arc::new(Mutex::new(Vec::new()));
     let told = notices.clone();
     informer.set_notice_handler(Arc::new(move |notice| told.lock().push(format!("{notice:?}"))));
@@ -423,4 +423,73 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
     delete(&informer, "bad", 4);
     assert_eq!(*notices.lock(), Vec::<String>::new());
     assert_eq!(names(&informer), ["good"]);
+}
+
+/// Feeds a list of objects of one kind to a watch of the informer, as a server sends it.
+fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
+    let now = Instant::now();
+    let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("things") };
+    let options = ScanOptions { one_kind: true, ..ScanOptions::default() };
+    let mut reflector = Reflector::new(config, &options, now);
+    let body = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{}]}}"#, items.join(","));
+    informer.feed(SourceId(source), |sink| {
+        reflector.poll(now, sink);
+        reflector.on_response(now, 200, None, sink);
+        reflector.on_bytes(now, body.into(), sink);
+        reflector.on_end(now, None, sink);
+    });
+}
+
+#[tokio::test]
+async fn the_memory_of_what_objects_share_is_counted_for_each_watch() {
+    let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
+    let text = "x".repeat(50_000);
+    let items = |namespace: &str| {
+        let item = |number| {
+            format!(
+                r#"{{"metadata":{{"name":"{number}","namespace":"{namespace}","uid":"{number}","resourceVersion":"{number}"}},"text":"{text}"}}"#
+            )
+        };
+        (0..100).map(item).collect::<Vec<_>>()
+    };
+    list_of_kind(&informer, 0, &items("n0"));
+    let one = informer.metrics().shape_bytes;
+    assert!(one > 50_000, "{one}");
+    let memory = informer.store().memory();
+    assert!(memory.objects < 200_000, "the text is shared: {memory:?}");
+    list_of_kind(&informer, 1, &items("n1"));
+    assert_eq!(informer.metrics().shape_bytes, 2 * one);
+    assert!(informer.store().memory().total() > 2 * one);
+}
+
+#[tokio::test]
+async fn the_memory_of_decoded_objects_is_counted_and_bounded() {
+    let store = StoreOptions { memo_bytes: 10_000, ..StoreOptions::default() };
+    let informer = InformerCore::new(InformerOptions { store, ..InformerOptions::default() });
+    for number in 0..100 {
+        put(&informer, &format!("object-{number}"), number + 1);
+    }
+    assert_eq!(informer.metrics().decoded_bytes, 0);
+    let decoder = informer.store().decoder::<serde_json::Value>();
+    let object = informer.store().get(&ObjectKey::cluster("object-7")).expect("is there");
+    decoder.decode(&object).expect("decodes");
+    let one = informer.metrics().decoded_bytes;
+    assert!((100..2_000).contains(&one), "{one}");
+    for object in informer.store().list() {
+        decoder.decode(&object).expect("decodes");
+    }
+    let all = informer.metrics().decoded_bytes;
+    assert!((5_000..=10_000).contains(&all), "{all}");
+}
+
+#[tokio::test]
+async fn the_states_that_only_a_backlog_keeps_are_counted() {
+    let informer = InformerCore::new(InformerOptions::default());
+    let (registration, mut subscription) = informer.subscribe();
+    list(&informer, &[("a", 1)], 1);
+    drain(&registration, &mut subscription, &Diary::default()).await;
+    let before = informer.metrics().backlog_bytes;
+    delete(&informer, "a", 2);
+    let after = informer.metrics().backlog_bytes;
+    assert!(after > before + json("a", 2).len(), "{before} {after}");
 }

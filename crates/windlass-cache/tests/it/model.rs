@@ -305,6 +305,8 @@ fn the_compressed_tier_says_the_same_in_less_memory() {
     let read = |bench: &Bench| bench.store.list().iter().map(Thing::read).collect::<Vec<_>>();
     assert_eq!(read(&raw), read(&compressed));
     assert!(compressed.store.list().iter().all(RawObject::is_compressed));
+    assert_eq!(raw.store.memory().dictionaries, 0);
+    assert!(compressed.store.memory().dictionaries > 10_000, "{:?}", compressed.store.memory());
     let (full, less) = (raw.store.memory().objects, compressed.store.memory().objects);
     assert!(less * 2 < full, "{less} of {full} bytes");
     assert_eq!(less, compressed.store.list().iter().map(RawObject::memory).sum::<usize>());

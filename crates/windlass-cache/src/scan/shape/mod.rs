@@ -114,7 +114,9 @@ impl Shape {
 
     /// Bytes of memory.
     fn memory(&self) -> usize {
-        self.text.len() + size_of_val(&*self.holes) + size_of::<Self>()
+        let Fields { labels, owners, finalizers, .. } = &self.fields;
+        let fields = size_of_val(&**labels) + size_of_val(&**owners) + size_of_val(&**finalizers);
+        self.text.len() + size_of_val(&*self.holes) + fields + size_of::<Self>()
     }
 
     /// Reads the indexed fields out of an object of this shape; `false` when one of them is not what it has to be.

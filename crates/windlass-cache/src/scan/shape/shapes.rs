@@ -82,6 +82,11 @@ const CLOSELY: usize = 256;
 const STEADY: u32 = 16;
 
 impl Shapes {
+    /// Returns the bytes of memory that the shapes take.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// Reads the object at the cursor if it has a known shape; otherwise leaves the cursor where it is.
     pub(crate) fn recognise(&mut self, cursor: &mut Cursor<'_>, index: &mut Index) -> bool {
         if self.roots.is_empty() {
@@ -183,9 +188,16 @@ impl Shapes {
             let length =
                 rest.iter().take(steady).position(|&id| !is_inner(id)).map_or(steady, |parting| parting + 1);
             let run = (length > 1).then(|| self.run(&rest[..length]));
-            self.nodes[first as usize].run = run.flatten();
+            self.set_run(first, run.flatten());
             rest = &rest[length.max(1)..];
         }
+    }
+
+    fn set_run(&mut self, id: NodeId, run: Option<Run>) {
+        let run_memory = |run: &Option<Run>| run.as_ref().map_or(0, |run| run.text.len());
+        let node = &mut self.nodes[id as usize];
+        self.memory = self.memory + run_memory(&run) - run_memory(&node.run);
+        node.run = run;
     }
 
     fn run(&self, path: &[NodeId]) -> Option<Run> {
@@ -251,15 +263,19 @@ impl Shapes {
     fn mark(&mut self, id: NodeId, piece: &Piece<'_>) {
         let node = &mut self.nodes[id as usize];
         node.is_indexed |= piece.is_indexed;
-        if node.usual.is_some() && piece.usual.is_none() {
-            node.usual = None;
-            self.nodes.iter_mut().for_each(|node| node.run = None);
+        if piece.usual.is_none()
+            && let Some(usual) = node.usual.take()
+        {
+            self.memory -= usual.len();
+            (0..self.nodes.len() as NodeId).for_each(|id| self.set_run(id, None));
         }
     }
 
     fn add(&mut self, before: Option<NodeId>, piece: &Piece<'_>) -> NodeId {
         let id = self.nodes.len() as NodeId;
-        self.memory += piece.source.len() + piece.kept.len() + size_of::<Node>();
+        let usual = piece.usual.map_or(0, <[u8]>::len);
+        self.memory +=
+            piece.source.len() + piece.kept.len() + usual + size_of::<Node>() + size_of::<NodeId>();
         self.nodes.push(Node {
             source: piece.source.into(),
             kept: piece.kept.clone().into(),

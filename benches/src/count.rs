@@ -2,7 +2,7 @@
 
 use crate::corpus::{Corpus, Kind};
 use std::hint::black_box;
-use windlass_cache::{RawObject, ScanOptions, Scanner, Sighting, SourceId, Store, StoreOptions, Writer};
+use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store, StoreOptions, Writer};
 use windlass_workqueue::{AddOptions, Config, Queue, Slot, Tick};
 
 /// What is counted.
@@ -47,9 +47,9 @@ fn insert(times: usize) {
 }
 
 fn upsert(writer: &mut Writer, object: &RawObject) {
-    let sighting = Sighting::of(SourceId(0), object);
+    let object_ref = ObjectRef::of(SourceId(0), object);
     let deltas = writer.write(|transaction| {
-        transaction.upsert(sighting, false, || Ok(object.clone())).expect("it has been scanned");
+        transaction.upsert(object_ref, false, || Ok(object.clone())).expect("it has been scanned");
         transaction.take_deltas()
     });
     black_box(deltas);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 use windlass_cache::frame::{ListFramer, WatchFramer};
-use windlass_cache::scan::twins;
+use windlass_cache::scan::differential;
 use windlass_cache::{RawObject, ScanOptions, Scanner};
 
 const LIMIT: usize = 1 << 20;
@@ -72,8 +72,8 @@ fn is_plain_object(value: &Value) -> bool {
 pub(crate) fn scan_twins(data: &[u8]) {
     let Some((size, bytes)) = data.split_first() else { return };
     let cuts: Vec<usize> = (0..bytes.len()).step_by(usize::from(*size).max(1)).collect();
-    let whole = twins::compare(bytes, &[]);
-    assert_eq!(twins::compare(bytes, &cuts), whole);
+    let whole = differential::compare(bytes, &[]);
+    assert_eq!(differential::compare(bytes, &cuts), whole);
 }
 
 /// The events of a watch do not depend on how its bytes are split.

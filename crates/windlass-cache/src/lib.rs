@@ -29,7 +29,7 @@ pub use self::{
     scan::{FieldPath, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
-        IndexFn, MemoryUse, Query, Sighting, SourceId, Store, StoreOptions, Tier, Transaction, UnknownIndex,
+        IndexFn, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier, Transaction, UnknownIndex,
         Writer,
     },
 };

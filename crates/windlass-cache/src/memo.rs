@@ -124,7 +124,7 @@ impl<K: DeserializeOwned> Memo<K> {
 impl<K> Entries<K> {
     fn get(&mut self, raw: &RawObject) -> Option<Arc<K>> {
         self.clock += 1;
-        let entry = self.by_place.get_mut(&raw.place())?;
+        let entry = self.by_place.get_mut(&raw.address())?;
         entry.used = self.clock;
         Some(entry.decoded.clone())
     }
@@ -136,7 +136,7 @@ impl<K> Entries<K> {
         }
         self.clock += 1;
         let entry = Entry { raw: raw.clone(), decoded, used: self.clock };
-        if self.by_place.insert(raw.place(), entry).is_none() {
+        if self.by_place.insert(raw.address(), entry).is_none() {
             self.bytes += cost;
             self.all_bytes.fetch_add(cost, Ordering::Relaxed);
         }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{
     BadObject,
-    feed::{Feed, Place},
+    buffer::{Buffer, Location},
     key_of,
 };
 use crate::scan::{ScanError, Scanned, Scanner};
@@ -13,7 +13,7 @@ use crate::scan::{ScanError, Scanned, Scanner};
 /// Finds the items in the body of a list, and what the list says of itself.
 #[derive(Debug)]
 pub struct ListFramer {
-    feed: Feed,
+    buffer: Buffer,
     state: State,
     meta: ListMeta,
 }
@@ -44,8 +44,8 @@ enum State {
     Value(Field),
     FirstItem,
     Item,
-    BehindItem,
-    BehindValue,
+    AfterItem,
+    AfterValue,
     End,
 }
 
@@ -57,21 +57,21 @@ enum Field {
 }
 
 /// A step through the body.
-enum Step {
-    Again,
-    Item(Place),
-    Bad(BadObject),
+enum Parsed {
+    Part,
+    Item(Location),
+    BadItem(BadObject),
 }
 
 impl ListFramer {
     /// Refuses items longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { feed: Feed::new(limit), state: State::Start, meta: ListMeta::default() }
+        Self { buffer: Buffer::new(limit), state: State::Start, meta: ListMeta::default() }
     }
 
     /// Takes the next piece of the body, when [`Self::next`] has answered `None` for the one before.
     pub fn push(&mut self, piece: Bytes) {
-        self.feed.push(piece);
+        self.buffer.push(piece);
     }
 
     /// The next item, or `None` when the piece holds no further whole one.
@@ -85,12 +85,14 @@ impl ListFramer {
         loop {
             match self.step(scanner)? {
                 None => {
-                    self.feed.release();
+                    self.buffer.release();
                     return Ok(None);
                 }
-                Some(Step::Again) => {}
-                Some(Step::Bad(bad)) => return Ok(Some(Err(bad))),
-                Some(Step::Item(place)) => return Ok(Some(Ok(scanner.view(self.feed.bytes(&place))))),
+                Some(Parsed::Part) => {}
+                Some(Parsed::BadItem(bad)) => return Ok(Some(Err(bad))),
+                Some(Parsed::Item(location)) => {
+                    return Ok(Some(Ok(scanner.view(self.buffer.bytes(&location)))));
+                }
             }
         }
     }
@@ -103,88 +105,88 @@ impl ListFramer {
         if self.state == State::End { Ok(self.meta) } else { Err(ScanError::Incomplete) }
     }
 
-    fn step(&mut self, scanner: &mut Scanner) -> Result<Option<Step>, ScanError> {
-        if self.feed.is_open() {
+    fn step(&mut self, scanner: &mut Scanner) -> Result<Option<Parsed>, ScanError> {
+        if self.buffer.is_open() {
             return self.value(scanner);
         }
-        let Some(byte) = self.feed.peek() else { return Ok(None) };
+        let Some(byte) = self.buffer.peek() else { return Ok(None) };
         let expected = match (self.state, byte) {
             (State::Start, b'{') => return self.pass(State::FirstMember),
             (State::Start, _) => "a list",
-            (State::FirstMember | State::BehindValue, b'}') => return self.pass(State::End),
+            (State::FirstMember | State::AfterValue, b'}') => return self.pass(State::End),
             (State::FirstMember | State::Member, b'"') | (State::Value(_) | State::Item, _) => {
                 return self.value(scanner);
             }
             (State::FirstMember | State::Member, _) => "a member name",
             (State::Colon(field), b':') => return self.pass(State::Value(field)),
             (State::Colon(_), _) => "`:`",
-            (State::BehindValue, b',') => return self.pass(State::Member),
-            (State::BehindValue, _) => "`,` or `}`",
-            (State::FirstItem | State::BehindItem, b']') => return self.pass(State::BehindValue),
+            (State::AfterValue, b',') => return self.pass(State::Member),
+            (State::AfterValue, _) => "`,` or `}`",
+            (State::FirstItem | State::AfterItem, b']') => return self.pass(State::AfterValue),
             (State::FirstItem, _) => return self.value(scanner),
-            (State::BehindItem, b',') => return self.pass(State::Item),
-            (State::BehindItem, _) => "`,` or `]`",
+            (State::AfterItem, b',') => return self.pass(State::Item),
+            (State::AfterItem, _) => "`,` or `]`",
             (State::End, _) => "the end",
         };
-        Err(ScanError::syntax(self.feed.position(), expected))
+        Err(ScanError::syntax(self.buffer.position(), expected))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "it is the tail of `step`")]
-    fn pass(&mut self, next: State) -> Result<Option<Step>, ScanError> {
-        self.feed.advance(1);
+    fn pass(&mut self, next: State) -> Result<Option<Parsed>, ScanError> {
+        self.buffer.advance(1);
         self.state = next;
-        Ok(Some(Step::Again))
+        Ok(Some(Parsed::Part))
     }
 
     /// Goes on with the value that begins here or began in an earlier piece.
-    fn value(&mut self, scanner: &mut Scanner) -> Result<Option<Step>, ScanError> {
-        if !self.feed.is_open() {
+    fn value(&mut self, scanner: &mut Scanner) -> Result<Option<Parsed>, ScanError> {
+        if !self.buffer.is_open() {
             match self.state {
                 State::Item | State::FirstItem => {
-                    let start = self.feed.position();
-                    if let Ok(length) = scanner.index(self.feed.rest()) {
-                        self.feed.advance(length);
-                        self.state = State::BehindItem;
-                        return Ok(Some(Step::Item(Place::Piece(start..start + length))));
+                    let start = self.buffer.position();
+                    if let Ok(length) = scanner.index(self.buffer.rest()) {
+                        self.buffer.advance(length);
+                        self.state = State::AfterItem;
+                        return Ok(Some(Parsed::Item(Location::Piece(start..start + length))));
                     }
                 }
-                State::Value(Field::Items) if self.feed.peek() == Some(b'[') => {
+                State::Value(Field::Items) if self.buffer.peek() == Some(b'[') => {
                     return self.pass(State::FirstItem);
                 }
                 _ => {}
             }
         }
-        let Some(place) = self.feed.value()? else { return Ok(None) };
-        let bytes = self.feed.bytes(&place);
+        let Some(location) = self.buffer.value()? else { return Ok(None) };
+        let bytes = self.buffer.bytes(&location);
         match self.state {
             State::FirstMember | State::Member => {
                 let field = match serde_json::from_slice::<String>(bytes).as_deref() {
                     Ok("items") => Field::Items,
                     Ok("metadata") => Field::Metadata,
                     Ok(_) => Field::Other,
-                    Err(_) => return Err(ScanError::syntax(self.feed.position(), "a member name")),
+                    Err(_) => return Err(ScanError::syntax(self.buffer.position(), "a member name")),
                 };
                 self.state = State::Colon(field);
             }
             State::Item | State::FirstItem => {
-                self.state = State::BehindItem;
+                self.state = State::AfterItem;
                 return Ok(Some(match scanner.index(bytes) {
-                    Ok(_) => Step::Item(place),
-                    Err(error) => Step::Bad(BadObject::new(error, key_in(bytes))),
+                    Ok(_) => Parsed::Item(location),
+                    Err(error) => Parsed::BadItem(BadObject::new(error, key_in(bytes))),
                 }));
             }
             State::Value(Field::Metadata) => {
                 let metadata = serde_json::from_slice::<Option<ListMeta>>(bytes);
                 let wrong = ScanError::field("the list's metadata", "a ListMeta");
                 self.meta = metadata.map_err(|_| wrong)?.unwrap_or_default();
-                self.state = State::BehindValue;
+                self.state = State::AfterValue;
             }
             State::Value(Field::Items) if bytes != b"null" => {
                 return Err(ScanError::field("items", "an array"));
             }
-            _ => self.state = State::BehindValue,
+            _ => self.state = State::AfterValue,
         }
-        Ok(Some(Step::Again))
+        Ok(Some(Parsed::Part))
     }
 }
 

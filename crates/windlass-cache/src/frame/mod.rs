@@ -3,7 +3,7 @@
 //! A piece is indexed where it lies. Only what is cut by its end is copied, once, and goes on with the next piece; no
 //! byte is looked at more than twice, however the pieces are cut.
 
-mod feed;
+mod buffer;
 mod list;
 mod value;
 mod watch;

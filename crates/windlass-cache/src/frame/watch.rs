@@ -5,10 +5,10 @@ use memchr::memchr;
 
 use super::{
     BadObject,
-    feed::{Feed, Place},
+    buffer::{Buffer, Location},
     key_of,
 };
-use crate::scan::{EventType, ScanError, Scanned, Scanner};
+use crate::scan::{ScanError, Scanned, Scanner, WatchEventType};
 
 /// Finds the events in the body of a watch.
 ///
@@ -16,7 +16,7 @@ use crate::scan::{EventType, ScanError, Scanned, Scanner};
 /// them. It does use them to go on after a line that is not JSON.
 #[derive(Debug)]
 pub struct WatchFramer {
-    feed: Feed,
+    buffer: Buffer,
     /// After broken JSON: bytes up to the next line break are passed over.
     lost: bool,
 }
@@ -25,7 +25,7 @@ pub struct WatchFramer {
 #[derive(Debug)]
 pub struct WatchEvent<'a> {
     /// What it says.
-    pub event: EventType,
+    pub event: WatchEventType,
     /// Of what.
     pub object: Scanned<'a>,
 }
@@ -36,79 +36,79 @@ const LINE: &[u8] = b"{\"type\":";
 impl WatchFramer {
     /// Refuses events longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { feed: Feed::new(limit), lost: false }
+        Self { buffer: Buffer::new(limit), lost: false }
     }
 
     /// Takes the next piece of the body, when [`Self::next`] has answered `None` for the one before.
     pub fn push(&mut self, piece: Bytes) {
-        self.feed.push(piece);
+        self.buffer.push(piece);
     }
 
     /// Whether the body so far ends within an event.
     pub fn is_within_event(&self) -> bool {
-        self.feed.is_open()
+        self.buffer.is_open()
     }
 
     /// The next event, or `None` when the piece holds no further whole one.
     pub fn next<'a>(&'a mut self, scanner: &'a mut Scanner) -> Option<Result<WatchEvent<'a>, BadObject>> {
-        let (event, place) = match self.find(scanner) {
+        let (event, location) = match self.find(scanner) {
             Some(Ok(found)) => found,
             Some(Err(bad)) => return Some(Err(bad)),
             None => {
-                self.feed.release();
+                self.buffer.release();
                 return None;
             }
         };
-        let object = scanner.view(self.feed.bytes(&place));
+        let object = scanner.view(self.buffer.bytes(&location));
         Some(Ok(WatchEvent { event, object }))
     }
 
-    fn find(&mut self, scanner: &mut Scanner) -> Option<Result<(EventType, Place), BadObject>> {
+    fn find(&mut self, scanner: &mut Scanner) -> Option<Result<(WatchEventType, Location), BadObject>> {
         if self.lost {
             self.pass_line()?;
         }
-        if !self.feed.is_open() {
-            if self.feed.peek()? != b'{' {
+        if !self.buffer.is_open() {
+            if self.buffer.peek()? != b'{' {
                 self.lost = true;
                 return Some(Err(BadObject::new(ScanError::syntax(0, "an event"), None)));
             }
-            let start = self.feed.position();
+            let start = self.buffer.position();
             // An event of several lines goes the other way: whether it is whole is decided line by line.
-            if let Ok((event, length)) = scanner.index_event(self.feed.rest())
+            if let Ok((event, length)) = scanner.index_event(self.buffer.rest())
                 && !scanner.has_controls()
             {
-                self.feed.advance(length);
-                return Some(Ok((event, Place::Piece(start..start + length))));
+                self.buffer.advance(length);
+                return Some(Ok((event, Location::Piece(start..start + length))));
             }
         }
         // The event is cut by the end of the piece, or broken: find its end first.
-        let place = match self.end()? {
-            Ok(place) => place,
+        let location = match self.end()? {
+            Ok(location) => location,
             Err(error) => return Some(Err(BadObject::new(error, None))),
         };
-        let bytes = self.feed.bytes(&place);
+        let bytes = self.buffer.bytes(&location);
         Some(match scanner.index_event(bytes) {
-            Ok((event, _)) => Ok((event, place)),
+            Ok((event, _)) => Ok((event, location)),
             Err(error) => Err(BadObject::new(error, key_in(bytes))),
         })
     }
 
     /// Goes on to the end of an event, line by line.
-    fn end(&mut self) -> Option<Result<Place, ScanError>> {
+    fn end(&mut self) -> Option<Result<Location, ScanError>> {
         loop {
             if let Some(line) = self.broken_at() {
-                self.feed.restart(line);
+                self.buffer.restart(line);
                 return Some(Err(ScanError::syntax(0, "an event that ends with its line")));
             }
-            let rest = self.feed.rest();
+            let rest = self.buffer.rest();
             if rest.is_empty() {
                 return None;
             }
             let line = memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
             let whole_line = rest[line - 1] == b'\n';
-            match self.feed.value_within(line) {
+            match self.buffer.value_within(line) {
                 Ok(None) => {}
-                Ok(Some(place)) => return Some(Ok(place)),
+                Ok(Some(location)) => return Some(Ok(location)),
                 Err(error) => {
                     self.lost = !whole_line;
                     return Some(Err(error));
@@ -120,14 +120,14 @@ impl WatchFramer {
     /// Where in the carried bytes a line begins that shows the event before it to be broken: it is in the
     /// middle of a string, or the line begins as every event does.
     fn broken_at(&self) -> Option<usize> {
-        if !self.feed.is_open() {
+        if !self.buffer.is_open() {
             return None;
         }
-        let (carried, rest) = (self.feed.carried(), self.feed.rest());
+        let (carried, rest) = (self.buffer.carried(), self.buffer.rest());
         let recent = carried.len().saturating_sub(LINE.len() + 1);
         let line = recent + carried[recent..].iter().rposition(|&byte| byte == b'\n')? + 1;
         let begun = &carried[line..];
-        let in_string = begun.is_empty() && self.feed.is_in_string();
+        let in_string = begun.is_empty() && self.buffer.is_in_string();
         let rest = &rest[..rest.len().min(LINE.len() - begun.len())];
         let is_event = LINE.strip_prefix(begun).is_some_and(|missing| missing == rest);
         (in_string || is_event).then_some(line)
@@ -135,9 +135,9 @@ impl WatchFramer {
 
     /// Moves behind the next line break.
     fn pass_line(&mut self) -> Option<()> {
-        let rest = self.feed.rest();
+        let rest = self.buffer.rest();
         let line = memchr(b'\n', rest);
-        self.feed.advance(line.map_or(rest.len(), |at| at + 1));
+        self.buffer.advance(line.map_or(rest.len(), |at| at + 1));
         self.lost = line.is_none();
         line.map(drop)
     }

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use self::subscription::Mailbox;
 use crate::{
-    Delta, IndexFn, ObjectKey, RawObject, Sighting, SourceId, Store, StoreOptions, Transaction, Writer,
+    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, SourceId, Store, StoreOptions, Transaction, Writer,
     reflector::{Notice, Sink},
     scan::{ScanError, Scanned},
 };
@@ -331,10 +331,10 @@ impl Sink for InformerSink<'_, '_> {
     }
 
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {
-        let Some(sighting) = Sighting::of_scanned(self.source, &object) else {
+        let Some(object_ref) = ObjectRef::of_scanned(self.source, &object) else {
             return object.to_object().map(drop);
         };
-        self.transaction.upsert(sighting, !self.state.synced, || object.to_object())
+        self.transaction.upsert(object_ref, !self.state.synced, || object.to_object())
     }
 
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {

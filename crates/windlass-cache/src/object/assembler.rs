@@ -40,12 +40,12 @@ impl Assembler {
         }
         self.bytes.clear();
         let inserted = if index.has_type { 0 } else { self.type_members.len() };
-        let place = Place { start: index.start as usize, inserted, index };
-        self.copy_json(source, &place);
+        let relocation = Relocation { start: index.start as usize, inserted, index };
+        self.copy_json(source, &relocation);
         let json = Span { offset: 0, length: self.bytes.len() as u32 };
         let texts = json.length;
         self.bytes.extend_from_slice(&index.unescaped);
-        let at = |text: Text| place.span(text, texts);
+        let at = |text: Text| relocation.span(text, texts);
         for &(key, value) in &index.labels {
             put_label(&mut self.bytes, at(key), at(value));
         }
@@ -66,7 +66,7 @@ impl Assembler {
         let record = Record {
             fields: index.texts.map(|text| text.map_or(Span::default(), at)),
             json,
-            annotations: index.annotations.map_or(Span::default(), |text| place.range(text)),
+            annotations: index.annotations.map_or(Span::default(), |text| relocation.range(text)),
             generation: index.generation,
             json_length: json.length,
             labels: index.labels.len() as u16,
@@ -77,24 +77,24 @@ impl Assembler {
         RawObject(ThinArc::from_header_and_slice(Form::Plain, &self.bytes))
     }
 
-    fn copy_json(&mut self, source: &[u8], place: &Place<'_>) {
-        let mut from = place.start;
-        if place.inserted > 0 {
+    fn copy_json(&mut self, source: &[u8], relocation: &Relocation<'_>) {
+        let mut from = relocation.start;
+        if relocation.inserted > 0 {
             self.bytes.push(b'{');
             self.bytes.extend_from_slice(&self.type_members);
             from += 1;
         }
-        for &(start, end) in &place.index.cuts {
+        for &(start, end) in &relocation.index.cuts {
             self.bytes.extend_from_slice(source.get(from..start as usize).unwrap_or_default());
             from = end as usize;
         }
-        let end = place.index.end as usize;
+        let end = relocation.index.end as usize;
         self.bytes.extend_from_slice(source.get(from..end).unwrap_or_default());
     }
 }
 
 /// Where bytes of the source come to lie.
-struct Place<'a> {
+struct Relocation<'a> {
     /// Where the object begins: behind the white space.
     start: usize,
     /// Bytes inserted behind the opening bracket.
@@ -102,7 +102,7 @@ struct Place<'a> {
     index: &'a Index,
 }
 
-impl Place<'_> {
+impl Relocation<'_> {
     fn span(&self, text: Text, texts: u32) -> Span {
         if text.unescaped {
             return Span { offset: texts + text.offset, length: text.length };

@@ -228,7 +228,7 @@ impl RawObject {
     }
 
     /// A number that no other object in memory has.
-    pub(crate) fn place(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         self.slice().as_ptr().addr()
     }
 

@@ -142,7 +142,7 @@ enum WatchListSupport {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum RequestState {
     /// The plan is to be carried out at this time.
     Planned { at: Instant },
     /// The request is under way.
@@ -160,7 +160,7 @@ pub struct Reflector {
     scanner: Scanner,
     backoff: Backoff,
     plan: Plan,
-    phase: Phase,
+    request: RequestState,
     watch_list: WatchListSupport,
     /// Lists come in pages; not after a page's token has expired, until a list has come through.
     paged: bool,
@@ -191,7 +191,7 @@ impl Reflector {
             scanner: Scanner::new(options),
             backoff,
             plan: Plan::WatchList,
-            phase: Phase::Planned { at: now },
+            request: RequestState::Planned { at: now },
             watch_list: if config.watch_list { WatchListSupport::Assumed } else { WatchListSupport::Refused },
             lagging: false,
             paged: true,
@@ -202,7 +202,7 @@ impl Reflector {
             limit: options.max_object_size,
             config,
         };
-        reflector.plan = reflector.fresh(now);
+        reflector.plan = reflector.list_plan(now);
         reflector
     }
 
@@ -213,10 +213,12 @@ impl Reflector {
 
     /// What the shell is to do now.
     pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
-        match &self.phase {
-            Phase::Planned { at } if now < *at => return Step::Sleep { until: *at },
-            Phase::Planned { .. } => return Step::Send(self.ask(now)),
-            Phase::Asked { until } | Phase::Refused { until, .. } | Phase::Streaming { until, .. } => {
+        match &self.request {
+            RequestState::Planned { at } if now < *at => return Step::Sleep { until: *at },
+            RequestState::Planned { .. } => return Step::Send(self.send(now)),
+            RequestState::Asked { until }
+            | RequestState::Refused { until, .. }
+            | RequestState::Streaming { until, .. } => {
                 if now < *until {
                     return Step::Receive { until: *until };
                 }
@@ -227,14 +229,14 @@ impl Reflector {
     }
 
     fn poll_planned(&mut self, now: Instant) -> Step {
-        match self.phase {
-            Phase::Planned { at } if now < at => Step::Sleep { until: at },
-            _ => Step::Send(self.ask(now)),
+        match self.request {
+            RequestState::Planned { at } if now < at => Step::Sleep { until: at },
+            _ => Step::Send(self.send(now)),
         }
     }
 
-    fn ask(&mut self, now: Instant) -> ListWatch {
-        self.phase = Phase::Asked { until: now + self.config.response_timeout };
+    fn send(&mut self, now: Instant) -> ListWatch {
+        self.request = RequestState::Asked { until: now + self.config.response_timeout };
         let timeout = self.config.watch_timeout;
         let timeout = self.backoff.jitter(timeout, timeout / 10).as_secs();
         let limit = (self.paged && self.config.page_size > 0).then_some(self.config.page_size);
@@ -259,48 +261,55 @@ impl Reflector {
     ) {
         let until = now + self.config.quiet_timeout;
         if !(200..300).contains(&code) {
-            self.phase = Phase::Refused { until, code, retry_after, body: Vec::new() };
+            self.request = RequestState::Refused { until, code, retry_after, body: Vec::new() };
             return;
         }
         if self.plan == Plan::WatchList || self.plan == (Plan::List { token: None }) {
             sink.begin_list();
         }
         let stream = Stream::new(&self.plan, self.limit);
-        self.phase =
-            Phase::Streaming { until: self.deadline(now, &stream), stream: Box::new(stream), since: now };
+        self.request = RequestState::Streaming {
+            until: self.deadline(now, &stream),
+            stream: Box::new(stream),
+            since: now,
+        };
     }
 
     /// A piece of the answer's body.
     pub fn on_bytes(&mut self, now: Instant, piece: Bytes, sink: &mut impl Sink) {
-        match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
-            Phase::Refused { until, code, retry_after, mut body } => {
+        match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
+            RequestState::Refused { until, code, retry_after, mut body } => {
                 let room = ERROR_BODY.saturating_sub(body.len()).min(piece.len());
                 body.extend_from_slice(&piece[..room]);
-                self.phase = Phase::Refused { until, code, retry_after, body };
+                self.request = RequestState::Refused { until, code, retry_after, body };
             }
-            Phase::Streaming { stream, since, .. } => self.stream_bytes(now, stream, since, piece, sink),
+            RequestState::Streaming { stream, since, .. } => {
+                self.stream_bytes(now, stream, since, piece, sink)
+            }
             // Bytes of a request that was given up.
-            phase => self.phase = phase,
+            request => self.request = request,
         }
     }
 
     /// The answer's body has ended, or breaks off for a reason.
     pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
-        match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
-            Phase::Refused { code, retry_after, body, .. } => {
+        match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
+            RequestState::Refused { code, retry_after, body, .. } => {
                 self.refused(now, Refusal::read(code, &body), retry_after, sink);
             }
-            Phase::Streaming { stream, since, .. } => self.stream_ended(now, *stream, since, broken, sink),
-            Phase::Asked { .. } => {
+            RequestState::Streaming { stream, since, .. } => {
+                self.stream_ended(now, *stream, since, broken, sink)
+            }
+            RequestState::Asked { .. } => {
                 let reason = broken.unwrap_or("the connection was closed").to_owned();
                 self.failed(now, WatchErrorKind::Unreachable(reason), None, sink);
             }
-            phase @ Phase::Planned { .. } => self.phase = phase,
+            request @ RequestState::Planned { .. } => self.request = request,
         }
     }
 
     /// Everything anew.
-    fn fresh(&self, now: Instant) -> Plan {
+    fn list_plan(&self, now: Instant) -> Plan {
         match self.watch_list {
             WatchListSupport::Silent { retry_at } if now < retry_at => Plan::List { token: None },
             WatchListSupport::Refused => Plan::List { token: None },
@@ -319,14 +328,14 @@ impl Reflector {
 
     fn relist(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
         sink.notice(Notice::Relisting { reason });
-        self.plan = self.fresh(now);
+        self.plan = self.list_plan(now);
         self.lagging = false;
         (self.too_large, self.corrupt) = (0, 0);
         // At once, unless that has just been done: a server that sends nothing but 410 is not asked in a tight loop.
         let recent = self.relisted.is_some_and(|then| now < then + self.config.backoff.max);
         let delay = if recent { self.backoff.next(false) } else { Duration::ZERO };
         self.relisted = Some(now);
-        self.phase = Phase::Planned { at: now + delay };
+        self.request = RequestState::Planned { at: now + delay };
     }
 
     fn failed(
@@ -348,7 +357,7 @@ impl Reflector {
             self.verify();
         }
         sink.notice(Notice::Failed { error, retry_in });
-        self.phase = Phase::Planned { at: now + retry_in };
+        self.request = RequestState::Planned { at: now + retry_in };
     }
 
     fn refused(
@@ -385,7 +394,7 @@ impl Reflector {
         // The kind was deleted. When it is there again, its objects are others.
         let deleted = refusal.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
         if deleted {
-            self.plan = self.fresh(now);
+            self.plan = self.list_plan(now);
         }
         self.failed(now, WatchErrorKind::Refused(refusal), retry_after, sink);
         if deleted {
@@ -396,18 +405,18 @@ impl Reflector {
     fn fall_back(&mut self, now: Instant, support: WatchListSupport, sink: &mut impl Sink) {
         self.watch_list = support;
         self.plan = Plan::List { token: None };
-        self.phase = Phase::Planned { at: now };
+        self.request = RequestState::Planned { at: now };
         sink.notice(Notice::WatchListUnsupported);
     }
 
     /// A deadline has passed.
     fn stalled(&mut self, now: Instant, sink: &mut impl Sink) {
-        let what = match std::mem::replace(&mut self.phase, Phase::Planned { at: now }) {
-            Phase::Asked { .. } => "the server did not answer in time",
-            Phase::Refused { code, retry_after, body, .. } => {
+        let what = match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
+            RequestState::Asked { .. } => "the server did not answer in time",
+            RequestState::Refused { code, retry_after, body, .. } => {
                 return self.refused(now, Refusal::read(code, &body), retry_after, sink);
             }
-            Phase::Streaming { stream, .. } => match *stream {
+            RequestState::Streaming { stream, .. } => match *stream {
                 Stream::Watch { initial: true, .. } => {
                     let retry_at = now + self.config.watch_list_retry;
                     return self.fall_back(now, WatchListSupport::Silent { retry_at }, sink);
@@ -415,7 +424,7 @@ impl Reflector {
                 Stream::Watch { .. } => "the watch stood still and was cut",
                 Stream::List { .. } | Stream::Verify { .. } => "the list stood still and was cut",
             },
-            Phase::Planned { .. } => return,
+            RequestState::Planned { .. } => return,
         };
         self.failed(now, WatchErrorKind::Stalled(what), None, sink);
     }

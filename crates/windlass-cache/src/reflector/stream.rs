@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Notice, Phase, Plan, Reflector, Sink, WatchListSupport,
+    Notice, Plan, Reflector, RequestState, Sink, WatchListSupport,
     error::{Refusal, WatchError, WatchErrorKind},
 };
 use crate::{
     frame::{BadObject, ListFramer, ListMeta, WatchEvent, WatchFramer},
-    scan::EventType,
+    scan::WatchEventType,
 };
 
 /// The body of the answer that is coming.
@@ -39,9 +39,9 @@ const WENT_BACK: &str = "the server's resourceVersion went back: it was replaced
 
 /// Whether a body goes on.
 enum Flow {
-    Go,
+    Continue,
     /// The phase has been set.
-    Left,
+    Stop,
 }
 
 impl Stream {
@@ -83,8 +83,8 @@ impl Reflector {
             }
         };
         sink.shapes_memory(self.scanner.shapes_memory());
-        if let Flow::Go = flow {
-            self.phase = Phase::Streaming { until: self.deadline(now, &stream), stream, since };
+        if let Flow::Continue = flow {
+            self.request = RequestState::Streaming { until: self.deadline(now, &stream), stream, since };
         }
     }
 
@@ -97,10 +97,10 @@ impl Reflector {
                     }
                 }
                 Ok(Some(Err(bad))) => unreadable(&self.config.resource, bad, true, sink),
-                Ok(None) => return Flow::Go,
+                Ok(None) => return Flow::Continue,
                 Err(error) => {
                     self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
-                    return Flow::Left;
+                    return Flow::Stop;
                 }
             }
         }
@@ -111,10 +111,10 @@ impl Reflector {
         loop {
             match framer.next(&mut self.scanner) {
                 Ok(Some(_)) => {}
-                Ok(None) => return Flow::Go,
+                Ok(None) => return Flow::Continue,
                 Err(error) => {
                     self.failed(now, WatchErrorKind::Corrupt(error), None, sink);
-                    return Flow::Left;
+                    return Flow::Stop;
                 }
             }
         }
@@ -138,25 +138,25 @@ impl Reflector {
                     continue;
                 }
             };
-            if event == EventType::Error {
+            if event == WatchEventType::Error {
                 let refusal = Refusal::read(0, object.source());
                 self.note(&version, *initial, sink);
                 self.refused(now, refusal, None, sink);
-                return Flow::Left;
+                return Flow::Stop;
             }
             let shown = object.resource_version();
             let revision = shown.parse::<u64>().ok();
             let went_back = !*initial && revision.is_some_and(|revision| revision < *seen);
-            if went_back && event != EventType::Bookmark {
+            if went_back && event != WatchEventType::Bookmark {
                 self.relist(now, WENT_BACK, sink);
-                return Flow::Left;
+                return Flow::Stop;
             }
             if went_back && !self.lagging {
                 // The server was replaced, or a replica lags that has not caught up with the watch.
                 self.note(&version, *initial, sink);
                 self.lagging = true;
                 self.verify();
-                return Flow::Left;
+                return Flow::Stop;
             }
             if !shown.is_empty() && !went_back {
                 shown.clone_into(&mut version);
@@ -164,23 +164,23 @@ impl Reflector {
                 self.lagging = false;
             }
             let applied = match event {
-                EventType::Added | EventType::Modified => sink.upsert(object),
-                EventType::Deleted => sink.delete(object),
-                EventType::Bookmark if *initial => {
+                WatchEventType::Added | WatchEventType::Modified => sink.upsert(object),
+                WatchEventType::Deleted => sink.delete(object),
+                WatchEventType::Bookmark if *initial => {
                     if object.annotation("k8s.io/initial-events-end").as_deref() != Some("true") {
                         self.fall_back(now, WatchListSupport::Refused, sink);
-                        return Flow::Left;
+                        return Flow::Stop;
                     }
                     *initial = false;
                     sink.end_list();
                     self.succeeded(sink);
                     Ok(())
                 }
-                EventType::Bookmark => {
+                WatchEventType::Bookmark => {
                     self.bookmarks = true;
                     Ok(())
                 }
-                EventType::Error | EventType::Unknown => Ok(()),
+                WatchEventType::Error | WatchEventType::Unknown => Ok(()),
             };
             if let Err(error) = applied {
                 unreadable(&self.config.resource, BadObject { key: None, error }, *initial, sink);
@@ -191,7 +191,7 @@ impl Reflector {
             }
         }
         self.note(&version, *initial, sink);
-        Flow::Go
+        Flow::Continue
     }
 
     /// Goes on behind `version` from now on. The objects that come first come in any order: their versions say

@@ -4,7 +4,7 @@ use super::{ScanError, object::ObjectScan};
 
 /// What a watch event says of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
+pub enum WatchEventType {
     /// The object exists, and did not before or was not known to.
     Added,
     /// The object has changed.
@@ -21,7 +21,7 @@ pub enum EventType {
 
 impl ObjectScan<'_, '_> {
     /// Reads the event that begins at the cursor.
-    pub(super) fn event(&mut self) -> Result<EventType, ScanError> {
+    pub(super) fn event(&mut self) -> Result<WatchEventType, ScanError> {
         let mut event = None;
         let mut has_object = false;
         self.cursor.expect(b'{', "`{`")?;
@@ -51,15 +51,15 @@ impl ObjectScan<'_, '_> {
         event.ok_or(ScanError::field("type", "the type of a watch event"))
     }
 
-    fn event_type(&mut self) -> Result<Option<EventType>, ScanError> {
+    fn event_type(&mut self) -> Result<Option<WatchEventType>, ScanError> {
         let Some(text) = self.text("type")? else { return Ok(None) };
         Ok(Some(match self.index.text(self.cursor.bytes, text) {
-            b"ADDED" => EventType::Added,
-            b"MODIFIED" => EventType::Modified,
-            b"DELETED" => EventType::Deleted,
-            b"BOOKMARK" => EventType::Bookmark,
-            b"ERROR" => EventType::Error,
-            _ => EventType::Unknown,
+            b"ADDED" => WatchEventType::Added,
+            b"MODIFIED" => WatchEventType::Modified,
+            b"DELETED" => WatchEventType::Deleted,
+            b"BOOKMARK" => WatchEventType::Bookmark,
+            b"ERROR" => WatchEventType::Error,
+            _ => WatchEventType::Unknown,
         }))
     }
 }

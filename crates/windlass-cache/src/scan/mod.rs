@@ -24,7 +24,7 @@ mod transform;
 
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
-pub mod twins;
+pub mod differential;
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +36,7 @@ mod neon;
 
 pub use self::{
     error::ScanError,
-    event::EventType,
+    event::WatchEventType,
     transform::{FieldPath, FieldPathError, Transform, TransformError},
 };
 pub(crate) use self::{
@@ -133,7 +133,7 @@ impl Scanner {
     }
 
     /// Indexes the watch event at the start of `bytes`; answers its type and its length.
-    pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(EventType, usize), ScanError> {
+    pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(WatchEventType, usize), ScanError> {
         self.index_with(bytes, |scan| {
             let event = scan.event()?;
             Ok(event)

@@ -1,9 +1,8 @@
 //! Two copies of the state: readers read one while the writer writes the other.
 //!
-//! A reader takes a shared lock on the copy that is published and never waits for it: a writer locks only the
-//! copy that is not published. Between reading which one that is and locking it, a reader may be overtaken by a
-//! publication; it notices and looks again. The writer waits for readers that linger in the copy
-//! it wants, who only ever clone counts there.
+//! A reader takes a shared lock on the published copy and never waits for it, because the writer locks only the hidden copy.
+//! If the writer publishes between the reader's look at which copy is published and its lock, the reader notices and tries
+//! again. The writer waits for readers that are still in the copy that it wants; a reader only clones reference counts there.
 
 use self::sync::{AtomicUsize, Ordering, RwLock, pause};
 
@@ -53,22 +52,22 @@ mod sync {
     }
 }
 
-/// A state that changes by operations which can be repeated on another copy of it.
+/// A state that changes by operations that can be repeated on another copy.
 pub(super) trait Replica: Clone {
     type Operation;
 
     fn apply(&mut self, operation: Self::Operation);
 }
 
-/// What the copy that is not published lacks.
+/// The operations that the hidden copy lacks.
 #[derive(Debug)]
-pub(super) struct Log<O> {
+pub(super) struct OperationLog<O> {
     operations: Vec<O>,
-    /// So much that it is made anew.
+    /// The hidden copy is cloned instead.
     everything: bool,
 }
 
-impl<O> Log<O> {
+impl<O> OperationLog<O> {
     pub(super) fn new() -> Self {
         Self { operations: Vec::new(), everything: false }
     }
@@ -77,13 +76,13 @@ impl<O> Log<O> {
         self.operations.push(operation);
     }
 
-    /// Forgets what a write that did not end has logged: the hidden copy is made anew.
+    /// Discards the operations of a write that panicked. The hidden copy will be cloned from the published one.
     pub(super) fn discard(&mut self) {
         self.operations.clear();
         self.everything = true;
     }
 
-    /// What has been written without a word here is to be published.
+    /// Publishes changes that were not logged. The other copy will be cloned.
     pub(super) fn push_everything(&mut self) {
         self.everything = true;
     }
@@ -108,7 +107,7 @@ pub(super) struct Copies<S> {
 }
 
 impl<S: Replica> Copies<S> {
-    /// Two copies of a state, which must be equal.
+    /// Creates the pair from two equal states.
     pub(super) fn new(states: [S; 2]) -> Self {
         Self { states: states.map(RwLock::new), published: AtomicUsize::new(0) }
     }
@@ -117,7 +116,7 @@ impl<S: Replica> Copies<S> {
     pub(super) fn read<R>(&self, read: impl FnOnce(&S) -> R) -> R {
         loop {
             let published = self.published.load(Ordering::Acquire);
-            // The copy may have been hidden, changed and left since: what it holds now is not published yet.
+            // The copy may have been hidden and changed since. Its changes are not published yet.
             if let Some(state) = self.states[published].try_read()
                 && self.published.load(Ordering::Acquire) == published
             {
@@ -127,27 +126,27 @@ impl<S: Replica> Copies<S> {
         }
     }
 
-    /// Writes the copy that is not published and publishes it, unless the log stays empty. `log` holds what that copy
-    /// lacks, and afterwards what the other one lacks. There must be only one writer.
+    /// Changes the hidden copy and publishes it, unless the log stays empty. `log` has the operations that the hidden copy
+    /// lacks; afterwards it has those that the other copy lacks. There must be only one writer.
     pub(super) fn write<R>(
         &self,
-        log: &mut Log<S::Operation>,
-        write: impl FnOnce(&mut S, &mut Log<S::Operation>) -> R,
+        log: &mut OperationLog<S::Operation>,
+        write: impl FnOnce(&mut S, &mut OperationLog<S::Operation>) -> R,
     ) -> R {
         let published = self.published.load(Ordering::Acquire);
         let hidden = 1 - published;
         let mut state = self.states[hidden].write();
         log.bring_up_to_date(&mut *state, &self.states[published]);
-        let answer = write(&mut state, log);
+        let result = write(&mut state, log);
         drop(state);
         if log.is_empty() {
-            return answer;
+            return result;
         }
         self.published.store(hidden, Ordering::Release);
-        // Usually nobody is left in the other copy: bring it up to date now, so that it lets old objects go.
+        // Usually no reader is left in the other copy. Updating it now releases old objects.
         if let Some(mut state) = self.states[published].try_write() {
             log.bring_up_to_date(&mut *state, &self.states[hidden]);
         }
-        answer
+        result
     }
 }

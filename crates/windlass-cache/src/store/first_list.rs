@@ -1,19 +1,19 @@
-//! First lists: objects that a source shows before its first list has ended.
+//! First lists: the objects that a source shows before its first list has ended.
 //!
-//! A first list becomes visible as a whole: no reader and no handler takes a part of a namespace for all of it. The first list
-//! of an empty store goes straight into the hidden copy, which is not published before the list ends. As soon as another
-//! source has something to show, and for every other first list, objects are kept aside instead.
+//! A first list becomes visible as a whole, so that no reader or handler takes a part of a namespace for all of it. The first
+//! list of an empty store goes straight into the hidden copy, which is not published before the list ends. All other first
+//! lists are staged: their changes wait here. When another source must publish, the list in the hidden copy is staged, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::SourceId;
 use crate::RawObject;
 
-/// The first lists of all sources.
+/// The state of the first list of each source.
 #[derive(Debug, Default)]
 pub(super) struct FirstLists {
     ended: BTreeSet<SourceId>,
-    /// Sources whose first list has ended in the write that is under way.
+    /// Sources whose first list has ended in the current write.
     ending: Vec<SourceId>,
     /// The source whose first list goes straight into the hidden copy.
     direct: Option<SourceId>,
@@ -30,7 +30,7 @@ pub(super) enum Staged {
 }
 
 impl FirstLists {
-    /// Begins a list. `empty`: the store has never held an object.
+    /// Begins a list. `empty`: the store has no slots.
     pub(super) fn begin(&mut self, source: SourceId, empty: bool) {
         if self.direct == Some(source) || self.ended.contains(&source) || self.ending.contains(&source) {
             return;
@@ -39,11 +39,11 @@ impl FirstLists {
             self.direct = Some(source);
             return;
         }
-        // A list that has failed begins again.
+        // A list that failed is repeated.
         self.hide(source);
     }
 
-    /// Ends the first list of a source; returns what was kept aside.
+    /// Ends the first list of a source and returns its staged changes.
     pub(super) fn end(&mut self, source: SourceId) -> Vec<Staged> {
         if !self.ended.contains(&source) {
             self.ending.push(source);
@@ -51,12 +51,12 @@ impl FirstLists {
         self.take_staged(source).unwrap_or_default()
     }
 
-    /// Ends the first list in the hidden copy if it is this source's.
+    /// Ends the first list in the hidden copy; returns whether it was this source's.
     pub(super) fn end_direct(&mut self, source: SourceId) -> bool {
         self.direct.take_if(|direct| *direct == source).is_some()
     }
 
-    /// Notes that the write has been published.
+    /// Records that the current write has been published.
     #[inline]
     pub(super) fn commit(&mut self) {
         if !self.ending.is_empty() {
@@ -64,21 +64,21 @@ impl FirstLists {
         }
     }
 
-    /// Notes that the write has not been published, and that the hidden copy is lost. Nothing of the sources concerned is shown
-    /// until another list has ended.
+    /// Records that the current write has panicked and the hidden copy is lost. The first list of each source that it concerns
+    /// must be repeated.
     pub(super) fn roll_back(&mut self) {
         for source in std::mem::take(&mut self.ending).into_iter().chain(self.direct.take()) {
             self.hide(source);
         }
     }
 
-    /// Keeps aside what a source shows from now on.
+    /// Stages the changes of a source from now on.
     fn hide(&mut self, source: SourceId) {
         self.take_staged(source);
         self.staged.insert(source, Vec::new());
     }
 
-    /// Whether no first list is under way.
+    /// Returns whether no first list is in progress.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.direct.is_none() && self.staged.is_empty()
@@ -88,12 +88,12 @@ impl FirstLists {
         self.direct.is_some()
     }
 
-    /// Whether the hidden copy holds a part of the first list of another source.
+    /// Returns whether the hidden copy holds a part of the first list of another source.
     pub(super) fn blocks(&self, source: SourceId) -> bool {
         self.direct.is_some_and(|direct| direct != source)
     }
 
-    /// Keeps the objects aside that went into the hidden copy so far.
+    /// Stages the objects that went into the hidden copy so far.
     pub(super) fn stage_direct(&mut self, objects: Vec<RawObject>) {
         let Some(source) = self.direct.take() else { return };
         self.staged.insert(source, Vec::new());
@@ -117,7 +117,7 @@ impl FirstLists {
         Some(staged)
     }
 
-    /// Bytes of the staged objects.
+    /// Returns the bytes of the staged objects.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -10,26 +10,29 @@ use serde::de::DeserializeOwned;
 
 use crate::{FieldPath, RawObject};
 
-/// Computes the values under which an index has an object: none, one or many.
+/// Computes the values that an object has in an index: none, one or many.
+///
+/// The function must be deterministic: the store calls it again to find the values of an object that goes. If it panics, the
+/// object has no value in the index, and [`Notice::IndexPanicked`](crate::Notice::IndexPanicked) reports it.
 #[derive(Clone)]
 pub struct IndexFn(Arc<Values>);
 
 type Values = dyn Fn(&RawObject) -> Vec<String> + Send + Sync;
 
 impl IndexFn {
-    /// An index by a closure over the object's index and JSON.
+    /// Creates an index from a function of the raw object.
     pub fn new(values: impl Fn(&RawObject) -> Vec<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(values))
     }
 
-    /// An index by the field at a path: strings as they are, numbers and booleans as they are written. A path
-    /// through `[*]` or `*` gives many values.
+    /// Creates an index of the field at a path. Numbers and booleans are indexed as they are written in JSON. A path with `[*]`
+    /// or `*` gives one value for each element.
     pub fn field(path: FieldPath) -> Self {
         Self::new(move |object| path.values(&object.json()))
     }
 
-    /// An index by a closure over the decoded object. It decodes each object that changes: the slow way.
-    /// An object that does not decode has no values.
+    /// Creates an index from a function of the decoded object. It decodes each object that changes, which is slower than
+    /// [`Self::new`] and [`Self::field`]. An object that does not decode has no values.
     pub fn typed<K, I>(values: impl Fn(&K) -> I + Send + Sync + 'static) -> Self
     where
         K: DeserializeOwned,
@@ -41,14 +44,14 @@ impl IndexFn {
         })
     }
 
-    /// The values of an object, in order and without repetition. A function that panics gives none.
+    /// Returns the values of an object, sorted and without duplicates. If the function panics there are none.
     pub fn values(&self, object: &RawObject) -> Vec<String> {
         self.try_values(object).unwrap_or_default()
     }
 
-    /// The values of an object, in order and without repetition; `None` when the function panics.
+    /// Returns the values of an object, sorted and without duplicates, or `None` if the function panics.
     pub(super) fn try_values(&self, object: &RawObject) -> Option<Vec<String>> {
-        // The writer is in the middle of a change, which has to be carried through.
+        // The writer must complete its change.
         let mut values = catch_unwind(AssertUnwindSafe(|| (self.0)(object))).ok()?;
         values.sort_unstable();
         values.dedup();
@@ -62,9 +65,9 @@ impl fmt::Debug for IndexFn {
     }
 }
 
-/// A read names an index that was not added to the cache.
+/// A read names an index that the cache does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no index `{name}`; add it where the watch is declared (there are: {known})")]
+#[error("no index `{name}`; add it where the watch is declared (known indexes: {known})")]
 pub struct UnknownIndex {
     name: String,
     known: String,

@@ -1,4 +1,4 @@
-//! Every interleaving that loom finds of readers and the writer.
+//! Explores all interleavings of readers and the writer with loom.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p windlass-cache --release --lib interleavings
@@ -6,9 +6,9 @@
 
 use loom::{sync::Arc, thread};
 
-use super::copies::{Copies, Log, Replica};
+use super::copies::{Copies, OperationLog, Replica};
 
-/// Two counters that every operation raises together.
+/// Two counters that each operation increments together.
 #[derive(Clone, Debug, Default)]
 struct Pair(u8, u8);
 
@@ -21,22 +21,22 @@ impl Replica for Pair {
     }
 }
 
-/// All interleavings in which a thread is put aside three times at most, where it need not be.
+/// Explores all interleavings with at most three preemptions of each thread.
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
 }
 
-fn raise(copies: &Copies<Pair>, log: &mut Log<u8>) {
+fn raise(copies: &Copies<Pair>, log: &mut OperationLog<u8>) {
     copies.write(log, |pair, log| {
         pair.apply(1);
         log.push(1);
     });
 }
 
-/// Raises without a word in the log, twice, and publishes that.
-fn load(copies: &Copies<Pair>, log: &mut Log<u8>) {
+/// Increments twice without logging, and publishes the result.
+fn load(copies: &Copies<Pair>, log: &mut OperationLog<u8>) {
     copies.write(log, |pair, _| pair.apply(1));
     copies.write(log, |pair, log| {
         pair.apply(1);
@@ -51,7 +51,7 @@ fn read(copies: &Copies<Pair>) -> u8 {
     })
 }
 
-/// A thread that reads twice; answers what it read first.
+/// Starts a thread that reads twice; returns its first reading.
 fn reader(copies: &Arc<Copies<Pair>>) -> thread::JoinHandle<u8> {
     let copies = copies.clone();
     thread::spawn(move || {
@@ -66,7 +66,7 @@ fn readers_see_whole_changes_in_order() {
     explore(|| {
         let copies = Arc::new(Copies::new([Pair::default(), Pair::default()]));
         let reader = reader(&copies);
-        let mut log = Log::new();
+        let mut log = OperationLog::new();
         raise(&copies, &mut log);
         assert_eq!(read(&copies), 1, "the writer sees what it wrote");
         raise(&copies, &mut log);
@@ -83,7 +83,7 @@ fn two_readers_never_hold_up_the_writer_for_good() {
             let copies = copies.clone();
             thread::spawn(move || read(&copies))
         });
-        let mut log = Log::new();
+        let mut log = OperationLog::new();
         raise(&copies, &mut log);
         raise(&copies, &mut log);
         for reader in readers {
@@ -98,7 +98,7 @@ fn what_was_not_logged_is_read_whole() {
     explore(|| {
         let copies = Arc::new(Copies::new([Pair::default(), Pair::default()]));
         let reader = reader(&copies);
-        let mut log = Log::new();
+        let mut log = OperationLog::new();
         load(&copies, &mut log);
         assert_eq!(read(&copies), 2);
         raise(&copies, &mut log);

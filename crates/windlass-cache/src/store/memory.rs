@@ -1,4 +1,4 @@
-//! How objects are kept, and what that costs.
+//! How objects are stored, and how much memory they take.
 
 use std::sync::{
     Arc, Weak,
@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 
 use crate::Dictionary;
 
-/// How the objects of a kind are kept.
+/// How the objects of a kind are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// As JSON, which a read decodes; the decoded form of those read last is remembered. What objects of a kind have in
-    /// common (their shape: members and usual values) is kept once. The default.
+    /// As JSON that a read decodes. The shape that objects of the kind have in common (members and usual values) is stored
+    /// once. The default.
     #[default]
     Raw,
-    /// The same; objects that share no shape with others are compressed with a dictionary that is trained on the kind: a
-    /// fifth of their memory, some microseconds more for each read.
+    /// As [`Self::Raw`], but objects that share no shape are compressed with a dictionary that is trained on the kind. They
+    /// take about a fifth of the memory; each read takes some microseconds more.
     Compressed,
 }
 
@@ -25,32 +25,32 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
-    /// The objects, without what they share.
+    /// The objects, without their shapes.
     pub objects: usize,
     /// Tables and indexes.
     pub index: usize,
     /// The shapes: text and usual values that objects of the kind share.
     pub shapes: usize,
-    /// The dictionaries that objects are compressed with, and what compressing takes.
+    /// The compression dictionaries and their contexts.
     pub dictionaries: usize,
-    /// Decoded objects that are remembered. An estimate.
+    /// The remembered decoded objects. An estimate.
     pub decoded: usize,
 }
 
 impl MemoryUse {
-    /// The sum of all parts.
+    /// Returns the sum of all parts.
     pub fn total(self) -> usize {
         let Self { objects, index, shapes, dictionaries, decoded } = self;
         objects + index + shapes + dictionaries + decoded
     }
 }
 
-/// The counts that the writer keeps for readers.
+/// The sizes that the writer reports to readers.
 #[derive(Debug, Default)]
 pub(super) struct Accounting {
     objects: AtomicUsize,
     shapes: AtomicUsize,
-    /// All dictionaries that objects may still use.
+    /// The dictionaries that an object may still use.
     dictionaries: Mutex<Vec<Weak<Dictionary>>>,
 }
 
@@ -69,7 +69,7 @@ impl Accounting {
         dictionaries.push(Arc::downgrade(dictionary));
     }
 
-    /// Returns the counts; the caller knows the rest.
+    /// Returns the memory use. The caller knows the sizes of the indexes and the decoded objects.
     pub(super) fn read(&self, index: usize, decoded: usize) -> MemoryUse {
         let dictionaries = self.dictionaries.lock();
         let dictionaries = dictionaries.iter().filter_map(Weak::upgrade);

@@ -1,42 +1,50 @@
-//! When and with what objects are compressed.
+//! Compresses objects with a dictionary that is trained on the first ones.
 
 use std::sync::Arc;
 
 use crate::{Dictionary, RawObject};
 
-/// Compresses objects once it has seen enough of them to train a dictionary.
+/// Compresses objects once it has seen enough samples to train a dictionary.
 #[derive(Debug)]
 pub(super) struct Packer {
     samples: Vec<RawObject>,
     /// Bytes of the samples.
     sampled: usize,
     state: State,
-    /// What became of recent objects, to notice when the kind has changed.
+    /// The compressed bytes of recent objects, to notice when the dictionary no longer fits.
     stored: usize,
+    /// The bytes of the same objects before compression.
     original: usize,
-    /// The ratio of the first objects after training, in percent.
-    at_first: usize,
+    /// The compression ratio right after training, in percent. Zero until it is known.
+    first_ratio: usize,
 }
 
 #[derive(Debug)]
 enum State {
     Sampling,
-    /// With a dictionary that nobody has been told of.
+    /// A trained dictionary that no object uses yet.
     Trained(Arc<Dictionary>),
     Packing(Arc<Dictionary>),
 }
 
-/// Samples enough to see what the objects have in common.
+/// The number of samples to train from.
 const SAMPLES: usize = 512;
-/// Large objects need fewer.
+/// Fewer samples are enough when they have this many bytes.
 const SAMPLE_BYTES: usize = 2 << 20;
 const DICTIONARY: usize = 64 << 10;
-/// How much is packed between two looks at the ratio.
+/// The ratio is checked each time this many bytes have been compressed.
 const REVIEW: usize = 32 << 20;
 
 impl Default for Packer {
     fn default() -> Self {
-        Self { samples: Vec::new(), sampled: 0, state: State::Sampling, stored: 0, original: 0, at_first: 0 }
+        Self {
+            samples: Vec::new(),
+            sampled: 0,
+            state: State::Sampling,
+            stored: 0,
+            original: 0,
+            first_ratio: 0,
+        }
     }
 }
 
@@ -66,25 +74,25 @@ impl Packer {
         }
         let samples: Vec<_> = self.samples.drain(..).map(|sample| sample.json().into_owned()).collect();
         self.sampled = 0;
-        // Objects that have nothing in common stay as they are; the next ones are looked at.
+        // If the samples have nothing in common, the next objects are sampled.
         if let Ok(dictionary) = Dictionary::train(&samples, DICTIONARY.min(total(&samples) / 8)) {
             self.state = State::Trained(Arc::new(dictionary));
         }
     }
 
-    /// Trains anew when objects have become a third larger than they were at first.
+    /// Trains again when the ratio is a third worse than right after training.
     fn review(&mut self) {
         let ratio = self.stored * 100 / self.original.max(1);
         (self.stored, self.original) = (0, 0);
-        if self.at_first == 0 {
-            self.at_first = ratio;
-        } else if ratio > self.at_first + self.at_first / 3 {
-            self.at_first = 0;
+        if self.first_ratio == 0 {
+            self.first_ratio = ratio;
+        } else if ratio > self.first_ratio + self.first_ratio / 3 {
+            self.first_ratio = 0;
             self.state = State::Sampling;
         }
     }
 
-    /// The dictionary, the first time it is asked for after training.
+    /// Returns the dictionary once after each training.
     pub(super) fn take_trained(&mut self) -> Option<Arc<Dictionary>> {
         let State::Trained(dictionary) = &self.state else { return None };
         let dictionary = dictionary.clone();

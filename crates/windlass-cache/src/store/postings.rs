@@ -1,20 +1,20 @@
-//! Which objects have a value: a set of slots.
+//! Sets of slots: the objects that have a value in an index.
 
 use roaring::RoaringBitmap;
 
-/// The number of an object's place in the store.
+/// The number of an object in the store. It is reused after the object is removed.
 pub(crate) type Slot = u32;
 
-/// Up to this many slots a sorted vector is smaller than a bitmap.
+/// Up to this many slots, a sorted vector is smaller than a bitmap.
 const FEW: usize = 64;
 
-/// A set of slots, small while it has few.
+/// A set of slots, represented according to its size.
 #[derive(Clone, Debug)]
 pub(super) enum Postings {
     One(Slot),
-    #[expect(clippy::box_collection, reason = "most sets are one slot; the entry is to be small")]
+    #[expect(clippy::box_collection, reason = "most sets have one slot, so the enum must be small")]
     Few(Box<Vec<Slot>>),
-    /// A common label has as many slots as there are objects: a bit for each, where a tree takes some bytes and a search.
+    /// A bitmap: a common label has as many slots as there are objects.
     Many(Box<RoaringBitmap>),
 }
 
@@ -39,7 +39,7 @@ impl Postings {
         }
     }
 
-    /// Inserts a slot that is likely behind all others. The set stays a vector until [`Self::settle`].
+    /// Inserts a slot that is probably greater than all others. The set stays a vector until [`Self::settle`].
     pub(super) fn append(&mut self, slot: Slot) {
         match self {
             Self::Few(slots) if slots.last().is_some_and(|&last| last < slot) => slots.push(slot),
@@ -47,7 +47,7 @@ impl Postings {
         }
     }
 
-    /// Takes the form that its size asks for.
+    /// Converts the set to the representation for its size.
     pub(super) fn settle(&mut self) {
         let Self::Few(slots) = self else { return };
         if slots.len() <= FEW {
@@ -56,7 +56,7 @@ impl Postings {
         *self = Self::Many(Box::new(slots.iter().copied().collect()));
     }
 
-    /// Takes a slot out; answers whether none is left.
+    /// Removes a slot; returns whether the set is now empty.
     pub(super) fn remove(&mut self, slot: Slot) -> bool {
         match self {
             Self::One(only) => *only == slot,
@@ -89,7 +89,7 @@ impl Postings {
         }
     }
 
-    /// The slots, ascending.
+    /// Returns the slots in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slot> {
         let (few, many) = match self {
             Self::One(slot) => (std::slice::from_ref(slot), None),

@@ -1,4 +1,4 @@
-//! Which objects a read wants.
+//! Queries over a store.
 
 use super::{
     UnknownIndex,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Operator, RawObject, Selector};
 
-/// Which objects a read wants: those that fit every part that is given.
+/// A query for objects. An object matches if it matches every given part.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query<'a> {
     namespace: Option<&'a str>,
@@ -17,37 +17,37 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Wants every object.
+    /// Creates a query that every object matches.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Wants those in a namespace.
+    /// Restricts the query to a namespace.
     pub fn namespace(self, namespace: &'a str) -> Self {
         Self { namespace: Some(namespace), ..self }
     }
 
-    /// Wants those that a selector chooses.
+    /// Restricts the query to a label selector.
     pub fn selector(self, selector: &'a Selector) -> Self {
         Self { selector: Some(selector), ..self }
     }
 
-    /// Wants those with an owner reference to this uid.
+    /// Restricts the query to objects with an owner reference to this uid.
     pub fn owner(self, uid: &'a str) -> Self {
         Self { owner: Some(uid), ..self }
     }
 
-    /// Wants those that a named index has under a value.
+    /// Restricts the query to objects that have a value in a named index.
     pub fn index(self, index: &'a str, value: &'a str) -> Self {
         Self { index: Some((index, value)), ..self }
     }
 
-    /// The named index and the value that objects must have in it, if the query has one.
+    /// Returns the named index of the query and the value that objects must have in it, if there is one.
     pub fn named_index(&self) -> Option<(&'a str, &'a str)> {
         self.index
     }
 
-    /// Whether an object fits, named indexes aside.
+    /// Returns whether an object matches all parts but the named index.
     pub fn matches(&self, object: &RawObject) -> bool {
         self.namespace.is_none_or(|namespace| object.namespace() == Some(namespace))
             && self.owner.is_none_or(|uid| object.owner_references().any(|owner| owner.uid == uid))
@@ -66,7 +66,7 @@ impl<'a> Query<'a> {
         Ok(slots.filter_map(|slot| state.at(slot)).filter(wanted).cloned().collect())
     }
 
-    /// The sets of slots that hold every wanted object; `None` when some part fits no object at all.
+    /// Returns sets of slots, each of which contains every match, or `None` if some part matches no object.
     fn plan<'s>(&self, state: &'s State) -> Result<Option<Vec<Choice<'s>>>, UnknownIndex> {
         let mut plan = Vec::new();
         if let Some((index, value)) = self.index {
@@ -102,9 +102,9 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The union of some sets of slots.
+/// A union of sets of slots.
 struct Choice<'s> {
-    /// Of a named index, whose values cannot be checked on the object.
+    /// Belongs to a named index, whose values cannot be checked on the object.
     named: bool,
     union: Vec<&'s Postings>,
 }

@@ -20,11 +20,11 @@ pub(super) type Hasher = foldhash::fast::RandomState;
 #[derive(Clone, Debug)]
 pub(super) struct State {
     hasher: Hasher,
-    /// Slots are taken in ascending order, and in great numbers.
+    /// Many objects are being inserted in ascending order of their slots.
     loading: bool,
     slots: Vec<Option<RawObject>>,
     names: HashTable<Name>,
-    /// By hash of a term: a collision yields slots too many, which a query's check on the object sorts out.
+    /// By the hash of a term. A collision adds slots that the query rejects when it checks the object.
     terms: HashMap<u64, Postings, BuildHasherDefault<Identity>>,
     indexes: Vec<NamedIndex>,
 }
@@ -41,7 +41,7 @@ pub(super) struct NamedIndex {
     pub(super) values: HashMap<Arc<str>, Postings, Hasher>,
 }
 
-/// A change of the state that can be applied to both copies.
+/// A change that is applied to both copies of the state.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Put { slot: Slot, object: RawObject },
@@ -54,7 +54,7 @@ pub(super) enum Operation {
     UnpostValue { index: usize, value: Arc<str>, slot: Slot },
 }
 
-/// What every object is indexed by.
+/// A value that every object is indexed by.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Term<'a> {
     Namespace(&'a [u8]),
@@ -63,7 +63,7 @@ pub(super) enum Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// The terms of an object.
+    /// Returns the terms of an object.
     pub(super) fn of(object: &'a RawObject) -> impl Iterator<Item = Self> {
         let namespace = object.namespace_bytes();
         let namespace = (!namespace.is_empty()).then_some(Self::Namespace(namespace)).into_iter();
@@ -80,7 +80,7 @@ pub(super) fn term_hash(hasher: &Hasher, term: Term<'_>) -> u64 {
     }
 }
 
-/// The namespace is empty for what is in none.
+/// Returns the hash of a key. The namespace is empty for a cluster-scoped object.
 pub(super) fn name_hash(hasher: &Hasher, namespace: &[u8], name: &[u8]) -> u64 {
     hasher.hash_one((namespace, name))
 }
@@ -101,7 +101,7 @@ impl State {
         self.names.len()
     }
 
-    /// How many slots there are, free ones included.
+    /// Returns the number of slots, free ones included.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -110,12 +110,12 @@ impl State {
         &self.hasher
     }
 
-    /// Objects are about to come in great numbers, and are not read before [`Self::settle`].
+    /// Prepares for the insertion of many objects. Nothing may be read before [`Self::settle`].
     pub(super) fn load(&mut self) {
         self.loading = true;
     }
 
-    /// The objects have come.
+    /// Ends the insertion of many objects.
     pub(super) fn settle(&mut self) {
         self.loading = false;
         let values = self.indexes.iter_mut().flat_map(|index| index.values.values_mut());
@@ -162,7 +162,7 @@ impl State {
         found.ok_or_else(|| UnknownIndex::new(name, known()))
     }
 
-    /// How many named indexes there are.
+    /// Returns the number of named indexes.
     pub(super) fn indexes(&self) -> usize {
         self.indexes.len()
     }
@@ -177,7 +177,7 @@ impl State {
         Ok(values)
     }
 
-    /// About how many bytes the tables take, objects not included.
+    /// Estimates the bytes of the tables, without the objects.
     pub(super) fn index_memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<RawObject>>()
             + self.names.capacity() * (size_of::<Name>() + 1)
@@ -243,12 +243,12 @@ where
     }
 }
 
-/// The table takes its bucket from the low bits and its tag from the high ones: 32 bits are spread over both.
+/// Spreads 32 bits over 64: the table takes the bucket from the low bits and the tag from the high ones.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Term hashes are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 struct Identity(u64);
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use windlass_cache::{
     ScanOptions, Scanner,
     frame::{ListFramer, ListMeta, WatchFramer},
-    scan::EventType,
+    scan::WatchEventType,
 };
 
 const LIMIT: usize = 1 << 20;
@@ -31,7 +31,7 @@ fn watch(body: &str, size: usize) -> Vec<String> {
         framer.push(piece);
         while let Some(event) = framer.next(&mut scanner) {
             told.push(match event {
-                Ok(event) if event.event == EventType::Error => "an error".to_owned(),
+                Ok(event) if event.event == WatchEventType::Error => "an error".to_owned(),
                 Ok(event) => {
                     let kind = event.event;
                     let object = event.object.to_object().expect("an object");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::{prelude::*, sample::select};
 use windlass_cache::{
-    Delta, IndexFn, Query, RawObject, Selector, Sighting, SourceId, Store, StoreOptions, Tier, Transaction,
+    Delta, IndexFn, ObjectRef, Query, RawObject, Selector, SourceId, Store, StoreOptions, Tier, Transaction,
     Writer,
 };
 
@@ -260,7 +260,7 @@ impl Bench {
 /// The same version of the same object changes nothing.
 fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
     let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
-    let seen = Sighting::of(source(thing.namespace), &object);
+    let seen = ObjectRef::of(source(thing.namespace), &object);
     transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
     let known = model.get(&thing.key());
     if known.is_none_or(|known| (known.uid, known.version) != (thing.uid, thing.version)) {
@@ -297,7 +297,7 @@ fn the_compressed_tier_says_the_same_in_less_memory() {
             );
             let object = RawObject::from_json(json.as_bytes()).expect("an object");
             bench.writer.write(|transaction| {
-                let seen = Sighting::of(SourceId(0), &object);
+                let seen = ObjectRef::of(SourceId(0), &object);
                 transaction.upsert(seen, true, || Ok(object.clone())).expect("an object");
             });
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_cache::{
-    Delta, IndexFn, ObjectKey, RawObject, Selector, Sighting, SourceId, Store, StoreOptions, Writer,
+    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, Selector, SourceId, Store, StoreOptions, Writer,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -23,7 +23,7 @@ fn object(name: &str, version: u64, more: &Value) -> RawObject {
 
 fn put(writer: &mut Writer, object: &RawObject) -> Vec<String> {
     writer.write(|transaction| {
-        let seen = Sighting::of(SOURCE, object);
+        let seen = ObjectRef::of(SOURCE, object);
         transaction.upsert(seen, false, || Ok(object.clone())).expect("an object");
         transaction.take_deltas().iter().map(show).collect()
     })
@@ -85,7 +85,7 @@ fn indexes_follow_the_objects() {
     assert_eq!(names(store.list_selected(&selector("app=x"))), Vec::<String>::new());
     assert_eq!(names(store.list_selected(&selector("app=y"))), ["a", "b"]);
     assert_eq!(store.index_values("color").expect("an index"), ["blue"]);
-    assert!(store.by_index("shape", "round").unwrap_err().to_string().contains("there are: color"));
+    assert!(store.by_index("shape", "round").unwrap_err().to_string().contains("known indexes: color"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use self::{
     generate::{compact, object, relative, render, value},
     reference::{Seen, has_duplicates, without},
 };
-use super::{FieldPath, ScanError, ScanOptions, Scanner, Transform, twins};
+use super::{FieldPath, ScanError, ScanOptions, Scanner, Transform, differential};
 use crate::RawObject;
 
 fn whole() -> ScanOptions {
@@ -87,7 +87,7 @@ proptest! {
     fn twins_are_equal(bytes in structural(), mut cuts in prop::collection::vec(0..LONGEST, 0..8)) {
         cuts.sort_unstable();
         for cuts in [&[][..], &cuts] {
-            prop_assert_eq!(twins::compare(&bytes, cuts), naive_end(&bytes));
+            prop_assert_eq!(differential::compare(&bytes, cuts), naive_end(&bytes));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::scan::ScanError;
 
 /// The piece at hand, and a value that began in earlier ones.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub(super) struct Buffer {
     piece: Bytes,
     at: usize,
     /// The value that goes on: what has been seen of it.
@@ -20,12 +20,12 @@ pub(super) struct Feed {
 
 /// Where a whole value lies.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     Piece(Range<usize>),
     Carried,
 }
 
-impl Feed {
+impl Buffer {
     /// Values longer than `limit` bytes are refused.
     pub(super) fn new(limit: usize) -> Self {
         Self { piece: Bytes::new(), at: 0, carried: Vec::new(), open: None, limit }
@@ -78,12 +78,12 @@ impl Feed {
     }
 
     /// Goes on to the end of the value that begins here or began earlier; `None` when the piece ends first.
-    pub(super) fn value(&mut self) -> Result<Option<Place>, ScanError> {
+    pub(super) fn value(&mut self) -> Result<Option<Location>, ScanError> {
         self.value_within(usize::MAX)
     }
 
     /// The same, looking at the next `length` bytes at most.
-    pub(super) fn value_within(&mut self, length: usize) -> Result<Option<Place>, ScanError> {
+    pub(super) fn value_within(&mut self, length: usize) -> Result<Option<Location>, ScanError> {
         let begins_here = self.open.is_none();
         if begins_here {
             self.carried.clear();
@@ -105,11 +105,11 @@ impl Feed {
         if end.is_some() {
             self.open = None;
             if begins_here {
-                return Ok(Some(Place::Piece(start..self.at)));
+                return Ok(Some(Location::Piece(start..self.at)));
             }
         }
         self.carried.extend_from_slice(&self.piece[start..start + length]);
-        Ok(end.map(|_| Place::Carried))
+        Ok(end.map(|_| Location::Carried))
     }
 
     /// Forgets the value that has begun.
@@ -135,10 +135,10 @@ impl Feed {
         &self.carried
     }
 
-    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
-        match place {
-            Place::Piece(range) => &self.piece[range.clone()],
-            Place::Carried => &self.carried,
+    pub(super) fn bytes(&self, location: &Location) -> &[u8] {
+        match location {
+            Location::Piece(range) => &self.piece[range.clone()],
+            Location::Carried => &self.carried,
         }
     }
 }

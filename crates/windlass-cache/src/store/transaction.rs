@@ -1,0 +1,336 @@
+//! The changes of one write.
+
+use super::{
+    IndexFn, ObjectRef, SourceId,
+    copies::{OperationLog, Replica},
+    first_list::Staged,
+    memory::Accounting,
+    packer::Packer,
+    postings::Slot,
+    state::{Operation, State, Term, name_hash, term_hash},
+    writer::WriterState,
+};
+use crate::{Delta, RawObject, scan::ScanError};
+
+/// Changes of a store that become visible together.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    /// The hidden copy.
+    state: &'a mut State,
+    log: &'a mut OperationLog<Operation>,
+    writer: &'a mut WriterState,
+    accounting: &'a Accounting,
+    deltas: Vec<Delta>,
+    loaded: Option<Vec<RawObject>>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn new(
+        state: &'a mut State,
+        log: &'a mut OperationLog<Operation>,
+        writer: &'a mut WriterState,
+        accounting: &'a Accounting,
+    ) -> Self {
+        Self { state, log, writer, accounting, deltas: Vec::new(), loaded: None }
+    }
+
+    /// Takes the changes so far, in order. The objects of [`Self::take_loaded`] are not among them.
+    pub fn take_deltas(&mut self) -> Vec<Delta> {
+        std::mem::take(&mut self.deltas)
+    }
+
+    /// Takes the objects of the first list of an empty store, if it has just ended. They precede all deltas.
+    pub fn take_loaded(&mut self) -> Option<Vec<RawObject>> {
+        self.loaded.take()
+    }
+
+    /// Begins a list of a source. [`Self::sweep`] ends it and removes the objects of the source that it has not shown.
+    pub fn begin_list(&mut self, source: SourceId) {
+        self.stage_blocking(source);
+        self.writer.first_lists.begin(source, self.state.slots() == 0);
+        if self.writer.first_lists.is_direct() {
+            self.writer.unlogged = true;
+            self.state.load();
+        }
+        let epoch = self.writer.epochs.entry(source).or_default();
+        *epoch = epoch.wrapping_add(1);
+    }
+
+    /// Moves the first list of another source out of the hidden copy, so that this source can publish.
+    fn stage_blocking(&mut self, source: SourceId) {
+        if self.writer.first_lists.blocks(source) {
+            self.stage_direct();
+        }
+    }
+
+    fn stage_direct(&mut self) {
+        let objects = self.state.iter().cloned().collect();
+        self.writer.first_lists.stage_direct(objects);
+        self.state.clear();
+        self.writer.free.clear();
+        self.writer.bytes = 0;
+        self.writer.unlogged = false;
+    }
+
+    /// Returns whether the changes of a source are staged until its first list ends.
+    #[inline]
+    fn is_staged(&mut self, source: SourceId) -> bool {
+        if self.writer.first_lists.is_idle() {
+            return false;
+        }
+        self.stage_blocking(source);
+        self.writer.first_lists.is_staged(source)
+    }
+
+    /// Applies the staged changes of a first list.
+    fn apply_staged(&mut self, source: SourceId, staged: Vec<Staged>) {
+        // From this size on, cloning the other copy is cheaper than repeating each operation on it.
+        let bulk = staged.len() > self.state.len();
+        if bulk {
+            self.writer.unlogged = true;
+            self.state.load();
+        }
+        for change in staged {
+            match change {
+                Staged::Upsert { object, initial } => {
+                    let seen = ObjectRef::of(source, &object);
+                    // Cannot fail: the object exists.
+                    let _ = self.upsert_now(seen, initial, || Ok(object.clone()));
+                }
+                Staged::Remove { namespace, name, last } => {
+                    self.remove_now(Some(&*namespace), &name, last);
+                }
+            }
+        }
+        if bulk {
+            self.publish_everything();
+        }
+    }
+
+    fn publish_everything(&mut self) {
+        self.writer.unlogged = false;
+        self.state.settle();
+        self.log.push_everything();
+    }
+
+    /// Ends a list. Removes the objects of the source that the list has not shown.
+    pub fn sweep(&mut self, source: SourceId) {
+        self.stage_blocking(source);
+        let staged = self.writer.first_lists.end(source);
+        self.apply_staged(source, staged);
+        let mark = self.writer.mark(source);
+        for slot in 0..self.state.slots() as Slot {
+            let seen = self.writer.marks[slot as usize];
+            if seen.source == source && seen != mark && self.state.at(slot).is_some() {
+                self.remove_slot(slot, None);
+            }
+        }
+        if self.writer.first_lists.end_direct(source) {
+            self.publish_everything();
+            self.loaded = Some(self.state.iter().cloned().collect());
+        }
+    }
+
+    /// Inserts or updates an object. `make` runs only if the object is absent or has a different resource version.
+    ///
+    /// # Errors
+    /// The error of `make`. The object is then left as it was.
+    pub fn upsert(
+        &mut self,
+        seen: ObjectRef<'_>,
+        initial: bool,
+        make: impl FnOnce() -> Result<RawObject, ScanError>,
+    ) -> Result<(), ScanError> {
+        if self.is_staged(seen.source) {
+            let object = make()?;
+            self.writer.first_lists.push(seen.source, Staged::Upsert { object, initial });
+            return Ok(());
+        }
+        self.upsert_now(seen, initial, make)
+    }
+
+    fn upsert_now(
+        &mut self,
+        seen: ObjectRef<'_>,
+        initial: bool,
+        make: impl FnOnce() -> Result<RawObject, ScanError>,
+    ) -> Result<(), ScanError> {
+        let hash = name_hash(self.state.hasher(), seen.namespace, seen.name);
+        let mark = self.writer.mark(seen.source);
+        let Some(slot) = self.state.find(hash, seen.namespace, seen.name) else {
+            let object = self.writer.pack(make()?);
+            let slot = self.writer.take_slot(self.state.slots());
+            self.writer.marks[slot as usize] = mark;
+            self.insert(hash, slot, &object);
+            self.push_delta(|| Delta::Added { object, initial });
+            self.pack_rest();
+            return Ok(());
+        };
+        self.writer.marks[slot as usize] = mark;
+        let Some(old) = self.state.at(slot) else { return Ok(()) };
+        let same_uid = old.uid_bytes() == seen.uid;
+        if same_uid
+            && !seen.resource_version.is_empty()
+            && old.resource_version_bytes() == seen.resource_version
+        {
+            return Ok(());
+        }
+        let old = old.clone();
+        let new = self.writer.pack(make()?);
+        self.replace(slot, &old, &new);
+        if same_uid {
+            self.push_delta(|| Delta::Updated { old, new });
+        } else {
+            self.push_delta(|| Delta::Deleted { last: old, final_state_unknown: true });
+            self.push_delta(|| Delta::Added { object: new, initial });
+        }
+        Ok(())
+    }
+
+    /// Adds a delta, unless nothing has been published yet.
+    fn push_delta(&mut self, delta: impl FnOnce() -> Delta) {
+        if !self.writer.first_lists.is_direct() {
+            self.deltas.push(delta());
+        }
+    }
+
+    /// Compresses the objects that were inserted before a dictionary was trained.
+    fn pack_rest(&mut self) {
+        let Some(dictionary) = self.writer.packer.as_mut().and_then(Packer::take_trained) else { return };
+        self.accounting.add_dictionary(&dictionary);
+        for slot in 0..self.state.slots() as Slot {
+            let Some(object) = self.state.at(slot).filter(|object| !object.is_compressed()) else { continue };
+            let Some(packed) = object.compress(&dictionary) else { continue };
+            self.writer.bytes = self.writer.bytes + packed.memory() - object.memory();
+            self.apply(Operation::Put { slot, object: packed });
+        }
+    }
+
+    /// Marks an object as shown by the current list although it could not be read, so that [`Self::sweep`] keeps it.
+    pub fn keep(&mut self, source: SourceId, namespace: Option<&str>, name: &str) {
+        if let Some(slot) = self.find(namespace, name) {
+            self.writer.marks[slot as usize] = self.writer.mark(source);
+        }
+    }
+
+    /// Marks all objects of a source as shown by the current list.
+    pub fn keep_all(&mut self, source: SourceId) {
+        let mark = self.writer.mark(source);
+        self.writer.marks.iter_mut().filter(|seen| seen.source == source).for_each(|seen| *seen = mark);
+    }
+
+    /// Removes an object. `last` is its final state, if known.
+    pub fn remove(&mut self, source: SourceId, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+        if self.is_staged(source) {
+            let namespace = namespace.unwrap_or_default().into();
+            let staged = Staged::Remove { namespace, name: name.into(), last };
+            return self.writer.first_lists.push(source, staged);
+        }
+        self.remove_now(namespace, name, last);
+    }
+
+    fn remove_now(&mut self, namespace: Option<&str>, name: &str, last: Option<RawObject>) {
+        if let Some(slot) = self.find(namespace, name) {
+            self.remove_slot(slot, last);
+        }
+    }
+
+    fn find(&self, namespace: Option<&str>, name: &str) -> Option<Slot> {
+        let (namespace, name) = (namespace.unwrap_or_default().as_bytes(), name.as_bytes());
+        self.state.find(name_hash(self.state.hasher(), namespace, name), namespace, name)
+    }
+
+    fn remove_slot(&mut self, slot: Slot, last: Option<RawObject>) {
+        let Some(old) = self.state.at(slot).cloned() else { return };
+        self.terms(slot, &old, false);
+        self.values(slot, Some(&old), None);
+        let hash = name_hash(self.state.hasher(), old.namespace_bytes(), old.name_bytes());
+        self.apply(Operation::Remove { hash, slot });
+        self.writer.bytes -= old.memory();
+        self.writer.free.push(slot);
+        let final_state_unknown = last.is_none();
+        self.push_delta(|| Delta::Deleted { last: last.unwrap_or(old), final_state_unknown });
+    }
+
+    fn insert(&mut self, hash: u64, slot: Slot, object: &RawObject) {
+        self.writer.bytes += object.memory();
+        self.apply(Operation::Put { slot, object: object.clone() });
+        self.apply(Operation::Enter { hash, slot });
+        self.terms(slot, object, true);
+        self.values(slot, None, Some(object));
+    }
+
+    fn replace(&mut self, slot: Slot, old: &RawObject, new: &RawObject) {
+        self.writer.bytes = self.writer.bytes + new.memory() - old.memory();
+        self.apply(Operation::Put { slot, object: new.clone() });
+        if !old.owner_uids().eq(new.owner_uids()) || !old.label_bytes().eq(new.label_bytes()) {
+            self.terms(slot, old, false);
+            self.terms(slot, new, true);
+        }
+        self.values(slot, Some(old), Some(new));
+    }
+
+    /// Adds an object to the postings of its namespace, labels and owners, or removes it from them.
+    fn terms(&mut self, slot: Slot, object: &RawObject, add: bool) {
+        for term in Term::of(object) {
+            let term = term_hash(self.state.hasher(), term);
+            self.apply(if add { Operation::Post { term, slot } } else { Operation::Unpost { term, slot } });
+        }
+    }
+
+    /// Moves an object from its old values to its new ones in each named index.
+    fn values(&mut self, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
+        for index in 0..self.writer.functions.len() {
+            self.values_of(index, slot, old, new);
+        }
+    }
+
+    fn values_of(&mut self, index: usize, slot: Slot, old: Option<&RawObject>, new: Option<&RawObject>) {
+        let function = self.writer.functions[index].clone();
+        let before = old.and_then(|old| function.try_values(old)).unwrap_or_default();
+        let after = new.map_or_else(Vec::new, |new| {
+            function.try_values(new).unwrap_or_else(|| {
+                self.index_panicked(index, new);
+                Vec::new()
+            })
+        });
+        for value in before.iter().filter(|value| after.binary_search(value).is_err()) {
+            self.apply(Operation::UnpostValue { index, value: value.as_str().into(), slot });
+        }
+        for value in after.iter().filter(|value| before.binary_search(value).is_err()) {
+            self.apply(Operation::PostValue { index, value: value.as_str().into(), slot });
+        }
+    }
+
+    fn index_panicked(&mut self, index: usize, object: &RawObject) {
+        let name = self.state.index_name(index);
+        if !self.writer.index_panics.iter().any(|(known, _)| known == name) {
+            self.writer.index_panics.push((name.to_owned(), object.key()));
+        }
+    }
+
+    pub(super) fn add_index(&mut self, name: &str, function: IndexFn) -> bool {
+        if self.state.index(name).is_ok() {
+            return false;
+        }
+        // The index is published at once, but the first list is not.
+        if self.writer.first_lists.is_direct() {
+            self.stage_direct();
+        }
+        self.apply(Operation::AddIndex { name: name.into() });
+        self.writer.functions.push(function);
+        let index = self.writer.functions.len() - 1;
+        for slot in 0..self.state.slots() as Slot {
+            let object = self.state.at(slot).cloned();
+            self.values_of(index, slot, None, object.as_ref());
+        }
+        true
+    }
+
+    fn apply(&mut self, operation: Operation) {
+        if !self.writer.unlogged {
+            self.log.push(operation.clone());
+        }
+        self.state.apply(operation);
+    }
+}

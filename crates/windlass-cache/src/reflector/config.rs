@@ -1,37 +1,38 @@
-//! How a reflector lists and watches.
+//! The configuration of a reflector.
 
 use std::time::Duration;
 
-/// How a reflector lists and watches. The defaults are those of client-go where it has any.
+/// The configuration of a reflector. Defaults follow client-go where it has an equivalent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReflectorConfig {
-    /// What is watched, for messages: `pods`, `databases.db.example.com`.
+    /// The resource, for messages: `pods`, `databases.db.example.com`.
     pub resource: String,
-    /// Asks for the objects as the beginning of the watch, before falling back to a list.
+    /// Whether to begin with a watch that sends the objects (`sendInitialEvents`). If the server does not support it, the
+    /// reflector falls back to a list. Default: true.
     pub watch_list: bool,
-    /// How long a server that was silent after the initial events of a watch is asked for lists instead. A server that
-    /// refuses such watches is not asked again.
+    /// How long lists are used after a server that was silent at the beginning of such a watch. A server that refuses such
+    /// watches is not asked again. Default: 10 minutes.
     pub watch_list_retry: Duration,
-    /// Objects in one page of a list; zero asks for all at once.
+    /// The page size of lists; zero disables paging. Default: 500.
     pub page_size: u32,
-    /// The server is asked to end a watch after this time, or up to a tenth later.
+    /// The server is asked to end each watch after this time plus up to a tenth of it. Default: 5 minutes.
     pub watch_timeout: Duration,
-    /// A request that has not been answered after this time is given up.
+    /// A request without a response is cancelled after this time. Default: 1 minute.
     pub response_timeout: Duration,
-    /// A list whose body stands still this long is given up; the beginning of a watch that does so is taken for a
-    /// server that cannot list by watch.
+    /// A list whose body is silent for this long is cancelled. If the beginning of a watch is silent for this long, the
+    /// reflector falls back to a list. Default: 10 s.
     pub quiet_timeout: Duration,
-    /// A watch that has shown bookmarks and then stands still this long is cut. One without bookmarks is cut
-    /// when it outlives the time it was asked to end after.
+    /// A watch that has sent bookmarks and then is silent for this long is cancelled. A watch without bookmarks is cancelled
+    /// when it outlives its [`Self::watch_timeout`]. Default: 150 s.
     pub idle_timeout: Duration,
-    /// Delays between attempts.
+    /// Delays between failed attempts.
     pub backoff: BackoffConfig,
-    /// Decides the jitter: the same seed gives the same delays.
+    /// The seed of the jitter: equal seeds give equal delays.
     pub seed: u64,
 }
 
 impl ReflectorConfig {
-    /// The defaults, for a resource.
+    /// Returns the default configuration for a resource.
     pub fn new(resource: impl Into<String>) -> Self {
         Self {
             resource: resource.into(),
@@ -48,11 +49,11 @@ impl ReflectorConfig {
     }
 }
 
-/// No time of a configuration is longer than this, so that adding some of them to an `Instant` cannot overflow.
+/// The upper limit of each duration, so that adding them to an `Instant` cannot overflow.
 const MAX_TIME: Duration = Duration::from_hours(24 * 365);
 
 impl ReflectorConfig {
-    /// The same configuration with every time limited to a year.
+    /// Limits each duration to a year.
     pub(super) fn bounded(mut self) -> Self {
         let times = [
             &mut self.watch_list_retry,
@@ -71,14 +72,14 @@ impl ReflectorConfig {
     }
 }
 
-/// How delays grow from failure to failure.
+/// An exponential back-off. Each delay is lengthened by a random part of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffConfig {
-    /// The first delay.
+    /// The first delay. Default: 800 ms.
     pub initial: Duration,
-    /// No delay grows beyond this.
+    /// The maximum delay. Default: 30 s.
     pub max: Duration,
-    /// While the server does not know the kind, no delay grows beyond this: its CRD may be on its way.
+    /// The maximum delay while the server does not have the kind: its CRD may be installed any moment. Default: 2 s.
     pub max_unknown_kind: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a list or watch.
+//! Errors of lists and watches.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{frame::BadObject, scan::ScanError};
 
-/// Why a list or watch failed. The reflector tries again by itself; this is for logs, metrics and the person.
+/// A list or watch failed. The reflector retries by itself; the error is for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{resource}: {kind}")]
 pub struct WatchError {
@@ -22,17 +22,17 @@ pub(super) enum WatchErrorKind {
     Refused(Refusal),
     #[error("{0}")]
     Stalled(&'static str),
-    #[error("the body is not what was asked for: {0}")]
+    #[error("the response is invalid: {0}")]
     Corrupt(#[from] ScanError),
-    #[error("the body ended before it was complete")]
+    #[error("the response ended before it was complete")]
     Truncated,
-    #[error("the watch ended as soon as it had begun")]
+    #[error("the watch ended right after it began")]
     Short,
     #[error(transparent)]
     BadObject(#[from] BadObject),
 }
 
-/// An answer that is not the objects.
+/// An error response of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Refusal {
@@ -56,7 +56,7 @@ struct Cause {
 }
 
 impl WatchError {
-    /// The status code of the server's answer.
+    /// Returns the status code of the server's response, if it sent one.
     pub fn code(&self) -> Option<u16> {
         match &self.kind {
             WatchErrorKind::Refused(refusal) => Some(refusal.code),
@@ -64,22 +64,22 @@ impl WatchError {
         }
     }
 
-    /// Whether the server forbids the list or watch: a role lacks `list` or `watch` on the resource.
+    /// Returns whether the server forbids the list or watch (403): a role lacks `list` or `watch` on the resource.
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// Whether the server does not know the kind: its CRD is not installed (yet).
+    /// Returns whether the server does not have the kind (404): its CRD is not installed.
     pub fn is_unknown_kind(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// Whether it concerns one object only, and the watch goes on.
+    /// Returns whether the error concerns a single object. The watch continues.
     pub fn is_bad_object(&self) -> bool {
         matches!(self.kind, WatchErrorKind::BadObject(_))
     }
 
-    /// The object that could not be read.
+    /// Returns the object that could not be read.
     pub fn bad_object(&self) -> Option<&BadObject> {
         match &self.kind {
             WatchErrorKind::BadObject(bad) => Some(bad),
@@ -89,7 +89,7 @@ impl WatchError {
 }
 
 impl WatchErrorKind {
-    /// Whether the connection failed, here or behind a proxy: another server may answer the next request.
+    /// Returns whether the connection failed, here or behind a proxy, so that another server may answer the next request.
     pub(super) fn may_hide_a_restart(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Stalled(_) | Self::Truncated => true,
@@ -100,7 +100,7 @@ impl WatchErrorKind {
 }
 
 impl Refusal {
-    /// Reads the body of an answer, which should be a `Status`.
+    /// Reads the body of an error response, which should be a `Status`.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {
         let status = serde_json::from_slice::<Self>(body).unwrap_or_default();
         Self { code: if status.code == 0 { code } else { status.code }, ..status }
@@ -110,7 +110,7 @@ impl Refusal {
         self.code == 410 || self.reason == "Expired" || self.reason == "Gone"
     }
 
-    /// The server is behind the resourceVersion that was asked for, or was replaced by one that is.
+    /// Returns whether the server does not have the requested resource version yet. It lags or was replaced.
     pub(super) fn is_version_too_large(&self) -> bool {
         self.causes().any(|cause| cause.reason == "ResourceVersionTooLarge")
             || self.message.starts_with("Too large resource version")
@@ -130,11 +130,11 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { code, reason, message, .. } = self;
         match code {
-            401 => write!(f, "the server does not know who asks (401): {message}"),
-            403 => write!(f, "forbidden (403): {message}; grant the verbs list and watch on it"),
-            404 => write!(f, "the server does not have this kind (404); waiting for its CRD"),
+            401 => write!(f, "the credentials are not accepted (401): {message}"),
+            403 => write!(f, "forbidden (403): {message}; grant the verbs list and watch on this resource"),
+            404 => write!(f, "the server does not have this kind (404); waiting until its CRD is installed"),
             _ => {
-                write!(f, "the server answered {code}")?;
+                write!(f, "the server responded {code}")?;
                 [(" ", reason), (": ", message)]
                     .iter()
                     .filter(|(_, text)| !text.is_empty())

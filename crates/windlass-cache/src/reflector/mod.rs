@@ -1,7 +1,7 @@
-//! Keeps a store equal to the server's collection: a state machine over list and watch.
+//! The reflector: a state machine over list and watch that keeps a store equal to a collection of the server.
 //!
-//! It does no I/O and reads no clock. A shell asks it by [`Reflector::poll`] what to do, sends the requests it wants,
-//! and feeds it with what comes back. What the answers mean for the objects goes to a [`Sink`].
+//! It does no I/O and reads no clock. A driver calls [`Reflector::poll`] to learn what to do next, sends the requests and
+//! hands in the responses. The resulting changes of objects go to a [`Sink`].
 //!
 //! # Resuming a watch
 //! A watch that ends resumes at the newest resource version that it has shown. A server that was replaced or restored
@@ -47,58 +47,58 @@ use crate::{
     scan::{ScanError, ScanOptions, Scanned, Scanner},
 };
 
-/// What the shell is to do.
+/// What the driver must do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Drop any request under way and send this one.
+    /// Cancel the current request, if any, and send this one.
     Send(ListWatch),
-    /// Hand in what the request under way brings, and ask again at this time at the latest.
+    /// Hand in the response of the current request, and poll again at this time at the latest.
     Receive {
-        /// When to ask again.
+        /// When to poll again.
         until: Instant,
     },
-    /// Drop any request under way and ask again at this time.
+    /// Cancel the current request, if any, and poll again at this time.
     Sleep {
-        /// When to ask again.
+        /// When to poll again.
         until: Instant,
     },
 }
 
-/// Where the objects go.
+/// Receives the changes of the collection.
 pub trait Sink {
-    /// A list begins: what it does not show is gone when it ends.
+    /// A list begins. When it ends, objects that it has not shown are deleted.
     fn begin_list(&mut self);
-    /// An object as it is.
+    /// An object exists in this state.
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object is gone; this was its last state.
+    /// An object was deleted; this was its last state.
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError>;
-    /// An object of the list could not be read. Without a key it may be any.
+    /// An object of the list could not be read. Without a key it may be any object.
     fn unreadable(&mut self, key: Option<&ObjectKey>);
     /// The list has ended.
     fn end_list(&mut self);
-    /// Everything up to this resourceVersion has been seen. It is lower than before when the server went back.
+    /// Everything up to this resource version has been seen. It is lower than before if the server was replaced.
     fn progress(&mut self, resource_version: &str);
-    /// Something that a person may want to know.
+    /// A notice for operators.
     fn notice(&mut self, notice: Notice);
-    /// The bytes of memory that the objects of this watch share, beside what each takes of its own.
+    /// The bytes of the shapes that the objects of this watch share.
     fn shapes_memory(&mut self, bytes: usize) {
         let _ = bytes;
     }
 }
 
-/// Something that a person may want to know.
+/// A notice for operators: for logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A list or watch failed and is tried again after a delay.
+    /// A list or watch failed. It is retried after a delay.
     Failed {
         /// Why.
         error: WatchError,
-        /// When it is tried again.
+        /// The delay before the next attempt.
         retry_in: Duration,
     },
-    /// After failures, it works again.
+    /// The watch works again after failures.
     Recovered,
-    /// One object could not be read. The watch goes on; the cache keeps what it had.
+    /// An object could not be read. The watch continues, and the cache keeps the last state that it could read.
     Unreadable(WatchError),
     /// An index function panicked: the object has no value in the index. Reported once for each index and change.
     IndexPanicked {
@@ -107,53 +107,52 @@ pub enum Notice {
         /// The first object for which it panicked.
         object: ObjectKey,
     },
-    /// The server cannot list by watch: lists from now on.
+    /// The server does not support watches that begin with the objects (`sendInitialEvents`). Lists are used instead.
     WatchListUnsupported,
-    /// The watch cannot go on where it was: everything is listed again.
+    /// The watch cannot resume. Everything is listed again.
     Relisting {
         /// Why.
         reason: &'static str,
     },
 }
 
-/// What to ask the server for next.
+/// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Plan {
-    /// Everything, as the beginning of a watch.
+    /// A watch that begins with the objects.
     WatchList,
     /// A page of a list.
     List { token: Option<String> },
-    /// What comes behind a resourceVersion.
+    /// A watch from a resource version.
     Watch { version: String },
-    /// A list of one object: its resource version shows whether the server still has the history in which the watch
-    /// was at `version`.
+    /// A list of one object. Its resource version shows whether the server still has the history that `version` belongs to.
     Verify { version: String },
 }
 
-/// Whether lists come as the beginning of a watch.
+/// Whether the server supports watches that begin with the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WatchListSupport {
-    /// The server supports it, or has not been asked yet.
+    /// The server supports them, or has not been asked yet.
     Assumed,
     /// The server was silent after the initial events; it is asked again after this time.
     Silent { retry_at: Instant },
-    /// The server refused it, or it is switched off.
+    /// The server refused them, or they are disabled.
     Refused,
 }
 
 #[derive(Debug)]
 enum RequestState {
-    /// The plan is to be carried out at this time.
+    /// The request is sent at this time.
     Planned { at: Instant },
-    /// The request is under way.
+    /// The request was sent.
     Asked { until: Instant },
-    /// The answer is an error; this much of it has come.
+    /// The response is an error; this much of its body has arrived.
     Refused { until: Instant, code: u16, retry_after: Option<Duration>, body: Vec<u8> },
-    /// The answer's body is coming.
+    /// The body of the response is arriving.
     Streaming { until: Instant, stream: Box<Stream>, since: Instant },
 }
 
-/// Keeps a store equal to the server's collection.
+/// Keeps a [`Sink`] equal to a collection of the server.
 #[derive(Debug)]
 pub struct Reflector {
     config: ReflectorConfig,
@@ -162,28 +161,28 @@ pub struct Reflector {
     plan: Plan,
     request: RequestState,
     watch_list: WatchListSupport,
-    /// Lists come in pages; not after a page's token has expired, until a list has come through.
+    /// Lists are paged. Switched off from the expiry of a continue token to the next complete list.
     paged: bool,
-    /// The server sends bookmarks.
+    /// The server has sent a bookmark.
     bookmarks: bool,
-    /// A bookmark was older than the watch although the server's history is the same: a replica that lags sent it.
+    /// A lagging replica has sent a bookmark older than the watch.
     lagging: bool,
-    /// How often the server was behind the version asked for.
+    /// How often in a row the server did not have the resource version yet.
     too_large: u32,
-    /// How often in a row a watch has ended within an event.
+    /// How often in a row a watch ended within an event.
     corrupt: u32,
-    /// When everything was last listed anew.
+    /// The time of the last relist.
     relisted: Option<Instant>,
     limit: usize,
 }
 
-/// How much of an error's body is read.
+/// The maximum bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 << 10;
-/// The longest `Retry-After` that is obeyed: a server cannot silence a watch for longer.
+/// The maximum `Retry-After` that is respected, so that no server can silence a watch for long.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
 impl Reflector {
-    /// A reflector that begins at once.
+    /// Creates a reflector that sends its first request at once.
     pub fn new(config: ReflectorConfig, options: &ScanOptions, now: Instant) -> Self {
         let config = config.bounded();
         let backoff = Backoff::new(config.backoff.clone(), config.seed);
@@ -206,12 +205,12 @@ impl Reflector {
         reflector
     }
 
-    /// Whether a list has ended: the reflector follows changes from there.
+    /// Returns whether a list has ended, so that the reflector follows the changes from there.
     pub fn has_listed(&self) -> bool {
-        matches!(self.plan, Plan::Watch { .. })
+        matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. })
     }
 
-    /// What the shell is to do now.
+    /// Returns what the driver must do next.
     pub fn poll(&mut self, now: Instant, sink: &mut impl Sink) -> Step {
         match &self.request {
             RequestState::Planned { at } if now < *at => return Step::Sleep { until: *at },
@@ -251,7 +250,7 @@ impl Reflector {
         }
     }
 
-    /// The server has answered the request. `retry_after` is the header of that name.
+    /// Handles the head of the response. `retry_after` is the header of that name.
     pub fn on_response(
         &mut self,
         now: Instant,
@@ -275,7 +274,7 @@ impl Reflector {
         };
     }
 
-    /// A piece of the answer's body.
+    /// Handles a piece of the response's body.
     pub fn on_bytes(&mut self, now: Instant, piece: Bytes, sink: &mut impl Sink) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { until, code, retry_after, mut body } => {
@@ -284,21 +283,21 @@ impl Reflector {
                 self.request = RequestState::Refused { until, code, retry_after, body };
             }
             RequestState::Streaming { stream, since, .. } => {
-                self.stream_bytes(now, stream, since, piece, sink)
+                self.stream_bytes(now, stream, since, piece, sink);
             }
-            // Bytes of a request that was given up.
+            // The request was cancelled.
             request => self.request = request,
         }
     }
 
-    /// The answer's body has ended, or breaks off for a reason.
+    /// Handles the end of the response's body. `broken`: why it broke off.
     pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { code, retry_after, body, .. } => {
                 self.refused(now, Refusal::read(code, &body), retry_after, sink);
             }
             RequestState::Streaming { stream, since, .. } => {
-                self.stream_ended(now, *stream, since, broken, sink)
+                self.stream_ended(now, *stream, since, broken, sink);
             }
             RequestState::Asked { .. } => {
                 let reason = broken.unwrap_or("the connection was closed").to_owned();
@@ -308,7 +307,7 @@ impl Reflector {
         }
     }
 
-    /// Everything anew.
+    /// Returns the plan that lists everything.
     fn list_plan(&self, now: Instant) -> Plan {
         match self.watch_list {
             WatchListSupport::Silent { retry_at } if now < retry_at => Plan::List { token: None },
@@ -331,7 +330,7 @@ impl Reflector {
         self.plan = self.list_plan(now);
         self.lagging = false;
         (self.too_large, self.corrupt) = (0, 0);
-        // At once, unless that has just been done: a server that sends nothing but 410 is not asked in a tight loop.
+        // At once, unless the last relist was recent: a server that always sends 410 must not be asked in a tight loop.
         let recent = self.relisted.is_some_and(|then| now < then + self.config.backoff.max);
         let delay = if recent { self.backoff.next(false) } else { Duration::ZERO };
         self.relisted = Some(now);
@@ -349,8 +348,7 @@ impl Reflector {
         let asked = retry_after.unwrap_or_default().min(MAX_RETRY_AFTER);
         let retry_in = self.backoff.next(error.is_unknown_kind()).max(asked);
         if let Plan::List { token } = &mut self.plan {
-            // Pages already read have been applied; the list begins again nevertheless, since what it showed then
-            // may have gone before it goes on.
+            // The list starts again: objects of the pages that were read may be deleted in the meantime.
             *token = None;
         }
         if error.kind.may_hide_a_restart() {
@@ -381,17 +379,21 @@ impl Reflector {
         if let Plan::Verify { version } = &mut self.plan
             && (unsupported || refusal.code == 403)
         {
-            // Who may only watch cannot compare: the watch resumes.
+            // The credentials allow watches only: resume without a comparison.
             self.plan = Plan::Watch { version: std::mem::take(version) };
             return;
         }
         if refusal.is_version_too_large() {
             self.too_large += 1;
             if self.too_large >= 3 {
-                return self.relist(now, "the server is behind the resourceVersion: it was replaced", sink);
+                return self.relist(
+                    now,
+                    "the server stays behind the resourceVersion: it was replaced or restored",
+                    sink,
+                );
             }
         }
-        // The kind was deleted. When it is there again, its objects are others.
+        // The kind was deleted. If it is created again, it has other objects.
         let deleted = refusal.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
         if deleted {
             self.plan = self.list_plan(now);
@@ -412,7 +414,7 @@ impl Reflector {
     /// A deadline has passed.
     fn stalled(&mut self, now: Instant, sink: &mut impl Sink) {
         let what = match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
-            RequestState::Asked { .. } => "the server did not answer in time",
+            RequestState::Asked { .. } => "the server did not respond in time",
             RequestState::Refused { code, retry_after, body, .. } => {
                 return self.refused(now, Refusal::read(code, &body), retry_after, sink);
             }
@@ -421,15 +423,17 @@ impl Reflector {
                     let retry_at = now + self.config.watch_list_retry;
                     return self.fall_back(now, WatchListSupport::Silent { retry_at }, sink);
                 }
-                Stream::Watch { .. } => "the watch stood still and was cut",
-                Stream::List { .. } | Stream::Verify { .. } => "the list stood still and was cut",
+                Stream::Watch { .. } => "the watch was silent for too long and was cancelled",
+                Stream::List { .. } | Stream::Verify { .. } => {
+                    "the list was silent for too long and was cancelled"
+                }
             },
             RequestState::Planned { .. } => return,
         };
         self.failed(now, WatchErrorKind::Stalled(what), None, sink);
     }
 
-    /// When a body that brings nothing more is given up.
+    /// Returns when a silent body is given up.
     fn deadline(&self, now: Instant, stream: &Stream) -> Instant {
         let watch = self.config.watch_timeout + self.config.watch_timeout / 10 + Duration::from_secs(10);
         now + match stream {

@@ -1,26 +1,26 @@
-//! What a reflector asks the server for.
+//! The requests of a reflector.
 
 use std::fmt;
 
-/// A GET of the collection: a list or a watch. Selectors and the path are the shell's.
+/// The parameters of a list or watch. The driver adds the path and the selectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListWatch {
-    /// A watch, not a list.
+    /// Whether the request is a watch.
     pub watch: bool,
-    /// The watch begins with the objects that exist.
+    /// Whether the watch begins with the existing objects.
     pub send_initial_events: bool,
-    /// Where a watch begins; a list without it is consistent.
+    /// The resource version at which a watch begins. A list without one is consistent.
     pub resource_version: Option<String>,
-    /// Page size of a list.
+    /// The page size of a list.
     pub limit: Option<u32>,
-    /// The page that a list goes on with.
+    /// The continue token of the next page.
     pub continue_token: Option<String>,
-    /// When the server is to end the watch, in seconds.
+    /// The time after which the server ends the watch, in seconds.
     pub timeout_seconds: Option<u64>,
 }
 
 impl ListWatch {
-    /// The parameters of the query, not yet encoded, in a fixed order.
+    /// Returns the query parameters in a fixed order, not URL-encoded.
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters = Vec::new();
         if self.watch {

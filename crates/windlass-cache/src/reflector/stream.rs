@@ -1,4 +1,4 @@
-//! Bodies of lists and watches.
+//! The bodies of lists and watches.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::{
     scan::WatchEventType,
 };
 
-/// The body of the answer that is coming.
+/// The body of the current response.
 #[derive(Debug)]
 pub(super) enum Stream {
     List {
@@ -21,26 +21,26 @@ pub(super) enum Stream {
     },
     Watch {
         framer: WatchFramer,
-        /// The objects that exist are still coming.
+        /// The existing objects are still being sent.
         initial: bool,
-        /// The newest resource version that the watch has shown, or where it began; zero when that is not known.
+        /// The newest resource version of the watch, or the one at which it began. Zero if unknown.
         seen: u64,
-        /// It has brought something.
+        /// The watch has sent an event.
         useful: bool,
     },
-    /// A list of which only the resource version matters.
+    /// A list that is read for its resource version only.
     Verify {
         framer: ListFramer,
     },
 }
 
-/// Why a watch lists again whose server has another history.
+/// The reason of a relist when the server has another history.
 const WENT_BACK: &str = "the server's resourceVersion went back: it was replaced or restored";
 
-/// Whether a body goes on.
+/// Whether to continue with the body.
 enum Flow {
     Continue,
-    /// The phase has been set.
+    /// The next request has been planned.
     Stop,
 }
 
@@ -106,7 +106,7 @@ impl Reflector {
         }
     }
 
-    /// Reads over the items of a list.
+    /// Ignores the items of a list.
     fn pass_items(&mut self, now: Instant, framer: &mut ListFramer, sink: &mut impl Sink) -> Flow {
         loop {
             match framer.next(&mut self.scanner) {
@@ -127,7 +127,7 @@ impl Reflector {
         (initial, seen, useful): (&mut bool, &mut u64, &mut bool),
         sink: &mut impl Sink,
     ) -> Flow {
-        // The version is noted once a piece: it matters only when the watch ends.
+        // The resource version is recorded once for each piece, since it matters only when the watch ends.
         let mut version = String::new();
         loop {
             let WatchEvent { event, object } = match framer.next(&mut self.scanner) {
@@ -152,7 +152,7 @@ impl Reflector {
                 return Flow::Stop;
             }
             if went_back && !self.lagging {
-                // The server was replaced, or a replica lags that has not caught up with the watch.
+                // The server was replaced, or a replica lags behind the watch.
                 self.note(&version, *initial, sink);
                 self.lagging = true;
                 self.verify();
@@ -194,8 +194,8 @@ impl Reflector {
         Flow::Continue
     }
 
-    /// Goes on behind `version` from now on. The objects that come first come in any order: their versions say
-    /// nothing.
+    /// Records the resource version at which the watch resumes. The initial objects have no order, so their versions do not
+    /// count.
     fn note(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
         if !version.is_empty() && !initial {
             sink.progress(version);
@@ -228,7 +228,7 @@ impl Reflector {
                     self.corrupt += 1;
                 }
                 if self.corrupt >= 2 {
-                    return self.relist(now, "the watch breaks off within an event again and again", sink);
+                    return self.relist(now, "the watch broke off within an event twice", sink);
                 }
                 let short = !useful && now.saturating_duration_since(since) < Duration::from_secs(1);
                 if within || initial || short {
@@ -239,12 +239,12 @@ impl Reflector {
                 } else if broken.is_some() {
                     self.verify();
                 }
-                // Otherwise it has ended as watches do; the plan goes on at once.
+                // Otherwise the watch has ended in the ordinary way and resumes at once.
             }
         }
     }
 
-    /// Compares the server's revision with that of the watch.
+    /// Compares the resource version of the server with that of the watch.
     fn verified(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
         let Some(meta) = self.metadata(now, framer, broken, sink) else { return };
         let Plan::Verify { version } = &mut self.plan else { return };
@@ -255,7 +255,7 @@ impl Reflector {
         self.plan = Plan::Watch { version: std::mem::take(version) };
     }
 
-    /// The metadata of a list whose body has ended, or a failure when it is not whole.
+    /// Returns the metadata of a list whose body has ended. Fails the request if the body is incomplete.
     fn metadata(
         &mut self,
         now: Instant,
@@ -287,7 +287,7 @@ impl Reflector {
     }
 }
 
-/// Reports an object that could not be read; in a list, sees to it that it is not taken for gone.
+/// Reports an object that could not be read. If it is part of a list, the store must keep it.
 fn unreadable(resource: &str, bad: BadObject, listing: bool, sink: &mut impl Sink) {
     if listing {
         sink.unreadable(bad.key.as_ref());

@@ -26,7 +26,7 @@ fn the_objects_come_as_the_beginning_of_the_watch() {
         end
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             event ADDED a 5
@@ -43,7 +43,7 @@ fn the_objects_come_as_the_beginning_of_the_watch() {
                 gone b@11
                 seen 11
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=11&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=11&timeoutSeconds=300
         "#]],
     );
 }
@@ -65,7 +65,7 @@ fn a_server_that_cannot_list_by_watch_is_asked_for_pages() {
         event ADDED c 8
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 422
             body {"kind":"Status","code":422,"reason":"Invalid","message":"sendInitialEvents is forbidden"}
             end
@@ -83,7 +83,7 @@ fn a_server_that_cannot_list_by_watch_is_asked_for_pages() {
             end
                 list ends
                 seen 7
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=329
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
             answer 200
             event ADDED c 8
                 is c@8
@@ -102,7 +102,7 @@ fn an_old_server_ignores_the_wish_and_is_silent() {
         answer 200
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             event ADDED a 5
@@ -125,7 +125,7 @@ fn a_bookmark_that_ends_nothing_shows_an_old_server() {
         bookmark 8
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             event ADDED a 5
@@ -151,7 +151,7 @@ fn slow_beginnings_are_waited_for_as_long_as_something_comes() {
         bookmark 9 initial-events-end
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             event ADDED a 5
@@ -189,7 +189,7 @@ fn a_dropped_watch_goes_on_where_it_was() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 9 initial-events-end
@@ -204,16 +204,16 @@ fn a_dropped_watch_goes_on_where_it_was() {
             answer 200
             body {"metadata":{"resourceVersion":"12","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"12"}}]}
             end
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=300
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=302
             answer 200
             event MODIFIED a 13
                 is a@13
                 seen 13
             end
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=329
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=309
             answer 200
             end
-                failed, again in 0.9s: pods: the watch ended as soon as it had begun
+                failed, again in 0.9s: pods: the watch ended right after it began
         "#]],
     );
 }
@@ -235,7 +235,7 @@ fn expired_in_the_stream_and_at_the_door() {
         answer 200
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 9 initial-events-end
@@ -243,7 +243,7 @@ fn expired_in_the_stream_and_at_the_door() {
                 seen 9
             line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}
                 list again: the server no longer has the resourceVersion (410)
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
             answer 200
                 list begins
             event ADDED a 20
@@ -252,12 +252,12 @@ fn expired_in_the_stream_and_at_the_door() {
                 list ends
                 seen 21
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=21&timeoutSeconds=300
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=21&timeoutSeconds=302
             answer 410
             end
                 list again: the server no longer has the resourceVersion (410)
             wait 2
-                1.6s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+                1.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
                 list begins
         "#]],
@@ -297,7 +297,7 @@ fn an_expired_page_makes_the_list_begin_again_without_pages() {
         end
             list ends
             seen 9
-            0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=329
+            0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=309
     "#]]
     .assert_eq(&told);
 }
@@ -315,7 +315,7 @@ fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
         wait 150
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 9 initial-events-end
@@ -328,7 +328,7 @@ fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
             bookmark 40
                 seen 40
             wait 150
-                failed, again in 1.1s: pods: the watch stood still and was cut
+                failed, again in 0.8s: pods: the watch was silent for too long and was cancelled
         "#]],
     );
 }
@@ -347,14 +347,14 @@ fn a_server_that_was_replaced_is_listed_again() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 200
             bookmark 40
                 0.0s GET ?limit=1
@@ -362,7 +362,7 @@ fn a_server_that_was_replaced_is_listed_again() {
             body {"metadata":{"resourceVersion":"40"},"items":[]}
             end
                 list again: the server's resourceVersion went back: it was replaced or restored
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=329
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
         "#]],
     );
 }
@@ -387,7 +387,7 @@ fn a_server_that_starts_anew_while_it_cannot_be_reached_is_listed_again() {
         bookmark 26 initial-events-end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             event ADDED a 5
@@ -396,20 +396,20 @@ fn a_server_that_starts_anew_while_it_cannot_be_reached_is_listed_again() {
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             break connection refused
-                failed, again in 0.8s: pods: the server cannot be reached: connection refused
+                failed, again in 0.9s: pods: the server cannot be reached: connection refused
             wait 2
-                0.8s GET ?limit=1
+                0.9s GET ?limit=1
             break connection refused
-                failed, again in 1.8s: pods: the server cannot be reached: connection refused
+                failed, again in 1.7s: pods: the server cannot be reached: connection refused
             wait 4
-                3.8s GET ?limit=1
+                3.7s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"26"},"items":[{"metadata":{"name":"b","resourceVersion":"20"}}]}
             end
                 list again: the server's resourceVersion went back: it was replaced or restored
-                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
             answer 200
                 list begins
             event ADDED b 20
@@ -437,24 +437,24 @@ fn a_server_that_starts_anew_behind_a_proxy_is_listed_again() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 502
             end
-                failed, again in 0.8s: pods: the server answered 502
+                failed, again in 0.9s: pods: the server responded 502
             wait 2
-                0.8s GET ?limit=1
+                0.9s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"26"},"items":[]}
             end
                 list again: the server's resourceVersion went back: it was replaced or restored
-                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
         "#]],
     );
 }
@@ -476,24 +476,24 @@ fn a_kind_that_was_deleted_and_is_there_again_is_listed_again() {
         bookmark 901 initial-events-end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             break connection refused
-                failed, again in 0.8s: pods: the server cannot be reached: connection refused
+                failed, again in 0.9s: pods: the server cannot be reached: connection refused
             wait 2
-                0.8s GET ?limit=1
+                0.9s GET ?limit=1
             answer 404
             end
-                failed, again in 1.8s: pods: the server does not have this kind (404); waiting for its CRD
+                failed, again in 1.7s: pods: the server does not have this kind (404); waiting until its CRD is installed
                 list again: the server no longer has the kind (404)
             wait 4
-                3.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
+                3.7s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
             answer 200
                 list begins
             event ADDED a 7
@@ -531,7 +531,7 @@ fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
         event ADDED a 901
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
@@ -542,24 +542,24 @@ fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
                 60.0s GET ?limit=1
             answer 503
             end
-                failed, again in 0.8s: pods: the server answered 503
+                failed, again in 0.9s: pods: the server responded 503
             wait 2
-                60.8s GET ?limit=1
+                60.9s GET ?limit=1
             answer 200
             piece {"metadata":{"resourceVersion":"9
             break connection reset
-                failed, again in 1.8s: pods: the server cannot be reached: connection reset
+                failed, again in 1.7s: pods: the server cannot be reached: connection reset
             wait 4
-                63.8s GET ?limit=1
+                63.7s GET ?limit=1
             answer 200
             wait 10
-                failed, again in 3.8s: pods: the list stood still and was cut
+                failed, again in 5.3s: pods: the list was silent for too long and was cancelled
             wait 8
-                79.8s GET ?limit=1
+                81.3s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"900"},"items":[]}
             end
-                84.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=307
+                84.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=321
             answer 200
             event ADDED a 901
                 is a@901
@@ -582,7 +582,7 @@ fn without_permission_to_list_a_watch_resumes_without_a_comparison() {
         bookmark 901
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
@@ -592,7 +592,7 @@ fn without_permission_to_list_a_watch_resumes_without_a_comparison() {
                 0.0s GET ?limit=1
             answer 403
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=302
             answer 200
             bookmark 901
                 seen 901
@@ -618,28 +618,28 @@ fn a_replica_that_lags_does_not_lead_to_a_list() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 200
             bookmark 890
                 0.0s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"910"},"items":[]}
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=329
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=309
             answer 200
             bookmark 891
             event ADDED a 905
                 is a@905
                 seen 905
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=905&timeoutSeconds=303
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=905&timeoutSeconds=302
         "#]],
     );
 }
@@ -654,7 +654,7 @@ fn an_event_older_than_one_before_it_leads_to_a_list() {
         event ADDED b 905
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
@@ -665,7 +665,7 @@ fn an_event_older_than_one_before_it_leads_to_a_list() {
                 seen 910
             event ADDED b 905
                 list again: the server's resourceVersion went back: it was replaced or restored
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
         "#]],
     );
 }
@@ -688,67 +688,67 @@ fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not(
     check(
         &silent,
         &expect![[r#"
-            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
-        answer 200
-            list begins
-        wait 10
-            no list by watch
-            10.0s GET ?limit=500
-        answer 200
-            list begins
-        body {"metadata":{"resourceVersion":"7"},"items":[]}
-        end
-            list ends
-            seen 7
-            10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=300
-        answer 200
-        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-            list again: the server no longer has the resourceVersion (410)
-            10.0s GET ?limit=500
-        answer 200
-            list begins
-        body {"metadata":{"resourceVersion":"7"},"items":[]}
-        end
-            list ends
-            seen 7
-            10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=303
-        answer 200
-        wait 300
-        end
-            310.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
-        answer 200
-        wait 300
-        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-            list again: the server no longer has the resourceVersion (410)
-            610.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
-    "#]],
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            answer 200
+                list begins
+            wait 10
+                no list by watch
+                10.0s GET ?limit=500
+            answer 200
+                list begins
+            body {"metadata":{"resourceVersion":"7"},"items":[]}
+            end
+                list ends
+                seen 7
+                10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
+            answer 200
+            line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+                list again: the server no longer has the resourceVersion (410)
+                10.0s GET ?limit=500
+            answer 200
+                list begins
+            body {"metadata":{"resourceVersion":"7"},"items":[]}
+            end
+                list ends
+                seen 7
+                10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
+            answer 200
+            wait 300
+            end
+                310.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
+            answer 200
+            wait 300
+            line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+                list again: the server no longer has the resourceVersion (410)
+                610.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
+        "#]],
     );
     let refused = format!("answer 400\nend\n{list}{later}\n{expired}\n");
     check(
         &refused,
         &expect![[r#"
-            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
-        answer 400
-        end
-            no list by watch
-            0.0s GET ?limit=500
-        answer 200
-            list begins
-        body {"metadata":{"resourceVersion":"7"},"items":[]}
-        end
-            list ends
-            seen 7
-            0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=300
-        answer 200
-        wait 300
-        end
-            300.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=329
-        answer 200
-        wait 300
-        line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-            list again: the server no longer has the resourceVersion (410)
-            600.0s GET ?limit=500
-    "#]],
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            answer 400
+            end
+                no list by watch
+                0.0s GET ?limit=500
+            answer 200
+                list begins
+            body {"metadata":{"resourceVersion":"7"},"items":[]}
+            end
+                list ends
+                seen 7
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
+            answer 200
+            wait 300
+            end
+                300.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
+            answer 200
+            wait 300
+            line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
+                list again: the server no longer has the resourceVersion (410)
+                600.0s GET ?limit=500
+        "#]],
     );
 }
 
@@ -778,39 +778,39 @@ fn a_server_that_stays_behind_is_listed_again() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 900 initial-events-end
                 list ends
                 seen 900
             end
-                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=312
+                0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 504
             body {"code":504,"reason":"Timeout","message":"Too large resource version: 900, current: 40","details":{"retryAfterSeconds":1}}
             end
-                failed, again in 1.0s: pods: the server answered 504 Timeout: Too large resource version: 900, current: 40
+                failed, again in 1.0s: pods: the server responded 504 Timeout: Too large resource version: 900, current: 40
             wait 2
                 1.0s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"901"},"items":[]}
             end
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=303
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=302
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
-                failed, again in 2.1s: pods: the server answered 504: Too large resource version: 900, current: 40
+                failed, again in 2.1s: pods: the server responded 504: Too large resource version: 900, current: 40
             wait 4
                 4.1s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"902"},"items":[]}
             end
-                6.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=323
+                6.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=310
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
-                list again: the server is behind the resourceVersion: it was replaced
-                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=307
+                list again: the server stays behind the resourceVersion: it was replaced or restored
+                6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=321
         "#]],
     );
 }
@@ -830,18 +830,18 @@ fn a_kind_that_is_not_there_yet_is_waited_for() {
         bookmark 9 initial-events-end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 404
             body 404 page not found
             end
-                failed, again in 1.1s: pods: the server does not have this kind (404); waiting for its CRD
+                failed, again in 0.8s: pods: the server does not have this kind (404); waiting until its CRD is installed
             wait 2
-                1.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+                0.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 404
             end
-                failed, again in 3.2s: pods: the server does not have this kind (404); waiting for its CRD
+                failed, again in 2.1s: pods: the server does not have this kind (404); waiting until its CRD is installed
             wait 10
-                5.2s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+                4.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
                 list begins
             bookmark 9 initial-events-end
@@ -865,17 +865,17 @@ fn retry_after_is_obeyed_and_forbidden_says_what_to_do() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 429 retry-after 17
             end
-                failed, again in 17.0s: pods: the server answered 429
+                failed, again in 17.0s: pods: the server responded 429
             wait 16
             wait 1
-                17.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+                17.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 403
             body {"code":403,"reason":"Forbidden","message":"pods is forbidden: User \"x\" cannot list resource \"pods\""}
             end
-                failed, again in 3.2s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on it
+                failed, again in 2.1s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on this resource
         "#]],
     );
 }
@@ -896,23 +896,23 @@ fn a_retry_after_beyond_reason_is_cut_to_two_minutes() {
         wait 120
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 429 retry-after 18446744073709551615
             end
-                failed, again in 120.0s: pods: the server answered 429
+                failed, again in 120.0s: pods: the server responded 429
             wait 120
-                120.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+                120.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 503
             body {"code":503,"details":{"retryAfterSeconds":18446744073709551615}}
             end
-                failed, again in 120.0s: pods: the server answered 503
+                failed, again in 120.0s: pods: the server responded 503
             wait 120
-                240.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+                240.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 429 retry-after 4000000000
             end
-                failed, again in 120.0s: pods: the server answered 429
+                failed, again in 120.0s: pods: the server responded 429
             wait 120
-                360.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=305
+                360.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
         "#]],
     );
 }
@@ -938,11 +938,11 @@ fn times_beyond_reason_do_not_overflow() {
         ",
     );
     expect![[r#"
-            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=34321608
+            0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=33436446
         break connection refused
-            failed, again in 45144666.9s: pods: the server cannot be reached: connection refused
+            failed, again in 31692081.0s: pods: the server cannot be reached: connection refused
         wait 50000000
-            45144666.9s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=31619361
+            31692081.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=31834832
         answer 200
             list begins
         bookmark 9 initial-events-end
@@ -963,11 +963,11 @@ fn a_server_that_does_not_answer_is_given_up() {
         answer 200
         ",
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             wait 60
-                failed, again in 1.1s: pods: the server did not answer in time
+                failed, again in 0.8s: pods: the server did not respond in time
             wait 2
-                61.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+                60.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
                 list begins
         "#]],
@@ -988,7 +988,7 @@ fn one_bad_object_does_not_stop_the_watch() {
         event ADDED b 10
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             line {"type":"ADDED","object":{"metadata":{"labels":{"x":1},"name":"typed","namespace":"n"}}}
@@ -1032,7 +1032,7 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
         end
         "#,
         &expect![[r#"
-                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=326
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 200
                 list begins
             bookmark 9 initial-events-end
@@ -1043,18 +1043,18 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
                 seen 10
             piece {"type":"ADDED","obj
             end
-                failed, again in 1.1s: pods: the body ended before it was complete
+                failed, again in 0.8s: pods: the response ended before it was complete
             wait 2
-                1.1s GET ?limit=1
+                0.8s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"10"},"items":[]}
             end
-                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=329
+                2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=10&timeoutSeconds=309
             answer 200
             piece {"type":"ADDED","obj
             end
-                list again: the watch breaks off within an event again and again
-                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=303
+                list again: the watch broke off within an event twice
+                2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
         "#]],
     );
 }

@@ -20,7 +20,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn new(kind: &Kind, namespace: Option<&str>, name: &str) -> Self {
+    pub(crate) fn new(kind: &Kind, namespace: Option<&str>, name: &str) -> Self {
         let Kind { resource, namespaced } = kind;
         let namespace = namespace.filter(|_| *namespaced != Some(false));
         Self {

@@ -1,7 +1,7 @@
 //! Writes of a reconcile.
 
 use http::Request;
-use kube_core::{ResourceExt, params::Patch};
+use kube_core::{ApiResource, ResourceExt, params::Patch};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json, to_value};
 use windlass_cache::ObjectKey;
@@ -10,7 +10,7 @@ use super::{Context, Target};
 use crate::{
     client::request,
     error::{Error, Result},
-    kind::Object,
+    kind::{Kind, Object},
 };
 
 /// The effect of [`Context::update_status`].
@@ -103,6 +103,19 @@ impl<K> Context<K> {
         P: Serialize,
     {
         self.send_patch(&self.target_of_key::<C>(key)?, "", patch).await
+    }
+
+    /// As [`patch`](Self::patch), of a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// The server refused the request.
+    pub async fn patch_of<C, P>(&self, resource: &ApiResource, key: &ObjectKey, patch: &Patch<P>) -> Result<C>
+    where
+        C: Object,
+        P: Serialize,
+    {
+        let target = Target::new(&Kind::dynamic(resource.clone()), key.namespace(), key.name());
+        self.send_patch(&target, "", patch).await
     }
 
     /// As [`patch`](Self::patch), of a subresource such as `status` or `scale`.

@@ -1,5 +1,6 @@
 //! The runtime from outside, on an API server in the test's own process. One binary, so that it is linked once.
 
+mod caches;
 mod client;
 mod controller;
 mod events;

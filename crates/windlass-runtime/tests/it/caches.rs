@@ -1,0 +1,420 @@
+//! Which cache answers for which key: namespaces, selectors, kinds, and writes that the watch has not seen.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
+use kube_client::{Api, api::PostParams};
+use kube_core::{
+    ApiResource, DynamicObject, ObjectMeta, Resource, ResourceExt, metadata::PartialObjectMeta, params::Patch,
+};
+use serde_json::json;
+use tokio::sync::mpsc;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Predicate, Result, Watch,
+    informer::{IndexFn, WatchOptions},
+    owner::Owned,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{Running, SOON, metric, run},
+};
+
+fn meta(namespace: &str, name: &str) -> ObjectMeta {
+    ObjectMeta {
+        namespace: Some(namespace.to_owned()),
+        name: Some(name.to_owned()),
+        labels: Some(BTreeMap::from([("app".to_owned(), "x".to_owned())])),
+        ..ObjectMeta::default()
+    }
+}
+
+fn secret(namespace: &str, name: &str) -> Secret {
+    Secret { metadata: meta(namespace, name), ..Secret::default() }
+}
+
+async fn create_namespaces(cluster: &TestCluster) {
+    let namespaces: Api<Namespace> = Api::all(cluster.client());
+    for name in ["a", "b"] {
+        let namespace = Namespace {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            ..Namespace::default()
+        };
+        namespaces.create(&PostParams::default(), &namespace).await.expect("created");
+    }
+}
+
+/// Runs a controller with these watches, and returns its context.
+async fn context(
+    faults: &Faults,
+    namespaces: &[&str],
+    declare: impl FnOnce(Controller) -> Controller,
+) -> (Context<ConfigMap>, Running) {
+    let (send, mut received) = mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, cx: Context<ConfigMap>| {
+        let _ = send.send(cx);
+        async { Ok::<_, Error>(Action::done()) }
+    });
+    let controller = declare(controller);
+    let handle = controller.handle();
+    let manager = Manager::new(faults.client()).namespaces(namespaces.iter().copied()).controller(controller);
+    let running = run(manager);
+    handle.enqueue(ObjectKey::namespaced("a", "none"));
+    (received.recv().await.expect("reconciled"), running)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Selected {
+    All,
+    ByLabel,
+    ByField,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Access {
+    Typed,
+    Metadata,
+    Dynamic,
+}
+
+struct Case {
+    selected: Selected,
+    access: Access,
+    cx: Context<ConfigMap>,
+    resource: ApiResource,
+}
+
+impl Case {
+    fn options(selected: Selected, access: Access) -> WatchOptions {
+        let options = WatchOptions::new().index(
+            "app",
+            IndexFn::new(|object| object.label("app").map(str::to_owned).into_iter().collect()),
+        );
+        let options = match selected {
+            Selected::All => options,
+            Selected::ByLabel => options.label_selector("app".parse().expect("a selector")),
+            Selected::ByField => options.field_selector("metadata.name!=other"),
+        };
+        if access == Access::Metadata { options.metadata_only() } else { options }
+    }
+
+    /// The names and labels that each way of reading shows of namespace `a`; all ways must agree.
+    fn read(&self, owner: &ConfigMap) -> Vec<String> {
+        match self.access {
+            Access::Typed => self.read_with(owner, &self.cx.lister::<Secret>().expect("declared")),
+            Access::Metadata => {
+                let lister = self.cx.metadata_lister::<Secret>().expect("declared");
+                self.read_with::<PartialObjectMeta<Secret>>(owner, &lister)
+            }
+            Access::Dynamic => {
+                let lister = self.cx.lister_of::<DynamicObject>(&self.resource).expect("declared");
+                self.read_with(owner, &lister)
+            }
+        }
+    }
+
+    fn read_with<K>(&self, owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Vec<String>
+    where
+        K: Resource + serde::de::DeserializeOwned + Send + Sync + 'static,
+    {
+        let show = |object: &K| {
+            format!("{}={}", object.name_any(), object.labels().get("app").cloned().unwrap_or_default())
+        };
+        let sorted = |mut lines: Vec<String>| {
+            lines.sort();
+            lines
+        };
+        let owned = lister.owned_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+        let lines = sorted(owned.iter().map(show).collect());
+        let controlled = lister.controlled_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+        assert_eq!(sorted(controlled.iter().map(show).collect()), lines, "controlled");
+        let listed = lister.namespace("a").all().expect("decode");
+        assert_eq!(sorted(listed.iter().map(show).collect()), lines, "a namespace");
+        for line in &lines {
+            let (name, app) = line.split_once('=').expect("a line");
+            let key = ObjectKey::namespaced("a", name);
+            let got = lister.get(&key).expect("decodes").expect("there");
+            assert_eq!(show(&got), *line, "get");
+            let indexed = lister.by_index("app", app).expect("an index");
+            assert!(indexed.iter().any(|object| show(object) == *line), "{line} by index");
+            let selected = lister.list(&format!("app={app}").parse().expect("a selector")).expect("decode");
+            assert!(selected.iter().any(|object| show(object) == *line), "{line} by label");
+        }
+        lines
+    }
+
+    async fn create(&self, owner: &ConfigMap, name: &str) -> Result<()> {
+        if self.access == Access::Dynamic {
+            let mut object = DynamicObject::new(name, &self.resource);
+            object.metadata = meta("a", name);
+            return self.cx.create(object.controlled_by(owner)?).await.map(drop);
+        }
+        self.cx.create(secret("a", name).controlled_by(owner)?).await.map(drop)
+    }
+
+    async fn label(&self, name: &str, app: &str) -> Result<()> {
+        let key = ObjectKey::namespaced("a", name);
+        let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": app } } }));
+        if self.access == Access::Dynamic {
+            return self.cx.patch_of::<DynamicObject, _>(&self.resource, &key, &patch).await.map(drop);
+        }
+        self.cx.patch::<Secret, _>(&key, &patch).await.map(drop)
+    }
+
+    async fn delete(&self, name: &str) -> Result<()> {
+        if self.access == Access::Dynamic {
+            let mut object = DynamicObject::new(name, &self.resource);
+            object.metadata = meta("a", name);
+            return self.cx.delete(&object).await;
+        }
+        self.cx.delete(&secret("a", name)).await
+    }
+}
+
+/// Every read and write, under every combination of namespaces, selector, and way of reading (B1, B2, B6).
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_see_writes_whatever_is_watched() {
+    for namespaces in [&["a"][..], &["a", "b"], &[]] {
+        for selected in [Selected::All, Selected::ByLabel, Selected::ByField] {
+            for access in [Access::Typed, Access::Metadata, Access::Dynamic] {
+                let case = format!("{namespaces:?} {selected:?} {access:?}");
+                let checked = tokio::time::timeout(SOON, check(namespaces, selected, access)).await;
+                checked
+                    .unwrap_or_else(|_| panic!("{case}: not in time"))
+                    .unwrap_or_else(|e| panic!("{case}: {e}"));
+            }
+        }
+    }
+}
+
+async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Result<()> {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
+    let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
+    let owner = owners.create(&PostParams::default(), &owner).await?;
+    let faults = Faults::before(cluster.client());
+    let resource = ApiResource::erase::<Secret>(&());
+    let options = Case::options(selected, access);
+    let (cx, running) = context(&faults, namespaces, |controller| match access {
+        Access::Typed => controller.owns_with::<Secret>(|watch| watch.options(options)),
+        _ => controller.watch(Watch::owned_dynamic(resource.clone()).options(options)),
+    })
+    .await;
+    let case = Case { selected, access, cx, resource };
+    assert!(case.read(&owner).is_empty());
+
+    faults.hold_watches();
+    case.create(&owner, "one").await?;
+    // Whether a field selector admits a new object is known to the server alone.
+    let at_once: &[&str] = if case.selected == Selected::ByField { &[] } else { &["one=x"] };
+    assert_eq!(case.read(&owner), at_once, "created, the watch has not seen it");
+    faults.release_watches();
+    eventually(SOON, || async { if case.read(&owner) == ["one=x"] { Ok(()) } else { Err("not seen") } })
+        .await;
+
+    faults.hold_watches();
+    case.label("one", "y").await?;
+    assert_eq!(case.read(&owner), ["one=y"], "changed, the watch has not seen it");
+    faults.release_watches();
+    let elsewhere: Api<Secret> = Api::namespaced(cluster.client(), "b");
+    elsewhere.create(&PostParams::default(), &secret("b", "far")).await?;
+    case.create(&owner, "two").await?;
+    eventually(SOON, || async {
+        if case.read(&owner) == ["one=y", "two=x"] { Ok(()) } else { Err("not seen") }
+    })
+    .await;
+
+    faults.hold_watches();
+    case.delete("one").await?;
+    assert_eq!(case.read(&owner), ["two=x"], "deleted, the watch has not seen it");
+    faults.release_watches();
+    case.delete("two").await?;
+    assert!(case.read(&owner).is_empty());
+    running.stop().await
+}
+
+/// B1: a namespace in which nothing happens does not delay reconciles in another one.
+#[tokio::test]
+async fn a_quiet_namespace_delays_nothing() {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let controller = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
+        let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
+        let round = cx.owned_by::<Secret>(&parent)?.len();
+        if round >= 15 {
+            return Ok(Action::done());
+        }
+        for n in 0..3 {
+            cx.create(secret("a", &format!("s{}", round + n)).controlled_by(&*parent)?).await?;
+        }
+        Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+    })
+    .owns::<Secret>();
+    let manager = Manager::new(cluster.client()).namespaces(["a", "b"]).controller(controller);
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
+    let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
+    owners.create(&PostParams::default(), &owner).await.expect("created");
+    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "a");
+    eventually(SOON, || async {
+        let found = secrets.list(&Default::default()).await.map_err(|e| e.to_string())?.items.len();
+        if found == 15 { Ok(()) } else { Err(format!("{found} secrets")) }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let timeouts = "windlass_read_your_writes_timeouts_total{controller=\"configmap\"}";
+    assert_eq!(metric(&metrics.render(), timeouts), 0);
+}
+
+/// B1: an object that was written and then deleted by someone else is gone, though another namespace is quiet.
+#[tokio::test]
+async fn a_quiet_namespace_keeps_no_ghost() {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let (send, mut received) = mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let send = send.clone();
+        async move {
+            let there = cx.get(&key)?.is_some();
+            if there {
+                let patch = Patch::Merge(json!({ "data": { "seen": "yes" } }));
+                cx.patch::<ConfigMap, _>(&key, &patch).await?;
+            }
+            let _ = send.send(there);
+            Ok::<_, Error>(Action::done())
+        }
+    })
+    .predicate(Predicate::new(|delta| !matches!(delta, windlass_runtime::Delta::Updated { .. })));
+    let running = run(Manager::new(cluster.client()).namespaces(["a", "b"]).controller(controller));
+    let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
+    let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
+    owners.create(&PostParams::default(), &owner).await.expect("created");
+    assert_eq!(received.recv().await, Some(true));
+    owners.delete("owner", &Default::default()).await.expect("deleted");
+    assert_eq!(received.recv().await, Some(false), "the deleted object is read as gone");
+    running.stop().await.expect("a graceful end");
+}
+
+fn tls() -> WatchOptions {
+    WatchOptions::new().label_selector("tls=true".parse().expect("a selector"))
+}
+
+async fn nothing(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> {
+    Ok(Action::done())
+}
+
+/// B3: a read that could mean two caches is refused when the manager starts.
+#[tokio::test]
+async fn two_caches_of_one_kind_are_named_or_refused() {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let narrow = || Watch::<ObjectKey>::mapped::<Secret>(|_, _| Ok(Vec::new())).options(tls());
+    for swapped in [false, true] {
+        let controller = Controller::of::<ConfigMap>(nothing);
+        let controller = if swapped {
+            controller.owns::<Secret>().watch(narrow())
+        } else {
+            controller.watch(narrow()).owns::<Secret>()
+        };
+        let error =
+            Manager::new(cluster.client()).controller(controller).run_until(std::future::pending()).await;
+        let message = error.expect_err("ambiguous").to_string();
+        assert!(message.contains("\"configmap\" watches Secret twice"), "{message}");
+        assert!(message.contains(".named(..)") && message.contains(".events_only()"), "{message}");
+    }
+
+    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "a");
+    secrets.create(&PostParams::default(), &secret("a", "plain")).await.expect("created");
+    let mut with_label = secret("a", "tls");
+    with_label.metadata.labels = Some(BTreeMap::from([("tls".to_owned(), "true".to_owned())]));
+    secrets.create(&PostParams::default(), &with_label).await.expect("created");
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context(&faults, &[], |controller| {
+        controller
+            .watch(narrow().named("tls"))
+            .watch(
+                Watch::<ObjectKey>::mapped::<Secret>(|_, _| Ok(Vec::new()))
+                    .options(WatchOptions::new().namespaces(["b"]))
+                    .events_only(),
+            )
+            .owns::<Secret>()
+    })
+    .await;
+    assert_eq!(cx.lister::<Secret>().expect("declared").all().expect("decode").names(), ["plain", "tls"]);
+    assert_eq!(cx.lister_named::<Secret>("tls").expect("declared").all().expect("decode").names(), ["tls"]);
+    let error = cx.lister_named::<Secret>("other").expect_err("no such watch").to_string();
+    assert!(error.contains("named \"other\""), "{error}");
+    running.stop().await.expect("a graceful end");
+}
+
+/// B6: cluster-scoped kinds are watched under `--namespace`, however they are declared.
+#[tokio::test]
+async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let nodes: Api<Node> = Api::all(cluster.client());
+    let node = Node {
+        metadata: ObjectMeta { name: Some("n".to_owned()), ..ObjectMeta::default() },
+        ..Node::default()
+    };
+    nodes.create(&PostParams::default(), &node).await.expect("created");
+    let faults = Faults::before(cluster.client());
+    let resource = ApiResource::erase::<Node>(&());
+    let declarations: [fn(Controller, ApiResource) -> Controller; 4] = [
+        |controller, resource| controller.watches_metadata(resource, |_, _| Ok(Vec::new())),
+        |controller, resource| controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new()))),
+        |controller, resource| {
+            controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new())).cluster_scoped())
+        },
+        |controller, _| controller.watches::<Node>(|_, _| Ok(Vec::new())),
+    ];
+    for declare in declarations {
+        let (cx, running) =
+            context(&faults, &["a"], |controller| declare(controller, resource.clone())).await;
+        let listed = cx.metadata_lister::<Node>().expect("declared").all().expect("decode");
+        assert_eq!(listed.names(), ["n"]);
+        running.stop().await.expect("a graceful end");
+    }
+}
+
+/// A controller of a kind that is known only at run time reads, writes and owns.
+#[tokio::test]
+async fn a_dynamic_kind_is_reconciled() {
+    let cluster = TestCluster::start().await;
+    create_namespaces(&cluster).await;
+    let parents = ApiResource::erase::<ConfigMap>(&());
+    let children = ApiResource::erase::<Secret>(&());
+    let reconcile = {
+        let children = children.clone();
+        move |key: ObjectKey, cx: Context<DynamicObject>| {
+            let children = children.clone();
+            async move {
+                let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
+                let owned = cx.owned_by_of::<DynamicObject>(&children, &parent)?;
+                if owned.is_empty() {
+                    let mut child = DynamicObject::new("child", &children);
+                    child.metadata.namespace = parent.namespace();
+                    cx.create(child.controlled_by(&*parent)?).await?;
+                }
+                let patch = Patch::Merge(json!({ "data": { "children": owned.len().to_string() } }));
+                cx.patch::<DynamicObject, _>(&ObjectKey::of(&*parent), &patch).await?;
+                Ok::<_, Error>(Action::done())
+            }
+        }
+    };
+    let controller =
+        Controller::of_dynamic(parents, reconcile).watch(Watch::owned_dynamic(children)).named("dynamic");
+    let running = run(Manager::new(cluster.client()).namespaces(["a"]).controller(controller));
+    let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
+    let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
+    owners.create(&PostParams::default(), &owner).await.expect("created");
+    eventually(SOON, || async {
+        let data = owners.get("owner").await.map_err(|e| e.to_string())?.data.unwrap_or_default();
+        if data.get("children").map(String::as_str) == Some("1") { Ok(()) } else { Err(format!("{data:?}")) }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+}

@@ -187,6 +187,23 @@ fn no_timer_outlives_a_shut_down() {
     });
 }
 
+#[test]
+fn an_add_that_races_with_the_end_is_handed_out_or_refused() {
+    loom::model(|| {
+        let queue = queue();
+        let slot = queue.intern(1);
+        let adder = {
+            let (queue, slot) = (Arc::clone(&queue), slot.clone());
+            thread::spawn(move || queue.add_slot(&slot, USUAL, NOW))
+        };
+        queue.shut_down();
+        // A worker looks once more after it has seen the end, and leaves.
+        work_off(&queue, NOW);
+        let _ = adder.join().unwrap();
+        assert_empty(&queue);
+    });
+}
+
 /// Work behind a lock, as the queue's is.
 struct Work(Mutex<usize>);
 

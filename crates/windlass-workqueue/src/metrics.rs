@@ -52,8 +52,6 @@ pub(crate) struct Meters {
 pub(crate) struct Stripe(pub(crate) u8);
 
 struct Counters {
-    /// Adds of keys that were being worked on.
-    during_work: PlainU64,
     retries: PlainU64,
     queue: Cells,
     work: Cells,
@@ -67,24 +65,14 @@ struct Cells {
 
 impl Meters {
     pub(crate) fn new() -> Self {
-        let stripe = || {
-            Padded(Counters {
-                during_work: PlainU64::new(0),
-                retries: PlainU64::new(0),
-                queue: Cells::new(),
-                work: Cells::new(),
-            })
-        };
+        let stripe =
+            || Padded(Counters { retries: PlainU64::new(0), queue: Cells::new(), work: Cells::new() });
         Self { stripes: std::iter::repeat_with(stripe).take(STRIPES).collect() }
     }
 
     #[inline]
     fn stripe(&self, stripe: Stripe) -> &Counters {
         &self.stripes[stripe.0 as usize % STRIPES]
-    }
-
-    pub(crate) fn added_during_work(&self, stripe: Stripe) {
-        self.stripe(stripe).during_work.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn retried(&self, stripe: Stripe) {
@@ -99,10 +87,6 @@ impl Meters {
     #[inline]
     pub(crate) fn worked_for(&self, stripe: Stripe, time: Duration) {
         self.stripe(stripe).work.observe(time);
-    }
-
-    pub(crate) fn adds_during_work(&self) -> u64 {
-        self.stripes.iter().map(|stripe| stripe.during_work.load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn retries(&self) -> u64 {
@@ -129,13 +113,15 @@ impl Cells {
     }
 
     fn count(&self) -> u64 {
-        self.buckets.iter().map(|bucket| bucket.load(Ordering::Acquire)).sum()
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::SeqCst)).sum()
     }
 
     #[inline]
     fn observe(&self, time: Duration) {
         let nanos = Tick::from(time).as_nanos();
-        self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::Release);
+        // A worker counts and then looks for the end of all adds, a drain does it the other way round: one of them sees
+        // the other.
+        self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::SeqCst);
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }

@@ -4,7 +4,7 @@ use crate::limiter::Limiter;
 use crate::metrics::{Meters, Snapshot, Stripe};
 use crate::ready::{Ready, Taken};
 use crate::slot::{Added, Finished, Place, Slot};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::timers::Timers;
@@ -90,6 +90,16 @@ impl Terms {
     }
 }
 
+impl Added {
+    #[inline]
+    fn signal(self) -> Signal {
+        match self {
+            Self::Ready { .. } | Self::Raised { .. } => Signal::Ready,
+            Self::AfterDone | Self::Merged => Signal::Nothing,
+        }
+    }
+}
+
 impl<K> Lease<K> {
     /// The key.
     pub fn key(&self) -> &K {
@@ -156,7 +166,6 @@ pub struct Queue<K> {
     next_deadline: AtomicU64,
     limiter: Limiter,
     meters: Meters,
-    shut_down: AtomicBool,
 }
 
 impl<K: Key> Queue<K> {
@@ -169,7 +178,6 @@ impl<K: Key> Queue<K> {
             next_deadline: AtomicU64::new(NEVER),
             limiter: Limiter::new(&config.rate_limiter, config.seed),
             meters: Meters::new(),
-            shut_down: AtomicBool::new(false),
         }
     }
 
@@ -219,7 +227,7 @@ impl<K: Key> Queue<K> {
         }
         let now = clock();
         // Keys whose time came before this add go before it.
-        let fired = self.fire(stripe, now);
+        let fired = self.fire(now);
         let signal = self.add_one(stripe, place, options, now);
         if fired { Signal::Ready } else { signal }
     }
@@ -232,12 +240,10 @@ impl<K: Key> Queue<K> {
             options.after
         };
         match delay {
-            Some(delay) if delay > Duration::ZERO => {
-                self.add_later(stripe, place, options.priority, now + delay)
-            }
-            _ => match place.add(options.priority, now) {
-                Added::Waiting => self.add_waiting(stripe, place, options.priority, now),
-                added => self.admit(stripe, place, added),
+            Some(delay) if delay > Duration::ZERO => self.add_later(place, options.priority, now + delay),
+            _ => match self.ready.admit(place, |place| place.add(options.priority, now)) {
+                Some(added) => added.signal(),
+                None => self.add_waiting(place, options.priority, now),
             },
         }
     }
@@ -251,21 +257,25 @@ impl<K: Key> Queue<K> {
 
     /// Adds a key that seems to wait for a timer.
     #[cold]
-    fn add_waiting(&self, stripe: Stripe, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
-        let added = {
-            let mut timers = self.timers.lock();
-            let (added, armed) = place.add_and_disarm(priority, now);
-            if armed {
-                timers.remove(place);
-                let _ = self.publish_deadline(&timers);
-            }
-            added
-        };
-        self.admit(stripe, place, added)
+    fn add_waiting(&self, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
+        let mut timers = self.timers.lock();
+        // Under this lock a timer neither comes nor goes. The end takes all of them.
+        if place.waiting_priority().is_some() {
+            timers.remove(place);
+            let _ = self.publish_deadline(&timers);
+        }
+        self.admit_due(place, priority, now)
     }
 
-    fn add_later(&self, stripe: Stripe, place: &Arc<Place<K>>, priority: i32, deadline: Tick) -> Signal {
+    /// Makes a key ready whose timer has been taken out. The caller holds the timers' lock.
+    fn admit_due(&self, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
+        let added = self.ready.admit(place, |place| Some(place.add_and_disarm(priority, now)));
+        added.map_or(Signal::Nothing, Added::signal)
+    }
+
+    fn add_later(&self, place: &Arc<Place<K>>, priority: i32, deadline: Tick) -> Signal {
         let mut timers = self.timers.lock();
+        // Timers are set, and all dropped at the end, under this lock.
         if self.is_shut_down() {
             return Signal::Nothing;
         }
@@ -274,32 +284,12 @@ impl<K: Key> Queue<K> {
                 Some(false) => timers.set(place, deadline),
                 Some(true) => timers.bring_forward(place, deadline),
                 // It is ready already: at most its priority rises. Or it has just been handed out: then again.
-                None => match place.raise(priority) {
-                    Some(raised) => return self.admit(stripe, place, raised),
+                None => match self.ready.admit(place, |place| place.raise(priority)) {
+                    Some(added) => return added.signal(),
                     None => continue,
                 },
             }
             return self.publish_deadline(&timers);
-        }
-    }
-
-    /// Puts a key where it belongs.
-    #[inline]
-    fn admit(&self, stripe: Stripe, place: &Arc<Place<K>>, added: Added) -> Signal {
-        match added {
-            Added::Ready { priority, ticket } => {
-                self.ready.push(priority, Arc::clone(place), ticket);
-                Signal::Ready
-            }
-            Added::Raised { from, priority, ticket } => {
-                self.ready.raise(from, priority, Arc::clone(place), ticket);
-                Signal::Ready
-            }
-            Added::AfterDone => {
-                self.meters.added_during_work(stripe);
-                Signal::Nothing
-            }
-            Added::Merged | Added::Waiting => Signal::Nothing,
         }
     }
 
@@ -310,7 +300,7 @@ impl<K: Key> Queue<K> {
 
     #[inline]
     pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<Lease<K>> {
-        self.fire(stripe, now);
+        self.fire(now);
         let Taken { place, priority, more, crowded } = self.ready.take(stripe, now)?;
         self.meters.queued_for(stripe, now.since(place.since()));
         place.start(now);
@@ -319,22 +309,21 @@ impl<K: Key> Queue<K> {
 
     /// Makes ready what is due: whether there was anything.
     #[inline]
-    fn fire(&self, stripe: Stripe, now: Tick) -> bool {
+    fn fire(&self, now: Tick) -> bool {
         let due = self.next_deadline.load(Ordering::Acquire) <= now.as_nanos();
         if due {
-            self.fire_timers(stripe, now);
+            self.fire_timers(now);
         }
         due
     }
 
     #[cold]
-    fn fire_timers(&self, stripe: Stripe, now: Tick) {
+    fn fire_timers(&self, now: Tick) {
         let mut timers = self.timers.lock();
         while let Some(place) = timers.pop(now) {
             let priority = place.waiting_priority().unwrap_or_default();
-            let (added, _) = place.add_and_disarm(priority, now);
             // One signal does for all: whoever gets a key looks whether there are more.
-            let _ = self.admit(stripe, &place, added);
+            let _ = self.admit_due(&place, priority, now);
         }
         let _ = self.publish_deadline(&timers);
     }
@@ -408,7 +397,7 @@ impl<K: Key> Queue<K> {
     /// No more adds. What is ready is still handed out, what waits for a timer is dropped.
     pub fn shut_down(&self) {
         let mut timers = self.timers.lock();
-        self.shut_down.store(true, Ordering::SeqCst);
+        self.ready.close();
         while let Some(place) = timers.pop(Tick::from_nanos(u64::MAX)) {
             place.disarm();
         }
@@ -417,7 +406,7 @@ impl<K: Key> Queue<K> {
 
     /// [`shut_down`](Self::shut_down) has been called.
     pub fn is_shut_down(&self) -> bool {
-        self.shut_down.load(Ordering::Acquire)
+        self.ready.is_closed()
     }
 
     /// No key is ready and none is being worked on.
@@ -440,7 +429,7 @@ impl<K: Key> Queue<K> {
         });
         Snapshot {
             depth: self.ready.depths(),
-            adds: self.ready.added() + self.meters.adds_during_work(),
+            adds: self.ready.added(),
             retries: self.meters.retries(),
             queue_duration: self.meters.queue_duration(),
             work_duration: self.meters.work_duration(),

@@ -2,8 +2,8 @@
 
 use crate::lanes::{Kinds, Lanes, Turn};
 use crate::metrics::Stripe;
-use crate::slot::{Place, Ticket};
-use crate::sync::{Arc, Mutex, Ordering, Padded, PlainU8};
+use crate::slot::{Added, Place, Ticket};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, PlainU8};
 use crate::tick::Tick;
 use std::time::Duration;
 
@@ -19,10 +19,15 @@ const GATHER: Duration = Duration::from_micros(4);
 ///
 /// The order is strict: a priority's entries come out as they went in, and a higher priority is seen at once.
 /// Whoever takes both locks takes the workers' first.
+///
+/// Every add that makes a key ready, or due again, is decided under the inbox's lock, and so is the end of all adds: one
+/// that comes before the end is seen by a worker that has seen the end, and one that comes after it changes nothing.
 pub(crate) struct Ready<K> {
     inbox: Padded<Mutex<Inbox<K>>>,
     /// What the inbox holds, to be looked at without its lock. It changes rarely: not with each entry.
     incoming: Padded<PlainU8>,
+    /// No more adds. Written under the inbox's lock.
+    closed: AtomicBool,
     outbox: Padded<Mutex<Outbox<K>>>,
 }
 
@@ -30,6 +35,8 @@ struct Inbox<K> {
     lanes: Lanes<K>,
     /// Keys that became ready by an add; a raise does not count.
     added: u64,
+    /// Adds of keys that were being worked on.
+    added_during_work: u64,
     /// Keys that became ready when the work on them ended.
     again: u64,
 }
@@ -57,8 +64,14 @@ pub(crate) struct Taken<K> {
 impl<K> Ready<K> {
     pub(crate) fn new(ageing: u32) -> Self {
         Self {
-            inbox: Padded(Mutex::new(Inbox { lanes: Lanes::new(), added: 0, again: 0 })),
+            inbox: Padded(Mutex::new(Inbox {
+                lanes: Lanes::new(),
+                added: 0,
+                added_during_work: 0,
+                again: 0,
+            })),
             incoming: Padded(PlainU8::new(0)),
+            closed: AtomicBool::new(false),
             outbox: Padded(Mutex::new(Outbox {
                 lanes: Lanes::new(),
                 turn: Turn::new(ageing),
@@ -69,26 +82,52 @@ impl<K> Ready<K> {
         }
     }
 
-    /// A key was added that was not ready before.
+    /// Lets `add` change the key's state, and puts the key where it then belongs. After the end nothing changes, and the
+    /// add counts as merged. `None` is what `add` says.
     #[inline]
-    pub(crate) fn push(&self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
+    pub(crate) fn admit(
+        &self,
+        place: &Arc<Place<K>>,
+        add: impl FnOnce(&Place<K>) -> Option<Added>,
+    ) -> Option<Added> {
         let mut inbox = self.inbox.lock();
-        inbox.added += 1;
-        self.put(&mut inbox.lanes, priority, place, ticket);
+        if self.is_closed() {
+            return Some(Added::Merged);
+        }
+        let added = add(place)?;
+        match added {
+            Added::Ready { priority, ticket } => {
+                inbox.added += 1;
+                self.put(&mut inbox.lanes, priority, Arc::clone(place), ticket);
+            }
+            Added::Raised { from, priority, ticket } => {
+                // The entry in the lane of `from` is void.
+                inbox.lanes.void(from);
+                self.announce(from);
+                self.put(&mut inbox.lanes, priority, Arc::clone(place), ticket);
+            }
+            Added::AfterDone => inbox.added_during_work += 1,
+            Added::Merged => {}
+        }
+        Some(added)
+    }
+
+    /// No more adds. A worker that sees this afterwards, and then finds nothing, has seen all.
+    pub(crate) fn close(&self) {
+        let _inbox = self.inbox.lock();
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// [`close`](Self::close) has been called.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
     }
 
     /// The work on a key has ended, and the key was added during it.
     pub(crate) fn push_again(&self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
         let mut inbox = self.inbox.lock();
         inbox.again += 1;
-        self.put(&mut inbox.lanes, priority, place, ticket);
-    }
-
-    /// A key that is ready was added at a higher priority: its entry in the lane of `from` is void.
-    pub(crate) fn raise(&self, from: i32, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
-        let mut inbox = self.inbox.lock();
-        inbox.lanes.void(from);
-        self.announce(from);
         self.put(&mut inbox.lanes, priority, place, ticket);
     }
 
@@ -160,9 +199,10 @@ impl<K> Ready<K> {
         inbox.added + inbox.again
     }
 
-    /// How often a key has become ready by an add.
+    /// How many adds made a key ready, or due again after the work on it.
     pub(crate) fn added(&self) -> u64 {
-        self.inbox.lock().added
+        let inbox = self.inbox.lock();
+        inbox.added + inbox.added_during_work
     }
 
     /// How many keys are ready.

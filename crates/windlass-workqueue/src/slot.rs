@@ -66,8 +66,6 @@ pub(crate) enum Added {
     AfterDone,
     /// It was queued already.
     Merged,
-    /// The key has a timer: ask again under the timers' lock.
-    Waiting,
 }
 
 /// What the end of the work asks of the queue.
@@ -127,28 +125,29 @@ impl<K> Place<K> {
             .map_err(Word::from_bits)
     }
 
-    /// An add without a delay, for a caller that does not hold the timers' lock.
+    /// An add without a delay. `None`: the key has a timer, ask again under the timers' lock. The caller holds the
+    /// inbox's lock.
     #[inline]
-    pub(crate) fn add(&self, priority: i32, now: Tick) -> Added {
+    pub(crate) fn add(&self, priority: i32, now: Tick) -> Option<Added> {
         let mut word = self.load();
         loop {
             if word.waiting() {
-                return Added::Waiting;
+                return None;
             }
             match self.try_add(word, priority, now) {
-                Ok(added) => return added,
+                Ok(added) => return Some(added),
                 Err(seen) => word = seen,
             }
         }
     }
 
-    /// An add without a delay by the holder of the timers' lock, who removes the timer if there was one (`true`).
-    pub(crate) fn add_and_disarm(&self, priority: i32, now: Tick) -> (Added, bool) {
+    /// An add without a delay by the holder of the timers' lock, who has removed the timer if there was one. The caller
+    /// holds the inbox's lock too.
+    pub(crate) fn add_and_disarm(&self, priority: i32, now: Tick) -> Added {
         let mut word = self.load();
         loop {
-            let armed = word.waiting();
             match self.try_add(word, priority, now) {
-                Ok(added) => return (added, armed),
+                Ok(added) => return added,
                 Err(seen) => word = seen,
             }
         }
@@ -202,7 +201,8 @@ impl<K> Place<K> {
         }
     }
 
-    /// Raises the priority of a key that is ready, if this one is higher. `None`: it is not ready (any more).
+    /// Raises the priority of a key that is ready, if this one is higher. `None`: it is not ready (any more). The caller
+    /// holds the inbox's lock.
     pub(crate) fn raise(&self, priority: i32) -> Option<Added> {
         let mut word = self.load();
         loop {

@@ -120,8 +120,10 @@ impl<K: Key> WorkQueue<K> {
 
     /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
     ///
-    /// May be dropped at any time; no key is lost by that.
+    /// May be dropped at any time; no key is lost by that. A worker whose keys are always ready yields to other tasks
+    /// every now and then: each call takes from tokio's [cooperative budget](tokio::task::coop).
     pub async fn get(&self) -> Option<Item<K>> {
+        tokio::task::consume_budget().await;
         Handle::get(&self.handle).await
     }
 

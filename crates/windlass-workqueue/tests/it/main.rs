@@ -12,6 +12,7 @@ mod shut_down;
 mod model;
 mod threads;
 
+mod fairness;
 mod metrics;
 mod reclaim;
 mod shell;

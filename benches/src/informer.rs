@@ -140,9 +140,8 @@ const SETTLED: Duration = Duration::from_secs(1);
 async fn work_off(queue: &WorkQueue<ObjectKey>, count: usize) {
     let queue = queue.clone();
     let worker = tokio::spawn(async move {
-        let mut item = queue.get().await;
-        for _ in 1..count {
-            item = item.expect("the queue is open").next().await;
+        for _ in 0..count {
+            queue.get().await.expect("the queue is open").done();
         }
     });
     worker.await.expect("a worker does not panic");

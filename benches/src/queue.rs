@@ -40,10 +40,9 @@ fn keys(load: Load, adds: usize) -> Vec<Key> {
 
 async fn work(queue: WorkQueue<Key>) -> u64 {
     let mut worked = 0;
-    let mut next = queue.get().await;
-    while let Some(item) = next {
-        next = item.next().await;
+    while let Some(item) = queue.get().await {
         worked += 1;
+        item.done();
     }
     worked
 }

@@ -3,9 +3,7 @@
 use crate::queue::{AddOptions, Lease};
 use crate::work_queue::Handle;
 use crate::{Key, Slot};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{self, Poll};
 
 /// A key that was handed out, and is handed to nobody else until this is dropped.
 pub struct Item<K: Key> {
@@ -57,51 +55,8 @@ impl<K: Key> Item<K> {
         self.handle.requeue(self.lease(), options);
     }
 
-    /// The work is done, well or not: waits for the next key. The same as [`done`](Self::done) and then
-    /// [`get`](crate::WorkQueue::get), but cheaper: the end of the one and the beginning of the other are one moment.
-    pub fn next(self) -> Next<K> {
-        Next { item: Some(self), wait: None }
-    }
-
     /// The work is done, well or not. The same as dropping the item.
     pub fn done(self) {}
-}
-
-type Wait<K> = Pin<Box<dyn Future<Output = Option<Item<K>>> + Send>>;
-
-/// Waits for the next key; see [`Item::next`].
-#[must_use = "the work is done only when this is awaited or dropped"]
-pub struct Next<K: Key> {
-    item: Option<Item<K>>,
-    /// There was no key at once. In a box: the others need not carry it about.
-    wait: Option<Wait<K>>,
-}
-
-impl<K: Key> Future for Next<K> {
-    type Output = Option<Item<K>>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Option<Item<K>>> {
-        let this = &mut *self;
-        if let Some(mut item) = this.item.take() {
-            item.lease = item.lease.take().and_then(|lease| item.handle.exchange(lease));
-            if item.lease.is_some() {
-                return Poll::Ready(Some(item));
-            }
-            let handle = Arc::clone(&item.handle);
-            this.wait = Some(Box::pin(async move { Handle::wait(&handle).await }));
-        }
-        match &mut this.wait {
-            Some(wait) => wait.as_mut().poll(context),
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl<K: Key> std::fmt::Debug for Next<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Next").finish_non_exhaustive()
-    }
 }
 
 impl<K: Key> Drop for Item<K> {

@@ -67,7 +67,7 @@ mod interleavings;
 #[cfg(not(loom))]
 pub use builder::Builder;
 #[cfg(not(loom))]
-pub use item::{Item, Next};
+pub use item::Item;
 pub use limiter::RateLimiter;
 pub use metrics::{Histogram, Snapshot};
 pub use queue::{AddOptions, Config, Lease, Queue, Signal};

@@ -59,35 +59,8 @@ pub enum Signal {
 #[must_use = "a key that is never done is never handed out again"]
 pub struct Lease<K> {
     place: Arc<Place<K>>,
-    terms: Terms,
-}
-
-/// What else there is to a lease, in one word: two words are handed on in registers.
-///
-/// `priority (32) | stripe (8) | crowded (1) | more (1)`
-#[derive(Clone, Copy)]
-struct Terms(u64);
-
-impl Terms {
-    const MORE: u64 = 1;
-    const CROWDED: u64 = 2;
-
-    #[inline]
-    fn new(priority: i32, stripe: Stripe, more: bool, crowded: bool) -> Self {
-        let more = if more { Self::MORE } else { 0 };
-        let crowded = if crowded { Self::CROWDED } else { 0 };
-        Self(u64::from(priority.cast_unsigned()) << 32 | u64::from(stripe.0) << 8 | crowded | more)
-    }
-
-    #[inline]
-    fn priority(self) -> i32 {
-        (self.0 >> 32) as i32
-    }
-
-    #[inline]
-    fn stripe(self) -> Stripe {
-        Stripe((self.0 >> 8) as u8)
-    }
+    priority: i32,
+    stripe: Stripe,
 }
 
 impl Added {
@@ -108,21 +81,7 @@ impl<K> Lease<K> {
 
     /// The priority at which it was queued.
     pub fn priority(&self) -> i32 {
-        self.terms.priority()
-    }
-
-    /// When it was handed out there were others.
-    #[cfg(not(loom))]
-    #[inline]
-    pub(crate) fn is_followed(&self) -> bool {
-        self.terms.0 & Terms::MORE != 0
-    }
-
-    /// Its worker and another one get into each other's way.
-    #[cfg(not(loom))]
-    #[inline]
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.terms.0 & Terms::CROWDED != 0
+        self.priority
     }
 
     #[cfg(not(loom))]
@@ -295,16 +254,17 @@ impl<K: Key> Queue<K> {
 
     /// Hands out the next key that is ready at `now`.
     pub fn get(&self, now: Tick) -> Option<Lease<K>> {
-        self.get_on(Stripe::default(), now)
+        self.get_on(Stripe::default(), now).map(|(lease, _)| lease)
     }
 
+    /// The next key that is ready at `now`, and whether there are others, which may be void.
     #[inline]
-    pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<Lease<K>> {
+    pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<(Lease<K>, bool)> {
         self.fire(now);
-        let Taken { place, priority, more, crowded } = self.ready.take(stripe, now)?;
+        let Taken { place, priority, more } = self.ready.take()?;
         self.meters.queued_for(stripe, now.since(place.since()));
         place.start(now);
-        Some(Lease { place, terms: Terms::new(priority, stripe, more, crowded) })
+        Some((Lease { place, priority, stripe }, more))
     }
 
     /// Makes ready what is due: whether there was anything.
@@ -337,7 +297,7 @@ impl<K: Key> Queue<K> {
     /// Ends the work on a key. If it was added meanwhile it is ready again.
     #[inline]
     pub fn done(&self, lease: Lease<K>, now: Tick) -> Signal {
-        let Lease { place, terms } = lease;
+        let Lease { place, stripe, .. } = lease;
         let time = now.since(place.since());
         let signal = match place.finish() {
             Finished::Again { priority, ticket } => {
@@ -349,7 +309,7 @@ impl<K: Key> Queue<K> {
                 Signal::Nothing
             }
         };
-        self.meters.worked_for(terms.stripe(), time);
+        self.meters.worked_for(stripe, time);
         signal
     }
 

@@ -1,17 +1,8 @@
 //! The keys that are ready: adders fill one side, workers empty the other.
 
 use crate::lanes::{Kinds, Lanes, Turn};
-use crate::metrics::Stripe;
 use crate::slot::{Added, Place, Ticket};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, PlainU8};
-use crate::tick::Tick;
-use std::time::Duration;
-
-/// Another worker that was here so short a time ago has a row of very short jobs.
-const CROWD: Duration = Duration::from_micros(1);
-
-/// Workers that find all gone again after so short a time do better to let some keys gather.
-const GATHER: Duration = Duration::from_micros(4);
 
 /// A queue of two halves, each behind a lock of its own: adders put entries into the one, workers take from the other,
 /// and whoever finds that one empty fetches all that has come in. So adders and workers do not touch the same memory
@@ -44,11 +35,6 @@ struct Inbox<K> {
 struct Outbox<K> {
     lanes: Lanes<K>,
     turn: Turn,
-    /// Who took the last key of a row, and when.
-    last: Stripe,
-    at: Tick,
-    /// When the inbox was emptied.
-    fetched: Tick,
 }
 
 /// A key that was taken, claimed.
@@ -57,8 +43,6 @@ pub(crate) struct Taken<K> {
     pub(crate) priority: i32,
     /// There is at least one more entry, which may be void.
     pub(crate) more: bool,
-    /// The worker is in the way of another one, or of the adders, who are faster alone; and there is more to do.
-    pub(crate) crowded: bool,
 }
 
 impl<K> Ready<K> {
@@ -72,13 +56,7 @@ impl<K> Ready<K> {
             })),
             incoming: Padded(PlainU8::new(0)),
             closed: AtomicBool::new(false),
-            outbox: Padded(Mutex::new(Outbox {
-                lanes: Lanes::new(),
-                turn: Turn::new(ageing),
-                last: Stripe::default(),
-                at: Tick::ZERO,
-                fetched: Tick::ZERO,
-            })),
+            outbox: Padded(Mutex::new(Outbox { lanes: Lanes::new(), turn: Turn::new(ageing) })),
         }
     }
 
@@ -150,7 +128,7 @@ impl<K> Ready<K> {
     /// The key whose turn it is, claimed. When it says that there is none, or no more, it has looked under both locks:
     /// whoever adds one afterwards sees all that the caller did before.
     #[inline]
-    pub(crate) fn take(&self, who: Stripe, now: Tick) -> Option<Taken<K>> {
+    pub(crate) fn take(&self) -> Option<Taken<K>> {
         let mut outbox = self.outbox.lock();
         let outbox = &mut *outbox;
         outbox.turn.begin();
@@ -169,12 +147,8 @@ impl<K> Ready<K> {
         };
         if outbox.lanes.is_empty() && !fetched {
             self.fetch(&mut outbox.lanes);
-            fetched = true;
         }
-        let more = !outbox.lanes.is_empty();
-        let chases = fetched && outbox.chases(now);
-        let crowded = outbox.is_crowded(who, now) || chases;
-        Some(Taken { place, priority, more, crowded: crowded && more })
+        Some(Taken { place, priority, more: !outbox.lanes.is_empty() })
     }
 
     #[inline]
@@ -219,25 +193,5 @@ impl<K> Ready<K> {
         let depths =
             outbox.lanes.depths().map(|(priority, depth)| (priority, usize::try_from(depth).unwrap_or(0)));
         depths.filter(|&(priority, depth)| depth > 0 || priority == 0).collect()
-    }
-}
-
-impl<K> Outbox<K> {
-    /// Whether what came in since the last time was gone at once: workers that take each key as it comes are in the
-    /// adders' way.
-    fn chases(&mut self, now: Tick) -> bool {
-        let since = now.since(self.fetched);
-        self.fetched = now;
-        since < GATHER
-    }
-
-    /// Whether `who` comes between the keys of another worker's row. The row goes on: of two only one is to stand back.
-    #[inline]
-    fn is_crowded(&mut self, who: Stripe, now: Tick) -> bool {
-        let crowded = self.last != who && now.since(self.at) < CROWD;
-        if !crowded {
-            (self.last, self.at) = (who, now);
-        }
-        crowded
     }
 }

@@ -13,9 +13,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How often a worker that stands back tells its core to wait.
-const STAND_BACK: u32 = 256;
-
 /// A work queue for any number of adders and workers. Clones are handles to the same queue.
 ///
 /// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled, and
@@ -188,7 +185,7 @@ impl<K: Key> WorkQueue<K> {
 }
 
 impl<K: Key> Handle<K> {
-    pub(crate) async fn get(this: &Arc<Self>) -> Option<Item<K>> {
+    async fn get(this: &Arc<Self>) -> Option<Item<K>> {
         match Self::try_get(this) {
             Some(item) => Some(item),
             // The wait is a large future, and would be moved about even by those who need not wait.
@@ -196,7 +193,7 @@ impl<K: Key> Handle<K> {
         }
     }
 
-    pub(crate) async fn wait(this: &Arc<Self>) -> Option<Item<K>> {
+    async fn wait(this: &Arc<Self>) -> Option<Item<K>> {
         let shared = &this.shared;
         loop {
             let mut rung = pin!(shared.bell.notified());
@@ -236,32 +233,14 @@ impl<K: Key> Handle<K> {
 
     #[inline]
     fn try_get(this: &Arc<Self>) -> Option<Item<K>> {
-        let lease = this.take(this.shared.now())?;
-        Some(Item::new(Arc::clone(this), lease))
-    }
-
-    #[inline]
-    fn take(&self, now: Tick) -> Option<Lease<K>> {
-        let shared = &self.shared;
-        let lease = shared.queue.get_on(self.stripe, now)?;
+        let shared = &this.shared;
+        let now = shared.now();
+        let (lease, more) = shared.queue.get_on(this.stripe, now)?;
         // Whoever was woken wakes the next if there is more; so one bell does for many keys.
-        if lease.is_followed() {
+        if more {
             shared.signal(Signal::Ready, now);
         }
-        Some(lease)
-    }
-
-    /// Ends the work on one key and takes the next, if one is ready.
-    #[inline]
-    pub(crate) fn exchange(&self, lease: Lease<K>) -> Option<Lease<K>> {
-        let now = self.shared.now();
-        let crowded = lease.is_crowded();
-        self.done_at(lease, now);
-        if crowded {
-            stand_back();
-            return self.take(self.shared.now());
-        }
-        self.take(now)
+        Some(Item::new(Arc::clone(this), lease))
     }
 
     #[inline]
@@ -279,13 +258,10 @@ impl<K: Key> Handle<K> {
         self.add(lease.place(), options);
     }
 
-    pub(crate) fn done(&self, lease: Lease<K>) {
-        self.done_at(lease, self.shared.now());
-    }
-
     #[inline]
-    fn done_at(&self, lease: Lease<K>, now: Tick) {
+    pub(crate) fn done(&self, lease: Lease<K>) {
         let shared = &self.shared;
+        let now = shared.now();
         shared.signal(shared.queue.done(lease, now), now);
         if shared.queue.is_shut_down() && shared.queue.is_empty() {
             shared.drained.notify_waiters();
@@ -343,14 +319,6 @@ impl<K: Key> Drop for Watch<'_, K> {
         if self.0.seat.leave(&self.0.gate) && self.0.queue.next_deadline().is_some() {
             self.0.bell.notify_one();
         }
-    }
-}
-
-/// Leaves the queue to another worker for a moment: about a microsecond, some ten keys of no work.
-#[cold]
-fn stand_back() {
-    for _ in 0..STAND_BACK {
-        std::hint::spin_loop();
     }
 }
 

@@ -199,19 +199,3 @@ async fn the_bucket_holds_back_what_exceeds_it() {
     // 100 at once, each after its own 5 ms, then 10 a second.
     assert_eq!(began.elapsed().as_millis(), 1000);
 }
-
-#[tokio::test(start_paused = true)]
-async fn next_finishes_one_key_and_waits_for_another() {
-    let queue = queue();
-    queue.add("a");
-    let item = queue.get().await.unwrap();
-    queue.add("a");
-    queue.add_after("b", Duration::from_secs(5));
-    let item = item.next().await.unwrap();
-    assert_eq!(*item.key(), "a", "it was added again meanwhile");
-    let item = item.next().await.unwrap();
-    assert_eq!(*item.key(), "b");
-    queue.shut_down();
-    assert!(item.next().await.is_none());
-    queue.shut_down_with_drain().await;
-}

@@ -60,7 +60,7 @@ fn queue(times: usize) {
     let slots: Vec<Slot<u64>> = (0..100).map(|key| queue.intern(key)).collect();
     let now = Tick::from_nanos(1);
     for slot in slots.iter().cycle().take(times) {
-        let _ = black_box(queue.add_slot(slot, AddOptions::default(), now));
+        let _ = black_box(queue.add_slot(slot, AddOptions::new(), now));
         let lease = queue.get(now).expect("it was added");
         let _ = black_box(queue.done(lease, now));
     }

@@ -51,7 +51,7 @@ fn add_all(queue: &WorkQueue<Key>, keys: &[Key], slots: &[Slot<Key>], adds: usiz
     match by {
         By::Slot => {
             for slot in slots.iter().cycle().take(adds) {
-                queue.add_slot(slot, AddOptions::default());
+                queue.add_slot(slot, AddOptions::new());
             }
         }
         By::Key => {

@@ -234,11 +234,12 @@ impl Enqueue {
     fn add(&self, object: &RawObject) {
         // A tenth has failed before and waits; a fifth brings a key that never comes again.
         let revision = object.revision();
-        let options = AddOptions { rate_limited: revision.is_multiple_of(10), ..AddOptions::default() };
+        let usual = AddOptions::new();
+        let options = if revision.is_multiple_of(10) { usual.rate_limited() } else { usual };
         let _ = self.queue.add(object.key(), options, self.tick());
         if revision.is_multiple_of(5) {
             let once = ObjectKey::new(Some("once"), &format!("key-{revision}"));
-            let _ = self.queue.add(once, AddOptions::default(), self.tick());
+            let _ = self.queue.add(once, AddOptions::new(), self.tick());
         }
     }
 

@@ -12,10 +12,9 @@ use loom::thread;
 use std::time::Duration;
 
 const NOW: Tick = Tick::ZERO;
-const USUAL: AddOptions = AddOptions { priority: 0, after: None, rate_limited: false };
-const LOW: AddOptions = AddOptions { priority: LOW_PRIORITY, after: None, rate_limited: false };
-const LATER: AddOptions =
-    AddOptions { priority: 0, after: Some(Duration::from_nanos(1)), rate_limited: false };
+const USUAL: AddOptions = AddOptions::new();
+const LOW: AddOptions = AddOptions::new().priority(LOW_PRIORITY);
+const LATER: AddOptions = AddOptions::new().after(Duration::from_nanos(1));
 
 fn queue() -> Arc<Queue<u8>> {
     Arc::new(Queue::new(&Config::default()))

@@ -1,6 +1,7 @@
 //! A key in a worker's hands.
 
-use crate::queue::{AddOptions, Lease};
+use crate::AddOptions;
+use crate::queue::Lease;
 use crate::work_queue::Handle;
 use crate::{Key, Slot};
 use std::sync::Arc;

@@ -17,7 +17,7 @@
 //! use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 //!
 //! let queue = WorkQueue::builder("pods").build();
-//! queue.add_with("default/slow", AddOptions { priority: LOW_PRIORITY, ..AddOptions::default() });
+//! queue.add_with("default/slow", AddOptions::new().priority(LOW_PRIORITY));
 //! queue.add("default/quick");
 //! queue.add("default/quick");
 //! assert_eq!(queue.len(), 2);
@@ -36,6 +36,8 @@
 
 mod sync;
 mod tick;
+
+mod add_options;
 
 mod slot;
 mod table;
@@ -64,13 +66,14 @@ mod seat;
 #[cfg(all(test, loom))]
 mod interleavings;
 
+pub use add_options::AddOptions;
 #[cfg(not(loom))]
 pub use builder::Builder;
 #[cfg(not(loom))]
 pub use item::Item;
 pub use limiter::RateLimiter;
 pub use metrics::{Histogram, Snapshot};
-pub use queue::{AddOptions, Config, Lease, Queue, Signal};
+pub use queue::{Config, Lease, Queue, Signal};
 pub use slot::Slot;
 pub use tick::Tick;
 #[cfg(not(loom))]

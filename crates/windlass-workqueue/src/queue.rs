@@ -8,23 +8,10 @@ use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::timers::Timers;
-use crate::{Key, KeyRef, RateLimiter};
+use crate::{AddOptions, Key, KeyRef, RateLimiter};
 use std::time::Duration;
 
 const NEVER: u64 = u64::MAX;
-
-/// How an add is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AddOptions {
-    /// Higher goes first. Of several adds the highest counts. 0 is usual, [`LOW_PRIORITY`](crate::LOW_PRIORITY) is
-    /// for initial lists and resyncs.
-    pub priority: i32,
-    /// Not before this time has passed. Of several adds the earliest counts.
-    pub after: Option<Duration>,
-    /// Counts as a failure of the key, and not before the limiter's delay has passed. With `after` too: the shorter
-    /// of the two.
-    pub rate_limited: bool,
-}
 
 /// How a queue is made; see [`Builder`](crate::WorkQueue::builder) for the meaning.
 #[derive(Clone, Debug)]

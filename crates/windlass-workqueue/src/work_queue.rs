@@ -1,8 +1,9 @@
 //! The shell around [`Queue`]: tokio's clock, and workers that sleep.
 
+use crate::AddOptions;
 use crate::gate::Gate;
 use crate::metrics::Stripe;
-use crate::queue::{AddOptions, Config, Lease, Queue, Signal};
+use crate::queue::{Config, Lease, Queue, Signal};
 use crate::seat::Seat;
 use crate::slot::Place;
 use crate::{Builder, Item, Key, KeyRef, Slot, Snapshot, Tick};
@@ -80,17 +81,17 @@ impl<K: Key> WorkQueue<K> {
     /// Adds `key` at priority 0, to be handed out as soon as it is its turn. Nothing happens if it is queued already
     /// or the queue is shut down.
     pub fn add(&self, key: K) {
-        self.add_with(key, AddOptions::default());
+        self.add_with(key, AddOptions::new());
     }
 
     /// Adds `key` at priority 0, not before `delay` has passed.
     pub fn add_after(&self, key: K, delay: Duration) {
-        self.add_with(key, AddOptions { after: Some(delay), ..AddOptions::default() });
+        self.add_with(key, AddOptions::new().after(delay));
     }
 
     /// Adds `key` at priority 0 as a failure: not before the rate limiter's delay has passed.
     pub fn add_rate_limited(&self, key: K) {
-        self.add_with(key, AddOptions { rate_limited: true, ..AddOptions::default() });
+        self.add_with(key, AddOptions::new().rate_limited());
     }
 
     /// Adds `key`.

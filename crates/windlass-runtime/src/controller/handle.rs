@@ -50,7 +50,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
 
     /// Queues a key.
     pub fn enqueue(&self, key: Q) {
-        self.enqueue_with(key, AddOptions::default());
+        self.enqueue_with(key, AddOptions::new());
     }
 
     /// Queues a key with a delay, a priority, or as a failure.

@@ -44,7 +44,7 @@ impl Outcome {
 
     /// The retry policy: decides for every outcome whether and when the key is reconciled again.
     pub(crate) fn settle<Q: QueueKey>(self, item: &Item<Q>, metrics: &OneController) {
-        let again = AddOptions { priority: item.priority(), ..AddOptions::default() };
+        let again = AddOptions::new().priority(item.priority());
         match self {
             Self::Done => {
                 metrics.success.inc();
@@ -55,18 +55,14 @@ impl Outcome {
                 metrics.requeue_after.inc();
                 // A success ends the row of failures: the next one starts at the shortest delay.
                 item.forget();
-                item.requeue(AddOptions {
-                    after: Some(after),
-                    priority: priority.unwrap_or(again.priority),
-                    ..again
-                });
+                item.requeue(again.priority(priority.unwrap_or(item.priority())).after(after));
                 tracing::debug!(?after, "reconciled, to be requeued");
             }
             Self::Failed(error) => {
                 metrics.error.inc();
                 metrics.errors.inc();
                 let after = requested_retry(error.as_ref());
-                item.requeue(AddOptions { after, rate_limited: after.is_none(), ..again });
+                item.requeue(after.map_or(again.rate_limited(), |after| again.after(after)));
                 tracing::error!(
                     error = chain(error.as_ref()),
                     failures = item.num_requeues(),
@@ -77,7 +73,7 @@ impl Outcome {
             Self::Conflict(error) => {
                 metrics.requeue.inc();
                 metrics.conflicts.inc();
-                item.requeue(AddOptions { rate_limited: true, ..again });
+                item.requeue(again.rate_limited());
                 // Another writer was first: the next reconcile reads what it wrote.
                 tracing::debug!(error = chain(error.as_ref()), "conflict, requeued");
             }
@@ -92,14 +88,14 @@ impl Outcome {
                 metrics.error.inc();
                 metrics.errors.inc();
                 metrics.panics.inc();
-                item.requeue(AddOptions { rate_limited: true, ..again });
+                item.requeue(again.rate_limited());
                 tracing::error!(panic = message, failures = item.num_requeues(), "reconciler panicked");
             }
             Self::TimedOut(limit) => {
                 metrics.error.inc();
                 metrics.errors.inc();
                 metrics.timeouts.inc();
-                item.requeue(AddOptions { rate_limited: true, ..again });
+                item.requeue(again.rate_limited());
                 tracing::error!(?limit, failures = item.num_requeues(), "reconcile timed out");
             }
         }

@@ -309,7 +309,7 @@ impl<Q: QueueKey> DeltaHandler for Enqueuer<Q> {
         let mapped = self.handler.handle(delta, &self.cx, &mut keys);
         // A change goes before keys of which nothing changed.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
-        keys.enqueue(AddOptions { priority, ..AddOptions::default() });
+        keys.enqueue(AddOptions::new().priority(priority));
         mapped
     }
 }

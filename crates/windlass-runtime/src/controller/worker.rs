@@ -87,7 +87,7 @@ impl<Q: QueueKey> Running<Q> {
                  Does the reconciler react to its own writes? (`Controller::allow_hot_loops` turns this off)"
             );
         }
-        item.requeue(AddOptions { after: Some(wait), priority: item.priority(), ..AddOptions::default() });
+        item.requeue(AddOptions::new().after(wait).priority(item.priority()));
         item.done();
         None
     }
@@ -171,7 +171,7 @@ impl<Q: QueueKey> Drop for RequeueOnPanic<Q> {
     fn drop(&mut self) {
         if let Some(item) = self.0.take() {
             if std::thread::panicking() {
-                item.requeue(AddOptions { after: Some(AFTER_PANIC), ..AddOptions::default() });
+                item.requeue(AddOptions::new().after(AFTER_PANIC));
             }
             item.done();
         }

@@ -32,9 +32,7 @@ async fn a_worker_on_a_full_queue_lets_other_tasks_run() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_key_that_is_requeued_at_once_lets_other_tasks_run() {
-    for options in
-        [AddOptions::default(), AddOptions { after: Some(Duration::ZERO), ..AddOptions::default() }]
-    {
+    for options in [AddOptions::new(), AddOptions::new().after(Duration::ZERO)] {
         let queue = WorkQueue::builder("test").build();
         queue.add(1);
         assert!(taken_before_another_task_runs(queue, |item| item.requeue(options)).await < STARVED);

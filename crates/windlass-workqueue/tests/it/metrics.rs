@@ -10,19 +10,19 @@ fn at(millis: u64) -> Tick {
 #[test]
 fn durations_adds_and_depth() {
     let queue = Queue::new(&Config::default());
-    let low = AddOptions { priority: LOW_PRIORITY, ..AddOptions::default() };
-    let limited = AddOptions { rate_limited: true, ..AddOptions::default() };
-    let _ = queue.add("a", AddOptions::default(), at(0));
-    let _ = queue.add("a", AddOptions::default(), at(1));
+    let low = AddOptions::new().priority(LOW_PRIORITY);
+    let limited = AddOptions::new().rate_limited();
+    let _ = queue.add("a", AddOptions::new(), at(0));
+    let _ = queue.add("a", AddOptions::new(), at(1));
     let _ = queue.add("b", low, at(1));
-    let _ = queue.add("b", AddOptions::default(), at(1));
+    let _ = queue.add("b", AddOptions::new(), at(1));
     let _ = queue.add("c", low, at(1));
     let _ = queue.add("d", limited, at(1));
     assert_eq!(queue.snapshot(at(1)).depth, [(0, 2), (LOW_PRIORITY, 1)]);
 
     let a = queue.get(at(2)).unwrap();
     let b = queue.get(at(4)).unwrap();
-    let _ = queue.add("b", AddOptions::default(), at(5));
+    let _ = queue.add("b", AddOptions::new(), at(5));
     let during = queue.snapshot(at(10));
     assert_eq!(during.unfinished_work, Duration::from_millis(8 + 6));
     assert_eq!(during.longest_running_processor, Duration::from_millis(8));

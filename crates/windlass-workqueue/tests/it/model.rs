@@ -127,7 +127,8 @@ proptest! {
             let tick = Tick::from_nanos(now);
             match call {
                 Call::Add { key, priority, after } => {
-                    let options = AddOptions { priority, after: after.map(Duration::from_nanos), rate_limited: false };
+                    let options = AddOptions::new().priority(priority);
+                    let options = after.map_or(options, |after| options.after(Duration::from_nanos(after)));
                     let _ = queue.add(key, options, tick);
                     naive.add(key, priority, after, now);
                 }

@@ -166,7 +166,7 @@ fn many_priorities_come_out_in_order_and_leave_nothing_behind() {
     for round in 0..3 {
         for key in 0..300_i32 {
             let priority = (key * 7919 + round) % 300 - 150;
-            let _ = queue.add(key, AddOptions { priority, ..AddOptions::default() }, Tick::ZERO);
+            let _ = queue.add(key, AddOptions::new().priority(priority), Tick::ZERO);
         }
         let mut last = i32::MAX;
         while let Some(lease) = queue.get(Tick::ZERO) {

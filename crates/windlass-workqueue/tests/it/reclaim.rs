@@ -14,7 +14,7 @@ fn work_off(queue: &Queue<u64>) {
 fn ever_new_keys_leave_nothing_behind() {
     let queue = Queue::new(&Config::default());
     for key in 0..KEYS {
-        let _ = queue.add(key, AddOptions::default(), Tick::ZERO);
+        let _ = queue.add(key, AddOptions::new(), Tick::ZERO);
         work_off(&queue);
     }
     assert!(queue.slots() < 10_000, "{} slots", queue.slots());
@@ -24,7 +24,7 @@ fn ever_new_keys_leave_nothing_behind() {
 fn a_burst_leaves_nothing_behind() {
     let queue = Queue::new(&Config::default());
     for key in 0..KEYS {
-        let _ = queue.add(key, AddOptions::default(), Tick::ZERO);
+        let _ = queue.add(key, AddOptions::new(), Tick::ZERO);
     }
     work_off(&queue);
     assert!(queue.slots() < 10_000, "{} slots", queue.slots());
@@ -34,18 +34,18 @@ fn a_burst_leaves_nothing_behind() {
 fn failures_and_held_slots_are_remembered() {
     let queue = Queue::new(&Config::default());
     let held = queue.intern(u64::MAX);
-    let limited = AddOptions { rate_limited: true, ..AddOptions::default() };
+    let limited = AddOptions::new().rate_limited();
     let _ = queue.add(u64::MAX - 1, limited, Tick::ZERO);
     let later = queue.next_deadline().unwrap();
     let failed = queue.get(later).unwrap();
     let _ = queue.done(failed, later);
     for key in 0..20_000 {
-        let _ = queue.add(key, AddOptions::default(), later);
+        let _ = queue.add(key, AddOptions::new(), later);
         work_off(&queue);
     }
     assert_eq!(queue.num_requeues(&(u64::MAX - 1)), 1);
-    let _ = queue.add_slot(&held, AddOptions::default(), later);
-    let _ = queue.add(u64::MAX, AddOptions::default(), later);
+    let _ = queue.add_slot(&held, AddOptions::new(), later);
+    let _ = queue.add(u64::MAX, AddOptions::new(), later);
     assert_eq!(queue.len(), 1, "by slot and by key is the same entry");
 }
 
@@ -73,11 +73,9 @@ impl KeyRef<(String, String)> for Parts<'_> {
 fn a_key_that_is_known_is_not_made_again() {
     let queue = Queue::new(&Config::default());
     let made = std::cell::Cell::new(0);
-    let _ = queue.add(("default".to_owned(), "a".to_owned()), AddOptions::default(), Tick::ZERO);
-    let _ =
-        queue.add_slot(&queue.intern_ref(&Parts("default", "a", &made)), AddOptions::default(), Tick::ZERO);
+    let _ = queue.add(("default".to_owned(), "a".to_owned()), AddOptions::new(), Tick::ZERO);
+    let _ = queue.add_slot(&queue.intern_ref(&Parts("default", "a", &made)), AddOptions::new(), Tick::ZERO);
     assert_eq!((queue.len(), made.get()), (1, 0), "it is the same key");
-    let _ =
-        queue.add_slot(&queue.intern_ref(&Parts("default", "b", &made)), AddOptions::default(), Tick::ZERO);
+    let _ = queue.add_slot(&queue.intern_ref(&Parts("default", "b", &made)), AddOptions::new(), Tick::ZERO);
     assert_eq!((queue.len(), made.get()), (2, 1));
 }

@@ -89,16 +89,12 @@ fn say(signal: Signal) -> String {
 }
 
 fn options_of(words: &[&str]) -> AddOptions {
-    let mut options = AddOptions::default();
-    for word in words {
-        match word.split_once('=') {
-            Some(("p", priority)) => options.priority = priority.parse().unwrap(),
-            Some(("after", time)) => options.after = Some(time_of(time)),
-            None if *word == "limited" => options.rate_limited = true,
-            _ => panic!("no such option: {word}"),
-        }
-    }
-    options
+    words.iter().fold(AddOptions::new(), |options, word| match word.split_once('=') {
+        Some(("p", priority)) => options.priority(priority.parse().unwrap()),
+        Some(("after", time)) => options.after(time_of(time)),
+        None if *word == "limited" => options.rate_limited(),
+        _ => panic!("no such option: {word}"),
+    })
 }
 
 fn time_of(text: &str) -> Duration {

@@ -119,10 +119,10 @@ fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 #[tokio::test(start_paused = true)]
 async fn an_item_dropped_is_done_and_can_ask_to_come_back() {
     let queue = queue();
-    queue.add_with("a", AddOptions { priority: 7, ..AddOptions::default() });
+    queue.add_with("a", AddOptions::new().priority(7));
     let item = queue.get().await.unwrap();
     assert_eq!(item.priority(), 7);
-    item.requeue(AddOptions { rate_limited: true, priority: item.priority(), after: None });
+    item.requeue(AddOptions::new().rate_limited().priority(item.priority()));
     assert_eq!(item.num_requeues(), 1);
     drop(item);
     let began = Instant::now();

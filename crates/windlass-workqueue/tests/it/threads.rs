@@ -53,11 +53,10 @@ fn add_at_random(queue: &WorkQueue<usize>, records: &[Record], seed: u64) {
     let mut random = Random(seed);
     for _ in 0..ADDS {
         let key = random.below(records.len() as u64) as usize;
-        let options = AddOptions {
-            priority: [0, 0, LOW_PRIORITY, 5][random.below(4) as usize],
-            after: (random.below(8) == 0).then(|| std::time::Duration::from_micros(random.below(200))),
-            rate_limited: false,
-        };
+        let mut options = AddOptions::new().priority([0, 0, LOW_PRIORITY, 5][random.below(4) as usize]);
+        if random.below(8) == 0 {
+            options = options.after(std::time::Duration::from_micros(random.below(200)));
+        }
         records[key].wanted.fetch_add(1, Ordering::SeqCst);
         if random.below(2) == 0 {
             queue.add_with(key, options);

@@ -1,0 +1,51 @@
+//! How a key is added.
+
+use std::time::Duration;
+
+/// Priority, delay and rate limiting of an add.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass_workqueue::{AddOptions, LOW_PRIORITY};
+///
+/// let resync = AddOptions::new().priority(LOW_PRIORITY);
+/// let retry = AddOptions::new().rate_limited();
+/// let poll = AddOptions::new().after(Duration::from_secs(30));
+/// # let _ = (resync, retry, poll);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddOptions {
+    pub(crate) priority: i32,
+    pub(crate) after: Option<Duration>,
+    pub(crate) rate_limited: bool,
+}
+
+impl AddOptions {
+    /// Priority 0, without a delay, not rate limited.
+    pub const fn new() -> Self {
+        Self { priority: 0, after: None, rate_limited: false }
+    }
+
+    /// Sets the priority. The default is 0; higher priorities are handed out first. When a key is added with two
+    /// priorities, the higher one wins. Use [`LOW_PRIORITY`](crate::LOW_PRIORITY) for initial lists and resyncs.
+    #[must_use]
+    pub const fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Delays the key by `delay`. When a key is added with two delays, the shorter one wins.
+    #[must_use]
+    pub const fn after(mut self, delay: Duration) -> Self {
+        self.after = Some(delay);
+        self
+    }
+
+    /// Counts the add as a failure of the key and delays the key as the queue's
+    /// [`RateLimiter`](crate::RateLimiter) says, or by [`after`](Self::after) if that is shorter.
+    #[must_use]
+    pub const fn rate_limited(mut self) -> Self {
+        self.rate_limited = true;
+        self
+    }
+}

@@ -97,6 +97,29 @@ fn a_key_is_in_one_pair_of_hands() {
 }
 
 #[test]
+fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
+    loom::model(|| {
+        let queue = queue();
+        let slot = queue.intern(1);
+        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let state = Arc::new(AtomicBool::new(false));
+        let worker = {
+            let (queue, state) = (Arc::clone(&queue), Arc::clone(&state));
+            thread::spawn(move || {
+                let lease = queue.get(NOW).unwrap();
+                let seen = state.load(Ordering::Relaxed);
+                let _ = queue.done(lease, NOW);
+                seen
+            })
+        };
+        state.store(true, Ordering::Relaxed);
+        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let seen = worker.join().unwrap();
+        assert!(seen || work_off(&queue, NOW) == 1, "the work has read what was there before the add");
+    });
+}
+
+#[test]
 fn a_raise_and_a_claim_hand_the_key_out_once() {
     loom::model(|| {
         let queue = queue();

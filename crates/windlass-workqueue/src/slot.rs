@@ -179,7 +179,11 @@ impl<K> Place<K> {
                 self.replace(word, word.step(Phase::RunningDirty, priority))?;
                 Ok(Added::Merged)
             }
-            Phase::Queued | Phase::RunningDirty => Ok(Added::Merged),
+            Phase::Queued | Phase::RunningDirty => {
+                // Written although it stays as it is, for the reason that `covers` gives.
+                self.replace(word, word)?;
+                Ok(Added::Merged)
+            }
         }
     }
 
@@ -206,20 +210,18 @@ impl<K> Place<K> {
     pub(crate) fn raise(&self, priority: i32) -> Option<Added> {
         let mut word = self.load();
         loop {
-            let phase = word.phase();
-            match phase {
+            let (phase, from) = (word.phase(), word.priority());
+            let (next, added) = match phase {
                 Phase::Idle | Phase::Running => return None,
-                Phase::Queued | Phase::RunningDirty if priority <= word.priority() => {
-                    return Some(Added::Merged);
+                Phase::Queued if priority > from => {
+                    let next = word.step(phase, priority);
+                    (next, Added::Raised { from, priority, ticket: next.ticket() })
                 }
-                Phase::Queued | Phase::RunningDirty => {}
-            }
-            let next = word.step(phase, priority);
+                Phase::RunningDirty if priority > from => (word.step(phase, priority), Added::Merged),
+                Phase::Queued | Phase::RunningDirty => (word, Added::Merged),
+            };
             match self.replace(word, next) {
-                Ok(()) if phase == Phase::RunningDirty => return Some(Added::Merged),
-                Ok(()) => {
-                    return Some(Added::Raised { from: word.priority(), priority, ticket: next.ticket() });
-                }
+                Ok(()) => return Some(added),
                 Err(seen) => word = seen,
             }
         }
@@ -284,10 +286,11 @@ impl<K> Place<K> {
         self.held.load(Ordering::Relaxed) > 0
     }
 
-    /// An add at `priority` without a delay changes nothing.
+    /// An add at `priority` without a delay changes nothing. Whoever takes the key next sees what the caller did before:
+    /// a plain load would not see to that.
     #[inline]
     pub(crate) fn covers(&self, priority: i32) -> bool {
-        let word = self.load();
+        let word = Word::from_bits(self.word.fetch_or(0, Ordering::AcqRel));
         matches!(word.phase(), Phase::Queued | Phase::RunningDirty) && word.priority() >= priority
     }
 

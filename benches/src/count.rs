@@ -3,7 +3,8 @@
 use crate::corpus::{Corpus, Kind};
 use std::hint::black_box;
 use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store, StoreOptions, Writer};
-use windlass_workqueue::{AddOptions, Config, Queue, Slot, Tick};
+use windlass_workqueue::AddOptions;
+use windlass_workqueue::core::{Config, Queue, Tick};
 
 /// What is counted.
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -12,7 +13,7 @@ pub(crate) enum Path {
     ScanPod,
     /// One custom resource, from an object into the store
     StoreInsert,
-    /// One key, added by slot, handed out and finished
+    /// One key, added, handed out and finished
     QueueAddGetDone,
 }
 
@@ -57,10 +58,9 @@ fn upsert(writer: &mut Writer, object: &RawObject) {
 
 fn queue(times: usize) {
     let queue: Queue<u64> = Queue::new(&Config::default());
-    let slots: Vec<Slot<u64>> = (0..100).map(|key| queue.intern(key)).collect();
     let now = Tick::from_nanos(1);
-    for slot in slots.iter().cycle().take(times) {
-        let _ = black_box(queue.add_slot(slot, AddOptions::new(), now));
+    for key in (0..100).cycle().take(times) {
+        let _ = black_box(queue.add(key, AddOptions::new(), now));
         let lease = queue.get(now).expect("it was added");
         let _ = black_box(queue.done(lease, now));
     }

@@ -87,7 +87,7 @@ async fn measure(args: &Args) -> Cell {
     let began = Instant::now();
     let factory = SharedInformerFactory::with_seed(client, 1);
     let informer = factory.informer(&resource(args.kind), options(args)).expect("nobody else watches");
-    let queue: WorkQueue<ObjectKey> = WorkQueue::builder("bench").build();
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new("bench");
     let counter = Arc::new(Counter {
         added: AtomicUsize::new(0),
         passed: AtomicUsize::new(0),

@@ -58,8 +58,6 @@ enum Run {
     Queue {
         #[arg(long, value_enum)]
         load: queue::Load,
-        #[arg(long, value_enum, default_value = "slot")]
-        by: queue::By,
         #[arg(long)]
         adds: usize,
     },
@@ -81,7 +79,7 @@ fn main() {
         Run::Soak(args) => soak::run(&args),
         Run::Scan { objects } => scan::run(objects),
         Run::Informer(args) => informer::run(&args),
-        Run::Queue { load, by, adds } => queue::run(load, by, adds),
+        Run::Queue { load, adds } => queue::run(load, adds),
     };
     cell.print();
 }

@@ -4,19 +4,10 @@ use crate::cell::Cell;
 use crate::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use windlass_workqueue::{AddOptions, Slot, WorkQueue};
+use windlass_workqueue::WorkQueue;
 
 const WORKERS: usize = 8;
 const HOT_KEYS: usize = 1000;
-
-/// How a key is added.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(crate) enum By {
-    /// By its slot, as a cache that keeps the slot beside the object does.
-    Slot,
-    /// By the key itself.
-    Key,
-}
 
 /// What is added.
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -47,37 +38,21 @@ async fn work(queue: WorkQueue<Key>) -> u64 {
     worked
 }
 
-fn add_all(queue: &WorkQueue<Key>, keys: &[Key], slots: &[Slot<Key>], adds: usize, by: By) {
-    match by {
-        By::Slot => {
-            for slot in slots.iter().cycle().take(adds) {
-                queue.add_slot(slot, AddOptions::new());
-            }
-        }
-        By::Key => {
-            for key in keys.iter().cycle().take(adds) {
-                queue.add(Arc::clone(key));
-            }
-        }
-    }
-}
-
 /// Adds and works off `adds` keys: adds a second, until the last one is done.
-pub(crate) fn run(load: Load, by: By, adds: usize) -> Cell {
+pub(crate) fn run(load: Load, adds: usize) -> Cell {
     let keys: Arc<[Key]> = keys(load, adds).into();
-    let queue: WorkQueue<Key> = WorkQueue::builder("bench").build();
-    // They outlive the measurement, as they outlive the work when they lie beside the objects.
-    let slots: Arc<[Slot<Key>]> = match by {
-        By::Slot => keys.iter().map(|key| queue.intern(Arc::clone(key))).collect(),
-        By::Key => Arc::new([]),
-    };
+    let queue: WorkQueue<Key> = WorkQueue::new("bench");
     let mut worked = 0;
     let (elapsed, processor) = crate::runtime().block_on(async {
         let workers: Vec<_> = (0..WORKERS).map(|_| tokio::spawn(work(queue.clone()))).collect();
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let (adder, keys, slots) = (queue.clone(), Arc::clone(&keys), Arc::clone(&slots));
+        let (adder, keys) = (queue.clone(), Arc::clone(&keys));
         let (processor, began) = (process::processor(), Instant::now());
-        let adding = tokio::spawn(async move { add_all(&adder, &keys, &slots, adds, by) });
+        let adding = tokio::spawn(async move {
+            for key in keys.iter().cycle().take(adds) {
+                adder.add(Arc::clone(key));
+            }
+        });
         adding.await.expect("the adder does not panic");
         queue.shut_down_with_drain().await;
         let elapsed = (began.elapsed(), process::processor() - processor);

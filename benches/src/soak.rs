@@ -15,7 +15,8 @@ use windlass_cache::{
     Delta, InformerCore, InformerOptions, ObjectKey, RawObject, Reflector, ReflectorConfig, ScanOptions,
     SourceId, Step, Subscription, SubscriptionGuard,
 };
-use windlass_workqueue::{AddOptions, Config, Queue, Tick};
+use windlass_workqueue::AddOptions;
+use windlass_workqueue::core::{Config, Queue, Tick};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -1,11 +1,13 @@
 //! From a change of an object to the keys that must be reconciled.
 
+mod keys;
+
 use std::{hash::Hash, sync::Arc};
 
 use kube_core::ApiResource;
 use windlass_cache::{Delta, ObjectKey, RawObject};
-use windlass_workqueue::{AddOptions, KeyRef, Slot, WorkQueue};
 
+pub use self::keys::Keys;
 use crate::{
     context::Caches,
     error::{BoxError, Result},
@@ -18,55 +20,6 @@ use crate::{
 pub trait QueueKey: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static {}
 
 impl<T: Clone + Eq + Ord + Hash + std::fmt::Display + Send + Sync + 'static> QueueKey for T {}
-
-/// The keys of one event, each once: as their places in the controller's queue.
-pub struct Keys<'q, Q: QueueKey> {
-    queue: &'q WorkQueue<Q>,
-    /// An event has one key or two, so that most need no list.
-    first: Option<Slot<Q>>,
-    more: Vec<Slot<Q>>,
-}
-
-impl<'q, Q: QueueKey> Keys<'q, Q> {
-    pub(crate) fn new(queue: &'q WorkQueue<Q>) -> Self {
-        Self { queue, first: None, more: Vec::new() }
-    }
-
-    /// Adds a key unless it is there.
-    pub fn add(&mut self, key: Q) {
-        self.add_slot(self.queue.intern(key));
-    }
-
-    /// Adds a key unless it is there. It is made only if the queue does not know it.
-    pub(crate) fn add_ref(&mut self, key: &impl KeyRef<Q>) {
-        self.add_slot(self.queue.intern_ref(key));
-    }
-
-    fn add_slot(&mut self, slot: Slot<Q>) {
-        if self.first.is_none() {
-            self.first = Some(slot);
-        } else if !self.slots().any(|other| *other == slot) {
-            self.more.push(slot);
-        }
-    }
-
-    fn slots(&self) -> impl Iterator<Item = &Slot<Q>> {
-        self.first.iter().chain(&self.more)
-    }
-
-    /// Queues them all.
-    pub(crate) fn enqueue(&self, options: AddOptions) {
-        for slot in self.slots() {
-            self.queue.add_slot(slot, options);
-        }
-    }
-}
-
-impl<Q: QueueKey> std::fmt::Debug for Keys<'_, Q> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.slots().map(|slot| slot.key().to_string())).finish()
-    }
-}
 
 /// Maps changes to the keys that they concern.
 ///

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use windlass_cache::ObjectKey;
-use windlass_workqueue::KeyRef;
+use windlass_workqueue::Equivalent;
 
 /// Stands for an [`ObjectKey`] whose parts lie in an object's bytes: most events concern keys that the queue knows.
 pub(crate) struct NamespacedName<'a> {
@@ -23,13 +23,15 @@ impl Hash for NamespacedName<'_> {
     }
 }
 
-impl KeyRef<ObjectKey> for NamespacedName<'_> {
-    fn is(&self, key: &ObjectKey) -> bool {
+impl Equivalent<ObjectKey> for NamespacedName<'_> {
+    fn equivalent(&self, key: &ObjectKey) -> bool {
         key.name() == self.name && key.namespace() == self.namespace
     }
+}
 
-    fn to_key(&self) -> ObjectKey {
-        ObjectKey::new(self.namespace, self.name)
+impl From<&NamespacedName<'_>> for ObjectKey {
+    fn from(parts: &NamespacedName<'_>) -> Self {
+        Self::new(parts.namespace, parts.name)
     }
 }
 
@@ -51,13 +53,13 @@ mod tests {
         ] {
             let parts = NamespacedName::new(namespace, name);
             let key = ObjectKey::new(namespace, name);
-            assert_eq!(parts.to_key(), key);
-            assert!(parts.is(&key), "{key}");
+            assert_eq!(ObjectKey::from(&parts), key);
+            assert!(parts.equivalent(&key), "{key}");
             assert_eq!(hasher.hash_one(&parts), hasher.hash_one(&key), "{key}");
         }
         let parts = NamespacedName::new(Some("a"), "b");
-        assert!(!parts.is(&ObjectKey::cluster("b")));
-        assert!(!parts.is(&ObjectKey::namespaced("b", "b")));
-        assert!(!parts.is(&ObjectKey::namespaced("a", "a")));
+        assert!(!parts.equivalent(&ObjectKey::cluster("b")));
+        assert!(!parts.equivalent(&ObjectKey::namespaced("b", "b")));
+        assert!(!parts.equivalent(&ObjectKey::namespaced("a", "a")));
     }
 }

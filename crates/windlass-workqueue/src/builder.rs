@@ -1,7 +1,8 @@
 //! How a work queue is set up.
 
 use crate::queue::Config;
-use crate::{Key, RateLimiter, WorkQueue};
+use crate::{RateLimiter, WorkQueue};
+use std::hash::Hash;
 use std::marker::PhantomData;
 
 /// Sets up a [`WorkQueue`].
@@ -12,7 +13,7 @@ pub struct Builder<K> {
     keys: PhantomData<fn() -> K>,
 }
 
-impl<K: Key> Builder<K> {
+impl<K: Eq + Hash> Builder<K> {
     pub(crate) fn new(name: String) -> Self {
         Self { name, config: Config::default(), keys: PhantomData }
     }
@@ -38,6 +39,6 @@ impl<K: Key> Builder<K> {
 
     /// The queue, empty.
     pub fn build(self) -> WorkQueue<K> {
-        WorkQueue::new(self.name, &self.config)
+        WorkQueue::with_config(self.name, &self.config)
     }
 }

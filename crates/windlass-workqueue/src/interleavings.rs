@@ -4,10 +4,13 @@
 //! RUSTFLAGS="--cfg loom" cargo test -p windlass-workqueue --release --lib
 //! ```
 
+use crate::core::{Config, Queue, Signal, Tick};
 use crate::gate::{Gate, Sleeping};
+use crate::metrics::Stripe;
 use crate::seat::Seat;
+use crate::slot::Place;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
-use crate::{AddOptions, Config, LOW_PRIORITY, Queue, Tick};
+use crate::{AddOptions, LOW_PRIORITY};
 use loom::thread;
 use std::time::Duration;
 
@@ -18,6 +21,10 @@ const LATER: AddOptions = AddOptions::new().after(Duration::from_nanos(1));
 
 fn queue() -> Arc<Queue<u8>> {
     Arc::new(Queue::new(&Config::default()))
+}
+
+fn add(queue: &Queue<u8>, place: &Arc<Place<u8>>, options: AddOptions) -> Signal {
+    queue.add_place(Stripe::default(), place, options, || NOW)
 }
 
 /// Works off what is ready: how many keys that was.
@@ -40,12 +47,12 @@ fn assert_empty(queue: &Queue<u8>) {
 fn two_adds_of_a_key_are_one_entry() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
+        let place = queue.place(1).unwrap();
         let other = {
-            let (queue, slot) = (Arc::clone(&queue), slot.clone());
-            thread::spawn(move || queue.add_slot(&slot, USUAL, NOW))
+            let (queue, place) = (Arc::clone(&queue), place.clone());
+            thread::spawn(move || add(&queue, &place, USUAL))
         };
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         let _ = other.join().unwrap();
         assert_eq!(work_off(&queue, NOW), 1);
         assert_empty(&queue);
@@ -56,12 +63,12 @@ fn two_adds_of_a_key_are_one_entry() {
 fn an_add_during_the_work_is_never_lost() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let place = queue.place(1).unwrap();
+        let _ = add(&queue, &place, USUAL);
         let first = queue.get(NOW).unwrap();
         let adder = {
-            let (queue, slot) = (Arc::clone(&queue), slot.clone());
-            thread::spawn(move || queue.add_slot(&slot, USUAL, NOW))
+            let (queue, place) = (Arc::clone(&queue), place.clone());
+            thread::spawn(move || add(&queue, &place, USUAL))
         };
         let _ = queue.done(first, NOW);
         let _ = adder.join().unwrap();
@@ -74,9 +81,9 @@ fn an_add_during_the_work_is_never_lost() {
 fn a_key_is_in_one_pair_of_hands() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
+        let place = queue.place(1).unwrap();
         let busy = Arc::new(AtomicBool::new(false));
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         let work = |queue: &Queue<u8>, busy: &AtomicBool| {
             if let Some(lease) = queue.get(NOW) {
                 assert!(!busy.swap(true, Ordering::SeqCst));
@@ -88,7 +95,7 @@ fn a_key_is_in_one_pair_of_hands() {
             let (queue, busy) = (Arc::clone(&queue), Arc::clone(&busy));
             thread::spawn(move || work(&queue, &busy))
         };
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         work(&queue, &busy);
         worker.join().unwrap();
         work_off(&queue, NOW);
@@ -100,8 +107,8 @@ fn a_key_is_in_one_pair_of_hands() {
 fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let place = queue.place(1).unwrap();
+        let _ = add(&queue, &place, USUAL);
         let state = Arc::new(AtomicBool::new(false));
         let worker = {
             let (queue, state) = (Arc::clone(&queue), Arc::clone(&state));
@@ -113,7 +120,7 @@ fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
             })
         };
         state.store(true, Ordering::Relaxed);
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         let seen = worker.join().unwrap();
         assert!(seen || work_off(&queue, NOW) == 1, "the work has read what was there before the add");
     });
@@ -123,13 +130,13 @@ fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
 fn a_raise_and_a_claim_hand_the_key_out_once() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
-        let _ = queue.add_slot(&slot, LOW, NOW);
+        let place = queue.place(1).unwrap();
+        let _ = add(&queue, &place, LOW);
         let worker = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.get(NOW))
         };
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         let lease = worker.join().unwrap();
         let rest = work_off(&queue, NOW);
         match lease {
@@ -154,14 +161,14 @@ fn a_raise_and_a_claim_hand_the_key_out_once() {
 fn a_timer_that_fires_and_an_add_are_one_entry() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
-        let _ = queue.add_slot(&slot, LATER, NOW);
+        let place = queue.place(1).unwrap();
+        let _ = add(&queue, &place, LATER);
         let due = Tick::from_nanos(1);
         let worker = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.get(due))
         };
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let _ = add(&queue, &place, USUAL);
         let mut worked = 0;
         if let Some(lease) = worker.join().unwrap() {
             let _ = queue.done(lease, due);
@@ -177,12 +184,12 @@ fn a_timer_that_fires_and_an_add_are_one_entry() {
 fn a_delay_set_while_the_work_ends_is_kept() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
-        let _ = queue.add_slot(&slot, USUAL, NOW);
+        let place = queue.place(1).unwrap();
+        let _ = add(&queue, &place, USUAL);
         let lease = queue.get(NOW).unwrap();
         let adder = {
-            let (queue, slot) = (Arc::clone(&queue), slot.clone());
-            thread::spawn(move || queue.add_slot(&slot, LATER, NOW))
+            let (queue, place) = (Arc::clone(&queue), place.clone());
+            thread::spawn(move || add(&queue, &place, LATER))
         };
         let _ = queue.done(lease, NOW);
         let _ = adder.join().unwrap();
@@ -196,10 +203,10 @@ fn a_delay_set_while_the_work_ends_is_kept() {
 fn no_timer_outlives_a_shut_down() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
+        let place = queue.place(1).unwrap();
         let adder = {
-            let (queue, slot) = (Arc::clone(&queue), slot.clone());
-            thread::spawn(move || queue.add_slot(&slot, LATER, NOW))
+            let (queue, place) = (Arc::clone(&queue), place.clone());
+            thread::spawn(move || add(&queue, &place, LATER))
         };
         queue.shut_down();
         let _ = adder.join().unwrap();
@@ -213,10 +220,10 @@ fn no_timer_outlives_a_shut_down() {
 fn an_add_that_races_with_the_end_is_handed_out_or_refused() {
     loom::model(|| {
         let queue = queue();
-        let slot = queue.intern(1);
+        let place = queue.place(1).unwrap();
         let adder = {
-            let (queue, slot) = (Arc::clone(&queue), slot.clone());
-            thread::spawn(move || queue.add_slot(&slot, USUAL, NOW))
+            let (queue, place) = (Arc::clone(&queue), place.clone());
+            thread::spawn(move || add(&queue, &place, USUAL))
         };
         queue.shut_down();
         // A worker looks once more after it has seen the end, and leaves.

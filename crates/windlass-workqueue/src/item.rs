@@ -3,17 +3,16 @@
 use crate::AddOptions;
 use crate::queue::Lease;
 use crate::work_queue::Handle;
-use crate::{Key, Slot};
 use std::sync::Arc;
 
 /// A key that was handed out, and is handed to nobody else until this is dropped.
-pub struct Item<K: Key> {
+pub struct Item<K> {
     handle: Arc<Handle<K>>,
     /// Always there, but while it is dropped.
     lease: Option<Lease<K>>,
 }
 
-impl<K: Key> Item<K> {
+impl<K> Item<K> {
     pub(crate) fn new(handle: Arc<Handle<K>>, lease: Lease<K>) -> Self {
         Self { handle, lease: Some(lease) }
     }
@@ -35,11 +34,6 @@ impl<K: Key> Item<K> {
         self.lease().priority()
     }
 
-    /// The key's slot in the queue.
-    pub fn slot(&self) -> Slot<K> {
-        self.lease().slot()
-    }
-
     /// The work went well: ends the key's row of failures.
     pub fn forget(&self) {
         self.lease().forget();
@@ -52,7 +46,10 @@ impl<K: Key> Item<K> {
 
     /// Adds the key again: it comes back when this item is done, or later. The same as
     /// [`WorkQueue::add_with`](crate::WorkQueue::add_with), without looking the key up.
-    pub fn requeue(&self, options: AddOptions) {
+    pub fn requeue(&self, options: AddOptions)
+    where
+        K: std::hash::Hash,
+    {
         self.handle.requeue(self.lease(), options);
     }
 
@@ -60,7 +57,7 @@ impl<K: Key> Item<K> {
     pub fn done(self) {}
 }
 
-impl<K: Key> Drop for Item<K> {
+impl<K> Drop for Item<K> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
             self.handle.done(lease);
@@ -68,7 +65,7 @@ impl<K: Key> Drop for Item<K> {
     }
 }
 
-impl<K: Key + std::fmt::Debug> std::fmt::Debug for Item<K> {
+impl<K: std::fmt::Debug> std::fmt::Debug for Item<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Item").field("key", self.key()).field("priority", &self.priority()).finish()
     }

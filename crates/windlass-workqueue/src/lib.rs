@@ -4,19 +4,19 @@
 //! on is never handed out a second time, and if it was added meanwhile it comes back when the first work is done.
 //! That is client-go's `TypedRateLimitingInterface` with controller-runtime's priorities, built differently:
 //!
-//! - every key owns a *slot*, whose state is one atomic word (see [`slot`](Slot)); adding a key that is already
-//!   queued is one load;
+//! - the state of a key is one atomic word; adding a key that is already queued takes no lock but the one of the table
+//!   in which it is found;
 //! - ready slots lie in FIFO lanes, one for each priority, with ageing so that a low priority is slow but never
 //!   starves. Adders fill one set of lanes and workers empty another, which is exchanged for the first when it is
 //!   empty: so the two do not fight over memory, and the lock of either half is held only while one entry is moved;
-//! - delayed keys lie in a timer core. It reads no clock: [`Queue`] is a state machine that is told the time,
+//! - delayed keys lie in a timer core. It reads no clock: the queue is a state machine that is told the time,
 //!   [`WorkQueue`] is the thin shell that brings tokio's clock and its `get().await`.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 //!
-//! let queue = WorkQueue::builder("pods").build();
+//! let queue = WorkQueue::new("pods");
 //! queue.add_with("default/slow", AddOptions::new().priority(LOW_PRIORITY));
 //! queue.add("default/quick");
 //! queue.add("default/quick");
@@ -69,32 +69,19 @@ mod interleavings;
 pub use add_options::AddOptions;
 #[cfg(not(loom))]
 pub use builder::Builder;
+pub use equivalent::Equivalent;
 #[cfg(not(loom))]
 pub use item::Item;
 pub use limiter::RateLimiter;
 pub use metrics::{Histogram, Snapshot};
-pub use queue::{Config, Lease, Queue, Signal};
-pub use slot::Slot;
-pub use tick::Tick;
 #[cfg(not(loom))]
 pub use work_queue::WorkQueue;
 
-/// What a key must be: small, cheap to clone, comparable.
-///
-/// Implemented for every type that can be; there is nothing to write.
-pub trait Key: Eq + std::hash::Hash + Clone + Send + Sync + 'static {}
-
-impl<K: Eq + std::hash::Hash + Clone + Send + Sync + 'static> Key for K {}
-
-/// What stands for a key until one is needed: the queue makes the key only if it does not know it.
-///
-/// It hashes as the key itself does.
-pub trait KeyRef<K>: std::hash::Hash {
-    /// Whether this stands for `key`.
-    fn is(&self, key: &K) -> bool;
-
-    /// The key.
-    fn to_key(&self) -> K;
+/// The state machine without its shell, for tests, simulators and benchmarks. It is not part of the stable interface.
+#[doc(hidden)]
+pub mod core {
+    pub use crate::queue::{Config, Lease, Queue, Signal};
+    pub use crate::tick::Tick;
 }
 
 /// The priority of keys that come from an initial list or a resync rather than from a change: controller-runtime's

@@ -3,12 +3,15 @@
 use crate::limiter::Limiter;
 use crate::metrics::{Meters, Snapshot, Stripe};
 use crate::ready::{Ready, Taken};
-use crate::slot::{Added, Finished, Place, Slot};
+use crate::slot::{Added, Finished, Place};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::table::Table;
 use crate::tick::Tick;
 use crate::timers::Timers;
-use crate::{AddOptions, Key, KeyRef, RateLimiter};
+use crate::{AddOptions, RateLimiter};
+#[cfg(not(loom))]
+use equivalent::Equivalent;
+use std::hash::Hash;
 use std::time::Duration;
 
 const NEVER: u64 = u64::MAX;
@@ -76,11 +79,6 @@ impl<K> Lease<K> {
         &self.place
     }
 
-    /// The key's slot.
-    pub fn slot(&self) -> Slot<K> {
-        Slot::new(Arc::clone(&self.place))
-    }
-
     /// Ends the key's row of failures.
     pub fn forget(&self) {
         self.place.forget();
@@ -114,7 +112,7 @@ pub struct Queue<K> {
     meters: Meters,
 }
 
-impl<K: Key> Queue<K> {
+impl<K> Queue<K> {
     /// An empty queue.
     pub fn new(config: &Config) -> Self {
         Self {
@@ -127,35 +125,31 @@ impl<K: Key> Queue<K> {
         }
     }
 
-    /// The slot of `key`, which it keeps for as long as the slot is held.
-    pub fn intern(&self, key: K) -> Slot<K> {
-        Slot::new(self.table.intern(key))
-    }
-
-    /// The slot of the key that `key` stands for.
-    pub fn intern_ref(&self, key: &impl KeyRef<K>) -> Slot<K> {
-        Slot::new(self.table.intern_ref(key))
-    }
-
     /// Adds `key`.
-    pub fn add(&self, key: K, options: AddOptions, now: Tick) -> Signal {
-        self.place_of(key)
+    pub fn add(&self, key: K, options: AddOptions, now: Tick) -> Signal
+    where
+        K: Eq + Hash,
+    {
+        self.place(key)
             .map_or(Signal::Nothing, |place| self.add_place(Stripe::default(), &place, options, || now))
     }
 
-    /// Adds the key of `slot`, which must be one of this queue's.
-    pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions, now: Tick) -> Signal {
-        self.add_place(Stripe::default(), slot.place(), options, || now)
-    }
-
-    /// Adds the key of a lease: it comes back when the lease is done, or later.
-    pub fn add_leased(&self, lease: &Lease<K>, options: AddOptions, now: Tick) -> Signal {
-        self.add_place(Stripe::default(), &lease.place, options, || now)
-    }
-
     /// Where `key` is to be added; nowhere after the end.
-    pub(crate) fn place_of(&self, key: K) -> Option<Arc<Place<K>>> {
+    pub(crate) fn place(&self, key: K) -> Option<Arc<Place<K>>>
+    where
+        K: Eq + Hash,
+    {
         (!self.is_shut_down()).then(|| self.table.intern(key))
+    }
+
+    /// Where the key that `key` equals is to be added; nowhere after the end.
+    #[cfg(not(loom))]
+    pub(crate) fn place_of_ref<Q>(&self, key: &Q) -> Option<Arc<Place<K>>>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+        K: for<'q> From<&'q Q>,
+    {
+        (!self.is_shut_down()).then(|| self.table.intern_ref(key))
     }
 
     #[inline]
@@ -165,7 +159,10 @@ impl<K: Key> Queue<K> {
         place: &Arc<Place<K>>,
         options: AddOptions,
         clock: impl FnOnce() -> Tick,
-    ) -> Signal {
+    ) -> Signal
+    where
+        K: Hash,
+    {
         // The most frequent add changes nothing, and needs no clock to find that out.
         let merges = !options.rate_limited && place.covers(options.priority);
         if merges || self.is_shut_down() {
@@ -179,7 +176,10 @@ impl<K: Key> Queue<K> {
     }
 
     #[inline]
-    fn add_one(&self, stripe: Stripe, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal {
+    fn add_one(&self, stripe: Stripe, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal
+    where
+        K: Hash,
+    {
         let delay = if options.rate_limited {
             Some(self.limit(stripe, place, options.after, now))
         } else {
@@ -195,7 +195,10 @@ impl<K: Key> Queue<K> {
     }
 
     #[cold]
-    fn limit(&self, stripe: Stripe, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration {
+    fn limit(&self, stripe: Stripe, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration
+    where
+        K: Hash,
+    {
         self.meters.retried(stripe);
         let delay = self.limiter.delay(&place.key, place.fail(), now);
         after.map_or(delay, |after| after.min(delay))
@@ -301,7 +304,10 @@ impl<K: Key> Queue<K> {
     }
 
     /// Ends the row of failures of `key`.
-    pub fn forget(&self, key: &K) {
+    pub fn forget(&self, key: &K)
+    where
+        K: Eq + Hash,
+    {
         if let Some(place) = self.table.find(key) {
             place.forget();
             self.table.release(place);
@@ -309,7 +315,10 @@ impl<K: Key> Queue<K> {
     }
 
     /// Failures of `key` in a row: rate-limited adds since the last `forget`.
-    pub fn num_requeues(&self, key: &K) -> u32 {
+    pub fn num_requeues(&self, key: &K) -> u32
+    where
+        K: Eq + Hash,
+    {
         self.table.find(key).map_or(0, |place| place.failures())
     }
 

@@ -1,59 +1,11 @@
-//! One key's place in the queue, and the atomic word that says where it stands.
+//! What the queue knows of one key, and the atomic word that says where it stands.
 
 mod word;
 
-use crate::sync::{Arc, AtomicU64, Ordering, PlainU32, PlainU64};
+use crate::sync::{AtomicU64, Ordering, PlainU32, PlainU64};
 use crate::tick::Tick;
 use word::Phase;
 pub(crate) use word::{Ticket, Word};
-
-/// A key's place in a queue, for callers that add the same key often: adding by slot costs no hash and no lock.
-///
-/// While a `Slot` is held the queue keeps the key's place; afterwards the place is reclaimed when it is idle.
-pub struct Slot<K>(Arc<Place<K>>);
-
-impl<K> Slot<K> {
-    pub(crate) fn new(place: Arc<Place<K>>) -> Self {
-        place.held.fetch_add(1, Ordering::Relaxed);
-        Self(place)
-    }
-
-    pub(crate) fn place(&self) -> &Arc<Place<K>> {
-        &self.0
-    }
-
-    /// The key this slot belongs to.
-    pub fn key(&self) -> &K {
-        &self.0.key
-    }
-}
-
-impl<K> Clone for Slot<K> {
-    fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.0))
-    }
-}
-
-impl<K> Drop for Slot<K> {
-    fn drop(&mut self) {
-        self.0.held.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Slots of the same key in the same queue are equal.
-impl<K> PartialEq for Slot<K> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl<K> Eq for Slot<K> {}
-
-impl<K: std::fmt::Debug> std::fmt::Debug for Slot<K> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Slot").field(self.key()).finish()
-    }
-}
 
 /// What an immediate add asks of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,14 +29,12 @@ pub(crate) enum Finished {
     Again { priority: i32, ticket: Ticket },
 }
 
-/// The shared part of a slot. What every use of a key touches comes first, beside the reference count.
+/// What the queue knows of one key. What every use of a key touches comes first, beside the reference count.
 #[repr(C)]
 pub(crate) struct Place<K> {
     word: AtomicU64,
     /// Since when the key has been queued or, when it is worked on, since when that; for the metrics.
     since: PlainU64,
-    /// How many [`Slot`]s there are.
-    held: PlainU32,
     /// Rate-limited adds since the last `forget`.
     failures: PlainU32,
     /// When a key that is being worked on was added.
@@ -101,7 +51,6 @@ impl<K> Place<K> {
         Self {
             word: AtomicU64::new(Word::IDLE.bits()),
             since: PlainU64::new(0),
-            held: PlainU32::new(0),
             failures: PlainU32::new(0),
             dirty_since: PlainU64::new(0),
             hash,
@@ -278,12 +227,6 @@ impl<K> Place<K> {
     pub(crate) fn is_idle(&self) -> bool {
         let word = self.load();
         word.phase() == Phase::Idle && !word.waiting()
-    }
-
-    /// Somebody holds the slot, so that it is no use to look whether it can be reclaimed.
-    #[inline]
-    pub(crate) fn is_held(&self) -> bool {
-        self.held.load(Ordering::Relaxed) > 0
     }
 
     /// An add at `priority` without a delay changes nothing. Whoever takes the key next sees what the caller did before:

@@ -2,10 +2,11 @@
 
 use crate::slot::Place;
 use crate::sync::{Arc, Mutex, Ordering, Padded, PlainUsize, fence};
-use crate::{Key, KeyRef};
+#[cfg(not(loom))]
+use equivalent::Equivalent;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 /// Shards, to keep adders of different keys out of each other's way.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -15,8 +16,8 @@ const SPARE: usize = 64;
 
 /// Every slot of a queue by its key.
 ///
-/// An idle slot that nobody holds is taken out as soon as the work on it is done, but for a few. Slots that were held
-/// when they went idle are found when their shard has grown: so nothing stays behind, however many keys there ever were.
+/// An idle slot is taken out as soon as the work on it is done, but for a few. Slots that somebody held at that moment
+/// are found when their shard has grown: so nothing stays behind, however many keys there ever were.
 pub(crate) struct Table<K> {
     hasher: RandomState,
     shards: Box<[Padded<Shard<K>>]>,
@@ -30,7 +31,7 @@ struct Shard<K> {
     sweep_at: PlainUsize,
 }
 
-impl<K: Key> Table<K> {
+impl<K> Table<K> {
     pub(crate) fn new() -> Self {
         let shard = || {
             Padded(Shard {
@@ -48,7 +49,10 @@ impl<K: Key> Table<K> {
     }
 
     /// The slot of `key`, made if there is none.
-    pub(crate) fn intern(&self, key: K) -> Arc<Place<K>> {
+    pub(crate) fn intern(&self, key: K) -> Arc<Place<K>>
+    where
+        K: Eq + Hash,
+    {
         let hash = self.hasher.hash_one(&key);
         let shard = self.shard(hash);
         let mut slots = shard.slots.lock();
@@ -58,19 +62,27 @@ impl<K: Key> Table<K> {
         shard.insert(&mut slots, Place::new(key, hash))
     }
 
-    /// The slot of the key that `key` stands for, which is made only if there is no slot.
-    pub(crate) fn intern_ref(&self, key: &impl KeyRef<K>) -> Arc<Place<K>> {
+    /// The slot of the key that `key` equals. The key is made only if there is no slot.
+    #[cfg(not(loom))]
+    pub(crate) fn intern_ref<Q>(&self, key: &Q) -> Arc<Place<K>>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+        K: for<'q> From<&'q Q>,
+    {
         let hash = self.hasher.hash_one(key);
         let shard = self.shard(hash);
         let mut slots = shard.slots.lock();
-        if let Some(place) = slots.find(hash, |place| key.is(&place.key)) {
+        if let Some(place) = slots.find(hash, |place| key.equivalent(&place.key)) {
             return Arc::clone(place);
         }
-        shard.insert(&mut slots, Place::new(key.to_key(), hash))
+        shard.insert(&mut slots, Place::new(K::from(key), hash))
     }
 
     /// The slot of `key`, if there is one.
-    pub(crate) fn find(&self, key: &K) -> Option<Arc<Place<K>>> {
+    pub(crate) fn find(&self, key: &K) -> Option<Arc<Place<K>>>
+    where
+        K: Eq + Hash,
+    {
         let hash = self.hasher.hash_one(key);
         self.shard(hash).slots.lock().find(hash, |place| place.key == *key).map(Arc::clone)
     }
@@ -78,7 +90,7 @@ impl<K: Key> Table<K> {
     /// Lets go of a slot that has gone idle.
     #[inline]
     pub(crate) fn release(&self, place: Arc<Place<K>>) {
-        if !place.is_held() && self.shard(place.hash).len.load(Ordering::Relaxed) > SPARE {
+        if self.shard(place.hash).len.load(Ordering::Relaxed) > SPARE {
             self.reclaim(place);
         }
     }

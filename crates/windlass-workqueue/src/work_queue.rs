@@ -6,7 +6,10 @@ use crate::metrics::Stripe;
 use crate::queue::{Config, Lease, Queue, Signal};
 use crate::seat::Seat;
 use crate::slot::Place;
-use crate::{Builder, Item, Key, KeyRef, Slot, Snapshot, Tick};
+use crate::tick::Tick;
+use crate::{Builder, Item, Snapshot};
+use equivalent::Equivalent;
+use std::hash::Hash;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -19,19 +22,19 @@ use tokio::time::Instant;
 /// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled, and
 /// follows its clock, paused or not. A worker does well to have a clone of its own: then workers share nothing but
 /// the queue's lanes.
-pub struct WorkQueue<K: Key> {
+pub struct WorkQueue<K> {
     handle: Arc<Handle<K>>,
 }
 
 /// One clone's reference to the queue. Items count on it, so that workers with clones of their own do not fight
 /// over one reference count.
-pub(crate) struct Handle<K: Key> {
+pub(crate) struct Handle<K> {
     shared: Arc<Shared<K>>,
     /// The counters that this clone uses.
     stripe: Stripe,
 }
 
-struct Shared<K: Key> {
+struct Shared<K> {
     name: String,
     queue: Queue<K>,
     began: Instant,
@@ -48,13 +51,19 @@ struct Shared<K: Key> {
     drained: Notify,
 }
 
-impl<K: Key> WorkQueue<K> {
+impl<K: Eq + Hash> WorkQueue<K> {
+    /// An empty queue with the default settings. The name is what its metrics are labelled with, usually the
+    /// controller's.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self::builder(name).build()
+    }
+
     /// Sets up a queue. The name is what its metrics are labelled with, usually the controller's.
     pub fn builder(name: impl Into<String>) -> Builder<K> {
         Builder::new(name.into())
     }
 
-    pub(crate) fn new(name: String, config: &Config) -> Self {
+    pub(crate) fn with_config(name: String, config: &Config) -> Self {
         let shared = Shared {
             name,
             queue: Queue::new(config),
@@ -67,10 +76,6 @@ impl<K: Key> WorkQueue<K> {
             drained: Notify::new(),
         };
         Self { handle: Arc::new(Handle { shared: Arc::new(shared), stripe: Stripe::default() }) }
-    }
-
-    fn shared(&self) -> &Shared<K> {
-        &self.handle.shared
     }
 
     /// The queue's name.
@@ -94,26 +99,32 @@ impl<K: Key> WorkQueue<K> {
         self.add_with(key, AddOptions::new().rate_limited());
     }
 
-    /// Adds `key`.
+    /// Adds `key` with a priority, a delay, or as a failure.
     pub fn add_with(&self, key: K, options: AddOptions) {
-        if let Some(place) = self.shared().queue.place_of(key) {
+        if let Some(place) = self.shared().queue.place(key) {
             self.handle.add(&place, options);
         }
     }
 
-    /// The slot of `key`, for adding the same key often without looking it up.
-    pub fn intern(&self, key: K) -> Slot<K> {
-        self.shared().queue.intern(key)
-    }
-
-    /// The slot of the key that `key` stands for: one that is known already is not made again.
-    pub fn intern_ref(&self, key: &impl KeyRef<K>) -> Slot<K> {
-        self.shared().queue.intern_ref(key)
-    }
-
-    /// Adds the key of `slot`, which must be one of this queue's.
-    pub fn add_slot(&self, slot: &Slot<K>, options: AddOptions) {
-        self.handle.add(slot.place(), options);
+    /// Adds the key that `key` equals and returns it. A key that the queue knows is cloned; only one that it does not
+    /// know is made from `key`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use windlass_workqueue::{AddOptions, WorkQueue};
+    /// let queue: WorkQueue<Arc<str>> = WorkQueue::new("pods");
+    /// let first = queue.add_ref("default/web-0", AddOptions::new());
+    /// let again = queue.add_ref("default/web-0", AddOptions::new());
+    /// assert!(Arc::ptr_eq(&first, &again), "the key was allocated once");
+    /// ```
+    pub fn add_ref<Q>(&self, key: &Q, options: AddOptions) -> K
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+        K: for<'q> From<&'q Q> + Clone,
+    {
+        let Some(place) = self.shared().queue.place_of_ref(key) else { return K::from(key) };
+        self.handle.add(&place, options);
+        place.key.clone()
     }
 
     /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
@@ -185,7 +196,13 @@ impl<K: Key> WorkQueue<K> {
     }
 }
 
-impl<K: Key> Handle<K> {
+impl<K> WorkQueue<K> {
+    fn shared(&self) -> &Shared<K> {
+        &self.handle.shared
+    }
+}
+
+impl<K> Handle<K> {
     async fn get(this: &Arc<Self>) -> Option<Item<K>> {
         match Self::try_get(this) {
             Some(item) => Some(item),
@@ -245,7 +262,10 @@ impl<K: Key> Handle<K> {
     }
 
     #[inline]
-    fn add(&self, place: &Arc<Place<K>>, options: AddOptions) {
+    fn add(&self, place: &Arc<Place<K>>, options: AddOptions)
+    where
+        K: Hash,
+    {
         let shared = &self.shared;
         let mut now = Tick::ZERO;
         let signal = shared.queue.add_place(self.stripe, place, options, || {
@@ -255,7 +275,10 @@ impl<K: Key> Handle<K> {
         shared.signal(signal, now);
     }
 
-    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions) {
+    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions)
+    where
+        K: Hash,
+    {
         self.add(lease.place(), options);
     }
 
@@ -270,7 +293,7 @@ impl<K: Key> Handle<K> {
     }
 }
 
-impl<K: Key> Shared<K> {
+impl<K> Shared<K> {
     fn now(&self) -> Tick {
         Tick::from(self.began.elapsed())
     }
@@ -313,9 +336,9 @@ impl<K: Key> Shared<K> {
 }
 
 /// The worker that watches the clock has sat down, until this is dropped.
-struct Watch<'a, K: Key>(&'a Shared<K>);
+struct Watch<'a, K>(&'a Shared<K>);
 
-impl<K: Key> Drop for Watch<'_, K> {
+impl<K> Drop for Watch<'_, K> {
     fn drop(&mut self) {
         if self.0.seat.leave(&self.0.gate) && self.0.queue.next_deadline().is_some() {
             self.0.bell.notify_one();
@@ -323,7 +346,7 @@ impl<K: Key> Drop for Watch<'_, K> {
     }
 }
 
-impl<K: Key> Clone for WorkQueue<K> {
+impl<K> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
         let shared = Arc::clone(&self.handle.shared);
         let stripe = Stripe(shared.clones.fetch_add(1, Ordering::Relaxed));
@@ -331,11 +354,11 @@ impl<K: Key> Clone for WorkQueue<K> {
     }
 }
 
-impl<K: Key> std::fmt::Debug for WorkQueue<K> {
+impl<K> std::fmt::Debug for WorkQueue<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorkQueue")
-            .field("name", &self.name())
-            .field("len", &self.len())
+            .field("name", &self.shared().name)
+            .field("len", &self.shared().queue.len())
             .finish_non_exhaustive()
     }
 }

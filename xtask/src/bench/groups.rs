@@ -8,8 +8,7 @@ use super::rows::{
     relist, run, scan, time,
 };
 
-const SLOT: &str = "by slot";
-const KEY: &str = "by key";
+const OURS: &str = "windlass";
 const RAW: &str = "raw";
 const OUR_LIST: &str = "raw, by LIST";
 const COMPRESSED: &str = "compressed";
@@ -43,20 +42,17 @@ pub(crate) const GROUPS: &[Group] = &[
         feed: None,
         count: Some(("adds", 500_000)),
         runs: &[
-            run(SLOT, Contender::Ours, &["queue", "load=distinct", "by=slot"]),
-            run(KEY, Contender::Ours, &["queue", "load=distinct", "by=key"]),
+            run(OURS, Contender::Ours, &["queue", "load=distinct"]),
             run(CLIENT_GO, Contender::Go, &["queue", "load=distinct"]),
             run(PRIORITY, Contender::Go, &["queue", "load=distinct", "queue=priority"]),
             run(KUBE, Contender::KubeRs, &["queue"]),
         ],
         rows: &[
-            rate("queue.distinct", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
-            rate("queue.distinct", (SLOT, PRIORITY, PRIORITY), Times(40.0)),
-            rate("queue.distinct", (SLOT, KUBE, KUBE), Times(3.0)),
-            rate("queue.distinct-by-key", (KEY, CLIENT_GO, CLIENT_GO), Report),
-            rate("queue.distinct-by-key", (KEY, PRIORITY, PRIORITY), Report),
-            processor("queue.processor", (SLOT, CLIENT_GO, CLIENT_GO)),
-            processor("queue.processor", (SLOT, PRIORITY, PRIORITY)),
+            rate("queue.distinct", (OURS, CLIENT_GO, CLIENT_GO), Times(5.0)),
+            rate("queue.distinct", (OURS, PRIORITY, PRIORITY), Times(40.0)),
+            rate("queue.distinct", (OURS, KUBE, KUBE), Times(3.0)),
+            processor("queue.processor", (OURS, CLIENT_GO, CLIENT_GO)),
+            processor("queue.processor", (OURS, PRIORITY, PRIORITY)),
         ],
     },
     Group {
@@ -65,15 +61,13 @@ pub(crate) const GROUPS: &[Group] = &[
         feed: None,
         count: Some(("adds", 2_000_000)),
         runs: &[
-            run(SLOT, Contender::Ours, &["queue", "load=hot", "by=slot"]),
-            run(KEY, Contender::Ours, &["queue", "load=hot", "by=key"]),
+            run(OURS, Contender::Ours, &["queue", "load=hot"]),
             run(CLIENT_GO, Contender::Go, &["queue", "load=hot"]),
             run(PRIORITY, Contender::Go, &["queue", "load=hot", "queue=priority"]),
         ],
         rows: &[
-            rate("queue.hot", (SLOT, CLIENT_GO, CLIENT_GO), Times(5.0)),
-            rate("queue.hot", (SLOT, PRIORITY, PRIORITY), Report),
-            rate("queue.hot-by-key", (KEY, CLIENT_GO, CLIENT_GO), Report),
+            rate("queue.hot", (OURS, CLIENT_GO, CLIENT_GO), Times(5.0)),
+            rate("queue.hot", (OURS, PRIORITY, PRIORITY), Report),
         ],
     },
     Group {

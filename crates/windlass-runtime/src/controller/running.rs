@@ -305,11 +305,9 @@ impl<Q: QueueKey> DeltaHandler for Enqueuer<Q> {
         if !self.common.iter().chain(&self.own).all(|predicate| predicate.matches(delta)) {
             return Ok(());
         }
-        let mut keys = Keys::new(&self.queue);
-        let mapped = self.handler.handle(delta, &self.cx, &mut keys);
         // A change goes before keys of which nothing changed.
         let priority = if delta.is_unchanged() { LOW_PRIORITY } else { 0 };
-        keys.enqueue(AddOptions::new().priority(priority));
-        mapped
+        let mut keys = Keys::new(&self.queue, AddOptions::new().priority(priority));
+        self.handler.handle(delta, &self.cx, &mut keys)
     }
 }

@@ -1,7 +1,8 @@
 //! The numbers behind client-go's metrics.
 
 use std::time::Duration;
-use windlass_workqueue::{AddOptions, Config, LOW_PRIORITY, Queue, Tick};
+use windlass_workqueue::core::{Config, Queue, Tick};
+use windlass_workqueue::{AddOptions, LOW_PRIORITY};
 
 fn at(millis: u64) -> Tick {
     Tick::from(Duration::from_millis(millis))

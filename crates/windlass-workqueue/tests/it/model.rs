@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use windlass_workqueue::{AddOptions, Config, Lease, Queue, RateLimiter, Tick};
+use windlass_workqueue::core::{Config, Lease, Queue, Tick};
+use windlass_workqueue::{AddOptions, RateLimiter};
 
 #[derive(Clone, Debug)]
 enum Call {

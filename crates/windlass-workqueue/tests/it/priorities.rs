@@ -2,7 +2,7 @@
 
 use crate::script::{play, play_with};
 use expect_test::expect;
-use windlass_workqueue::Config;
+use windlass_workqueue::core::Config;
 
 #[test]
 fn higher_goes_first_and_equals_keep_their_order() {
@@ -161,7 +161,8 @@ fn lower_priorities_take_turns_at_that() {
 
 #[test]
 fn many_priorities_come_out_in_order_and_leave_nothing_behind() {
-    use windlass_workqueue::{AddOptions, Queue, Tick};
+    use windlass_workqueue::AddOptions;
+    use windlass_workqueue::core::{Queue, Tick};
     let queue = Queue::new(&Config { ageing: 1024, ..Config::default() });
     for round in 0..3 {
         for key in 0..300_i32 {

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
-use windlass_workqueue::{AddOptions, Config, Lease, Queue, RateLimiter, Signal, Tick};
+use windlass_workqueue::core::{Config, Lease, Queue, Signal, Tick};
+use windlass_workqueue::{AddOptions, RateLimiter};
 
 struct Player {
     queue: Queue<String>,

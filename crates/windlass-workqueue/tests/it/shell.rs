@@ -1,8 +1,9 @@
 //! `get().await` on tokio's paused clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-use windlass_workqueue::{AddOptions, RateLimiter, WorkQueue};
+use windlass_workqueue::{AddOptions, Equivalent, RateLimiter, WorkQueue};
 
 fn queue() -> WorkQueue<&'static str> {
     WorkQueue::builder("test").rate_limiter(RateLimiter::default().jitter(0.0)).build()
@@ -198,4 +199,40 @@ async fn the_bucket_holds_back_what_exceeds_it() {
     }
     // 100 at once, each after its own 5 ms, then 10 a second.
     assert_eq!(began.elapsed().as_millis(), 1000);
+}
+
+/// The two parts of a key.
+#[derive(Hash)]
+struct Parts<'a>(&'a str, &'a str);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key(Arc<str>, Arc<str>);
+
+impl Equivalent<Key> for Parts<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        (self.0, self.1) == (&*key.0, &*key.1)
+    }
+}
+
+impl From<&Parts<'_>> for Key {
+    fn from(parts: &Parts<'_>) -> Self {
+        Self(parts.0.into(), parts.1.into())
+    }
+}
+
+#[test]
+fn a_key_that_is_known_is_not_made_again() {
+    let queue = WorkQueue::new("test");
+    let known = Key("default".into(), "a".into());
+    queue.add(known.clone());
+    let added = queue.add_ref(&Parts("default", "a"), AddOptions::new());
+    assert_eq!(queue.len(), 1, "it is the same key");
+    assert!(Arc::ptr_eq(&added.0, &known.0));
+    let other = queue.add_ref(&Parts("default", "b"), AddOptions::new().priority(7));
+    assert_eq!(queue.len(), 2);
+    let item = queue.try_get().unwrap();
+    assert!((item.priority(), Arc::ptr_eq(&item.key().1, &other.1)) == (7, true));
+    queue.shut_down();
+    assert!(queue.add_ref(&Parts("default", "c"), AddOptions::new()) == Key("default".into(), "c".into()));
+    assert_eq!(queue.len(), 1);
 }

@@ -58,11 +58,7 @@ fn add_at_random(queue: &WorkQueue<usize>, records: &[Record], seed: u64) {
             options = options.after(std::time::Duration::from_micros(random.below(200)));
         }
         records[key].wanted.fetch_add(1, Ordering::SeqCst);
-        if random.below(2) == 0 {
-            queue.add_with(key, options);
-        } else {
-            queue.add_slot(&queue.intern(key), options);
-        }
+        queue.add_with(key, options);
     }
 }
 

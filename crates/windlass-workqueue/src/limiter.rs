@@ -10,15 +10,20 @@ use std::time::Duration;
 const BASE: Duration = Duration::from_millis(5);
 const MAX: Duration = Duration::from_secs(1000);
 const JITTER: f64 = 0.1;
+const LEAST_MEMORY: Duration = Duration::from_mins(1);
 
 /// The delay of rate-limited adds.
 ///
 /// By default 5 ms × 2ⁿ after the n-th failure of a key in a row, never more than 1000 s, each up to 10 % shorter by
 /// chance so that keys that failed together do not come back together. The chance is drawn from the queue's seed, the
 /// key and n: the same run gives the same delays.
+///
+/// The failures of a key count until it is forgotten, or until it has been idle for too long; see
+/// [`forget_after`](Self::forget_after).
 #[derive(Clone)]
 pub struct RateLimiter {
     delay: Delay,
+    forget_after: Duration,
     jitter: f64,
     bucket: Option<(f64, u32)>,
 }
@@ -32,18 +37,29 @@ enum Delay {
 impl RateLimiter {
     /// `base` × 2ⁿ for the n-th failure in a row, counted from 0, at most `max`.
     pub fn exponential(base: Duration, max: Duration) -> Self {
-        Self { delay: Delay::Exponential { base, max }, jitter: JITTER, bucket: None }
+        let forget_after = max.saturating_mul(2).max(LEAST_MEMORY);
+        Self { delay: Delay::Exponential { base, max }, forget_after, jitter: JITTER, bucket: None }
     }
 
     /// Any function of the number of failures in a row before this one. No jitter.
     pub fn from_fn(delay: impl Fn(u32) -> Duration + Send + Sync + 'static) -> Self {
-        Self { delay: Delay::Custom(Arc::new(delay)), jitter: 0.0, bucket: None }
+        Self { delay: Delay::Custom(Arc::new(delay)), forget_after: 2 * MAX, jitter: 0.0, bucket: None }
     }
 
     /// client-go's default: the exponential delay without jitter, and 10 a second with bursts of 100 for all keys
     /// together.
     pub fn client_go() -> Self {
         Self::default().jitter(0.0).token_bucket(10.0, 100)
+    }
+
+    /// Forgets the failures of a key that is idle (neither queued, delayed nor in flight) once `time` has passed since
+    /// the end of its last delay. So a key that failed for good and never comes back does not take memory for ever.
+    ///
+    /// The default is twice the longest exponential delay, but at least a minute, and 2000 s for
+    /// [`from_fn`](Self::from_fn).
+    pub fn forget_after(mut self, time: Duration) -> Self {
+        self.forget_after = time;
+        self
     }
 
     /// Shortens each delay by chance, by up to `fraction` of it (0 to 1).
@@ -73,6 +89,7 @@ impl std::fmt::Debug for RateLimiter {
             Delay::Exponential { base, max } => out.field("base", base).field("max", max),
             Delay::Custom(_) => out.field("delay", &"custom"),
         };
+        out.field("forget_after", &self.forget_after);
         out.field("jitter", &self.jitter).field("bucket", &self.bucket).finish()
     }
 }
@@ -80,6 +97,7 @@ impl std::fmt::Debug for RateLimiter {
 /// A limiter at work in one queue.
 pub(crate) struct Limiter {
     delay: Delay,
+    pub(crate) forget_after: Duration,
     jitter: f64,
     seed: u64,
     bucket: Option<Mutex<TokenBucket>>,
@@ -88,7 +106,8 @@ pub(crate) struct Limiter {
 impl Limiter {
     pub(crate) fn new(config: &RateLimiter, seed: u64) -> Self {
         let bucket = config.bucket.map(|(qps, burst)| Mutex::new(TokenBucket::new(qps, burst)));
-        Self { delay: config.delay.clone(), jitter: config.jitter, seed, bucket }
+        let RateLimiter { ref delay, forget_after, jitter, .. } = *config;
+        Self { delay: delay.clone(), forget_after, jitter, seed, bucket }
     }
 
     /// How long `key` has to wait after `failures` earlier ones in a row.

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 const NEVER: u64 = u64::MAX;
 
+/// Keys whose failures have expired are looked for no more often than this.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How a queue is made; see [`Builder`](crate::WorkQueue::builder) for the meaning.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -115,12 +118,13 @@ pub struct Queue<K> {
 impl<K> Queue<K> {
     /// An empty queue.
     pub fn new(config: &Config) -> Self {
+        let limiter = Limiter::new(&config.rate_limiter, config.seed);
         Self {
-            table: Table::new(),
+            table: Table::new(limiter.forget_after.max(SWEEP_INTERVAL)),
             ready: Ready::new(config.ageing.clamp(2, 1024)),
             timers: Mutex::new(Timers::new()),
             next_deadline: AtomicU64::new(NEVER),
-            limiter: Limiter::new(&config.rate_limiter, config.seed),
+            limiter,
             meters: Meters::new(),
         }
     }
@@ -180,6 +184,9 @@ impl<K> Queue<K> {
     where
         K: Hash,
     {
+        if place.failures() > 0 && place.failures_at(now) == 0 {
+            place.forget();
+        }
         let delay = if options.rate_limited {
             Some(self.limit(stripe, place, options.after, now))
         } else {
@@ -201,6 +208,7 @@ impl<K> Queue<K> {
     {
         self.meters.retried(stripe);
         let delay = self.limiter.delay(&place.key, place.fail(), now);
+        place.remember_failures_until(now + delay + self.limiter.forget_after);
         after.map_or(delay, |after| after.min(delay))
     }
 
@@ -295,7 +303,7 @@ impl<K> Queue<K> {
                 Signal::Ready
             }
             Finished::Idle => {
-                self.table.release(place);
+                self.table.release(place, now);
                 Signal::Nothing
             }
         };
@@ -308,18 +316,15 @@ impl<K> Queue<K> {
     where
         K: Eq + Hash,
     {
-        if let Some(place) = self.table.find(key) {
-            place.forget();
-            self.table.release(place);
-        }
+        self.table.look_up(key, Place::forget);
     }
 
-    /// Failures of `key` in a row: rate-limited adds since the last `forget`.
-    pub fn num_requeues(&self, key: &K) -> u32
+    /// Failures of `key` in a row at `now`: rate-limited adds since the last `forget`, unless they have expired.
+    pub fn num_requeues(&self, key: &K, now: Tick) -> u32
     where
         K: Eq + Hash,
     {
-        self.table.find(key).map_or(0, |place| place.failures())
+        self.table.look_up(key, |place| place.failures_at(now)).unwrap_or(0)
     }
 
     /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.

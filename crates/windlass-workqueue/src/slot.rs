@@ -37,6 +37,8 @@ pub(crate) struct Place<K> {
     since: PlainU64,
     /// Rate-limited adds since the last `forget`.
     failures: PlainU32,
+    /// When they expire if the key is idle.
+    failures_expire: PlainU64,
     /// When a key that is being worked on was added.
     dirty_since: PlainU64,
     pub(crate) hash: u64,
@@ -52,6 +54,7 @@ impl<K> Place<K> {
             word: AtomicU64::new(Word::IDLE.bits()),
             since: PlainU64::new(0),
             failures: PlainU32::new(0),
+            failures_expire: PlainU64::new(0),
             dirty_since: PlainU64::new(0),
             hash,
             deadline: PlainU64::new(0),
@@ -271,13 +274,32 @@ impl<K> Place<K> {
             .unwrap_or(u32::MAX)
     }
 
+    /// Says until when the failures of the key count while it is idle.
+    pub(crate) fn remember_failures_until(&self, expiry: Tick) {
+        self.failures_expire.store(expiry.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// When the failures of the key expire if it is idle then.
+    pub(crate) fn failures_expire(&self) -> Tick {
+        Tick::from_nanos(self.failures_expire.load(Ordering::Relaxed))
+    }
+
+    /// Failures of a key that is being worked on.
     pub(crate) fn failures(&self) -> u32 {
         self.failures.load(Ordering::Relaxed)
     }
 
+    /// Failures at `now`: those of an idle key expire.
+    pub(crate) fn failures_at(&self, now: Tick) -> u32 {
+        match self.failures() {
+            failures if failures > 0 && self.is_idle() && self.failures_expire() <= now => 0,
+            failures => failures,
+        }
+    }
+
     pub(crate) fn forget(&self) {
         // The common case, a success after a success, writes nothing.
-        if self.failures.load(Ordering::Relaxed) != 0 {
+        if self.failures() != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
     }

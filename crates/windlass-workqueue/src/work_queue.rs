@@ -146,9 +146,11 @@ impl<K: Eq + Hash> WorkQueue<K> {
         self.shared().queue.forget(key);
     }
 
-    /// Failures of `key` in a row: rate-limited adds since the last [`forget`](Self::forget).
+    /// Failures of `key` in a row: rate-limited adds since the last [`forget`](Self::forget), unless they
+    /// [have expired](crate::RateLimiter::forget_after).
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.shared().queue.num_requeues(key)
+        let shared = self.shared();
+        shared.queue.num_requeues(key, shared.now())
     }
 
     /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.

@@ -1,7 +1,8 @@
 //! Slots come back.
 
-use windlass_workqueue::AddOptions;
+use std::time::Duration;
 use windlass_workqueue::core::{Config, Queue, Tick};
+use windlass_workqueue::{AddOptions, RateLimiter};
 
 const KEYS: u64 = if cfg!(miri) { 20_000 } else { 1_000_000 };
 
@@ -42,5 +43,20 @@ fn failures_are_remembered() {
         let _ = queue.add(key, AddOptions::new(), later);
         work_off(&queue);
     }
-    assert_eq!(queue.num_requeues(&u64::MAX), 1);
+    assert_eq!(queue.num_requeues(&u64::MAX, later), 1);
+}
+
+#[test]
+fn keys_whose_failures_are_never_forgotten_leave_nothing_behind() {
+    // Failures expire after a minute, in which 6000 keys come and go.
+    let rate_limiter = RateLimiter::exponential(Duration::from_millis(1), Duration::from_secs(1));
+    let queue = Queue::new(&Config { rate_limiter, ..Config::default() });
+    for key in 0..KEYS / 10 {
+        let now = Tick::from(Duration::from_millis(10 * key));
+        let _ = queue.add(key, AddOptions::new().rate_limited(), now);
+        while let Some(lease) = queue.get(now) {
+            let _ = queue.done(lease, now);
+        }
+    }
+    assert!(queue.slots() < 20_000, "{} slots", queue.slots());
 }

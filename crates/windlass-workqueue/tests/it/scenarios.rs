@@ -239,3 +239,50 @@ fn every_limited_add_is_a_failure_even_if_it_changes_nothing() {
     "#]]
     .assert_eq(&play("add a; add a limited; add a limited; failures a; state"));
 }
+
+#[test]
+fn failures_that_nobody_forgets_expire_when_the_key_is_idle() {
+    expect![[r#"
+        add a limited               wake the clock
+        at 5ms
+        get                         a
+        done a
+        at 2000004ms
+        failures a                  1
+        at 2000005ms
+        failures a                  0
+        add a limited               wake the clock
+        state                       ready 0 waiting 1 running 0 next 2000.01s drained
+        failures a                  1
+    "#]]
+    .assert_eq(&play(
+        "add a limited; at 5ms; get; done a; at 2000004ms; failures a; at 2000005ms; failures a; add a limited; state
+         failures a",
+    ));
+}
+
+#[test]
+fn failures_of_a_key_that_waits_or_is_worked_on_do_not_expire() {
+    expect![[r#"
+        add a limited               wake the clock
+        add b                       wake a worker
+        get                         b
+        add b limited
+        add c limited after=0s      wake a worker
+        at 2h
+        failures a                  1
+        failures b                  1
+        failures c                  1
+        done b
+        failures b                  1
+        get                         c
+        get                         a
+        add a limited               wake the clock
+        failures a                  2
+        state                       ready 1 waiting 1 running 2 next 7200.01s
+    "#]]
+    .assert_eq(&play(
+        "add a limited; add b; get; add b limited; add c limited after=0s; at 2h; failures a; failures b; failures c
+         done b; failures b; get; get; add a limited; failures a; state",
+    ));
+}

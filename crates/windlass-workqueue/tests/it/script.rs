@@ -44,7 +44,7 @@ impl Player {
                 self.queue.forget(&key.to_owned());
                 String::new()
             }
-            ["failures", key] => self.queue.num_requeues(&key.to_owned()).to_string(),
+            ["failures", key] => self.queue.num_requeues(&key.to_owned(), self.now).to_string(),
             ["at", time] => {
                 self.now = Tick::from(time_of(time));
                 String::new()

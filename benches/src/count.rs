@@ -4,7 +4,7 @@ use crate::corpus::{Corpus, Kind};
 use std::hint::black_box;
 use windlass_cache::{ObjectRef, RawObject, ScanOptions, Scanner, SourceId, Store, StoreOptions, Writer};
 use windlass_workqueue::AddOptions;
-use windlass_workqueue::core::{Config, Queue, Tick};
+use windlass_workqueue::core::{Config, Queue, Timestamp};
 
 /// What is counted.
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -58,10 +58,10 @@ fn upsert(writer: &mut Writer, object: &RawObject) {
 
 fn queue(times: usize) {
     let queue: Queue<u64> = Queue::new(&Config::default());
-    let now = Tick::from_nanos(1);
+    let now = Timestamp::from_nanos(1);
     for key in (0..100).cycle().take(times) {
         let _ = black_box(queue.add(key, AddOptions::new(), now));
-        let lease = queue.get(now).expect("it was added");
-        let _ = black_box(queue.done(lease, now));
+        let item = queue.get(now).expect("it was added");
+        let _ = black_box(queue.done(item, now));
     }
 }

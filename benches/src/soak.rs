@@ -16,7 +16,7 @@ use windlass_cache::{
     SourceId, Step, Subscription, SubscriptionGuard,
 };
 use windlass_workqueue::AddOptions;
-use windlass_workqueue::core::{Config, Queue, Tick};
+use windlass_workqueue::core::{Config, Queue, Timestamp};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 /// Growth of the memory from the first quarter to the end that is taken for a leak.
 const FLAT: f64 = 1.05;
 
-/// The queue keeps some places for keys that may come back.
-const SPARE_SLOTS: usize = 10_000;
+/// The most idle keys that the queue keeps in memory.
+const IDLE_KEYS: usize = 10_000;
 
 /// Runs all events; fails if the memory has grown, or the cache is not what the server has.
 pub(crate) fn run(args: &Args) -> Cell {
@@ -54,15 +54,15 @@ pub(crate) fn run(args: &Args) -> Cell {
     assert_eq!(operator.keys(), cluster.keys(), "the cache is what the server has");
     let (early, late) = (early.expect("a quarter has been done"), Weight::of(&operator));
     early.assert_flat(&late);
-    let slots = operator.handler.queue.slots();
-    assert!(slots <= args.objects + SPARE_SLOTS, "the queue has kept {slots} keys");
+    let keys = operator.handler.queue.known_keys();
+    assert!(keys <= args.objects + IDLE_KEYS, "the queue has {keys} keys in memory");
     Cell::rate(cluster.changes as f64 / began.elapsed().as_secs_f64())
         .with("events", cluster.changes as f64)
         .with("relists", relists as f64)
         .with("early", early.resident)
         .with("late", late.resident)
         .with("store", late.store)
-        .with("slots", slots as f64)
+        .with("queue_keys", keys as f64)
 }
 
 /// What would grow if something was kept.
@@ -244,15 +244,15 @@ impl Enqueue {
         }
     }
 
-    fn tick(&self) -> Tick {
-        Tick::from_nanos(self.now.load(Ordering::Relaxed))
+    fn tick(&self) -> Timestamp {
+        Timestamp::from_nanos(self.now.load(Ordering::Relaxed))
     }
 
     fn work_off(&self) {
         let now = self.tick();
-        while let Some(lease) = self.queue.get(now) {
-            lease.forget();
-            let _ = self.queue.done(lease, now);
+        while let Some(item) = self.queue.get(now) {
+            item.forget();
+            let _ = self.queue.done(item, now);
         }
     }
 }

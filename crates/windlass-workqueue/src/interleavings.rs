@@ -1,37 +1,37 @@
-//! Every interleaving that loom finds of the steps that take no lock.
+//! Models of the lock-free steps, checked in every interleaving by loom.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p windlass-workqueue --release --lib
 //! ```
 
-use crate::core::{Config, Queue, Signal, Tick};
-use crate::gate::{Gate, Sleeping};
-use crate::metrics::Stripe;
-use crate::seat::Seat;
-use crate::slot::Place;
+use crate::core::{Config, Queue, Timestamp, Wake};
+use crate::key_state::KeyState;
+use crate::metrics::StripeIndex;
+use crate::sleepers::{Sleepers, Sleeping, TimerWatch};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::{AddOptions, LOW_PRIORITY};
 use loom::thread;
 use std::time::Duration;
 
-const NOW: Tick = Tick::ZERO;
-const USUAL: AddOptions = AddOptions::new();
+const NOW: Timestamp = Timestamp::ZERO;
+const NORMAL: AddOptions = AddOptions::new();
 const LOW: AddOptions = AddOptions::new().priority(LOW_PRIORITY);
-const LATER: AddOptions = AddOptions::new().after(Duration::from_nanos(1));
+const DELAYED: AddOptions = AddOptions::new().after(Duration::from_nanos(1));
 
 fn queue() -> Arc<Queue<u8>> {
     Arc::new(Queue::new(&Config::default()))
 }
 
-fn add(queue: &Queue<u8>, place: &Arc<Place<u8>>, options: AddOptions) -> Signal {
-    queue.add_place(Stripe::default(), place, options, || NOW)
+/// Adds a key whose state is known, without the lock of the hash table.
+fn add(queue: &Queue<u8>, state: &Arc<KeyState<u8>>, options: AddOptions) -> Wake {
+    queue.add_state(StripeIndex::default(), state, options, || NOW)
 }
 
-/// Works off what is ready: how many keys that was.
-fn work_off(queue: &Queue<u8>, now: Tick) -> usize {
+/// Takes and finishes all keys that are ready. Returns their number.
+fn work_off(queue: &Queue<u8>, now: Timestamp) -> usize {
     let mut worked = 0;
-    while let Some(lease) = queue.get(now) {
-        let _ = queue.done(lease, now);
+    while let Some(item) = queue.get(now) {
+        let _ = queue.done(item, now);
         worked += 1;
     }
     worked
@@ -39,20 +39,20 @@ fn work_off(queue: &Queue<u8>, now: Tick) -> usize {
 
 fn assert_empty(queue: &Queue<u8>) {
     assert!(queue.is_drained());
-    assert_eq!(queue.len(), 0, "no void entry is miscounted");
-    assert_eq!(queue.waiting(), 0);
+    assert_eq!(queue.len(), 0, "no stale entry is miscounted");
+    assert_eq!(queue.delayed(), 0);
 }
 
 #[test]
 fn two_adds_of_a_key_are_one_entry() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
+        let state = queue.state_of(1).unwrap();
         let other = {
-            let (queue, place) = (Arc::clone(&queue), place.clone());
-            thread::spawn(move || add(&queue, &place, USUAL))
+            let (queue, state) = (Arc::clone(&queue), state.clone());
+            thread::spawn(move || add(&queue, &state, NORMAL))
         };
-        let _ = add(&queue, &place, USUAL);
+        let _ = add(&queue, &state, NORMAL);
         let _ = other.join().unwrap();
         assert_eq!(work_off(&queue, NOW), 1);
         assert_empty(&queue);
@@ -60,15 +60,15 @@ fn two_adds_of_a_key_are_one_entry() {
 }
 
 #[test]
-fn an_add_during_the_work_is_never_lost() {
+fn an_add_while_the_work_ends_is_not_lost() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
-        let _ = add(&queue, &place, USUAL);
+        let state = queue.state_of(1).unwrap();
+        let _ = add(&queue, &state, NORMAL);
         let first = queue.get(NOW).unwrap();
         let adder = {
-            let (queue, place) = (Arc::clone(&queue), place.clone());
-            thread::spawn(move || add(&queue, &place, USUAL))
+            let (queue, state) = (Arc::clone(&queue), state.clone());
+            thread::spawn(move || add(&queue, &state, NORMAL))
         };
         let _ = queue.done(first, NOW);
         let _ = adder.join().unwrap();
@@ -78,24 +78,24 @@ fn an_add_during_the_work_is_never_lost() {
 }
 
 #[test]
-fn a_key_is_in_one_pair_of_hands() {
+fn a_key_is_handed_to_one_worker_at_a_time() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
+        let state = queue.state_of(1).unwrap();
         let busy = Arc::new(AtomicBool::new(false));
-        let _ = add(&queue, &place, USUAL);
+        let _ = add(&queue, &state, NORMAL);
         let work = |queue: &Queue<u8>, busy: &AtomicBool| {
-            if let Some(lease) = queue.get(NOW) {
+            if let Some(item) = queue.get(NOW) {
                 assert!(!busy.swap(true, Ordering::SeqCst));
                 busy.store(false, Ordering::SeqCst);
-                let _ = queue.done(lease, NOW);
+                let _ = queue.done(item, NOW);
             }
         };
         let worker = {
             let (queue, busy) = (Arc::clone(&queue), Arc::clone(&busy));
             thread::spawn(move || work(&queue, &busy))
         };
-        let _ = add(&queue, &place, USUAL);
+        let _ = add(&queue, &state, NORMAL);
         work(&queue, &busy);
         worker.join().unwrap();
         work_off(&queue, NOW);
@@ -104,25 +104,25 @@ fn a_key_is_in_one_pair_of_hands() {
 }
 
 #[test]
-fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
+fn a_worker_sees_what_was_written_before_an_add_that_merged() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
-        let _ = add(&queue, &place, USUAL);
-        let state = Arc::new(AtomicBool::new(false));
+        let state = queue.state_of(1).unwrap();
+        let _ = add(&queue, &state, NORMAL);
+        let written = Arc::new(AtomicBool::new(false));
         let worker = {
-            let (queue, state) = (Arc::clone(&queue), Arc::clone(&state));
+            let (queue, written) = (Arc::clone(&queue), Arc::clone(&written));
             thread::spawn(move || {
-                let lease = queue.get(NOW).unwrap();
-                let seen = state.load(Ordering::Relaxed);
-                let _ = queue.done(lease, NOW);
+                let item = queue.get(NOW).unwrap();
+                let seen = written.load(Ordering::Relaxed);
+                let _ = queue.done(item, NOW);
                 seen
             })
         };
-        state.store(true, Ordering::Relaxed);
-        let _ = add(&queue, &place, USUAL);
+        written.store(true, Ordering::Relaxed);
+        let _ = add(&queue, &state, NORMAL);
         let seen = worker.join().unwrap();
-        assert!(seen || work_off(&queue, NOW) == 1, "the work has read what was there before the add");
+        assert!(seen || work_off(&queue, NOW) == 1, "the add merged, but the worker read the old value");
     });
 }
 
@@ -130,27 +130,27 @@ fn what_was_written_before_an_add_is_seen_by_the_work_that_it_merges_with() {
 fn a_raise_and_a_claim_hand_the_key_out_once() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
-        let _ = add(&queue, &place, LOW);
+        let state = queue.state_of(1).unwrap();
+        let _ = add(&queue, &state, LOW);
         let worker = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.get(NOW))
         };
-        let _ = add(&queue, &place, USUAL);
-        let lease = worker.join().unwrap();
+        let _ = add(&queue, &state, NORMAL);
+        let item = worker.join().unwrap();
         let rest = work_off(&queue, NOW);
-        match lease {
-            // The raise came after the claim: once more, when the first work is done.
-            Some(lease) if lease.priority() == LOW_PRIORITY => {
+        match item {
+            // The raise came after the claim: the key is queued again when the first work is done.
+            Some(item) if item.priority() == LOW_PRIORITY => {
                 assert_eq!(rest, 0);
-                let _ = queue.done(lease, NOW);
+                let _ = queue.done(item, NOW);
                 assert_eq!(work_off(&queue, NOW), 1);
             }
-            Some(lease) => {
+            Some(item) => {
                 assert_eq!(rest, 0);
-                let _ = queue.done(lease, NOW);
+                let _ = queue.done(item, NOW);
             }
-            // It met the void entry before the good one was there.
+            // The worker found the stale entry before the new one was pushed.
             None => assert_eq!(rest, 1),
         }
         assert_empty(&queue);
@@ -161,17 +161,17 @@ fn a_raise_and_a_claim_hand_the_key_out_once() {
 fn a_timer_that_fires_and_an_add_are_one_entry() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
-        let _ = add(&queue, &place, LATER);
-        let due = Tick::from_nanos(1);
+        let state = queue.state_of(1).unwrap();
+        let _ = add(&queue, &state, DELAYED);
+        let due = Timestamp::from_nanos(1);
         let worker = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.get(due))
         };
-        let _ = add(&queue, &place, USUAL);
+        let _ = add(&queue, &state, NORMAL);
         let mut worked = 0;
-        if let Some(lease) = worker.join().unwrap() {
-            let _ = queue.done(lease, due);
+        if let Some(item) = worker.join().unwrap() {
+            let _ = queue.done(item, due);
             worked = 1;
         }
         worked += work_off(&queue, due);
@@ -184,17 +184,17 @@ fn a_timer_that_fires_and_an_add_are_one_entry() {
 fn a_delay_set_while_the_work_ends_is_kept() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
-        let _ = add(&queue, &place, USUAL);
-        let lease = queue.get(NOW).unwrap();
+        let state = queue.state_of(1).unwrap();
+        let _ = add(&queue, &state, NORMAL);
+        let item = queue.get(NOW).unwrap();
         let adder = {
-            let (queue, place) = (Arc::clone(&queue), place.clone());
-            thread::spawn(move || add(&queue, &place, LATER))
+            let (queue, state) = (Arc::clone(&queue), state.clone());
+            thread::spawn(move || add(&queue, &state, DELAYED))
         };
-        let _ = queue.done(lease, NOW);
+        let _ = queue.done(item, NOW);
         let _ = adder.join().unwrap();
-        assert_eq!(queue.waiting(), 1);
-        assert_eq!(work_off(&queue, Tick::from_nanos(1)), 1);
+        assert_eq!(queue.delayed(), 1);
+        assert_eq!(work_off(&queue, Timestamp::from_nanos(1)), 1);
         assert_empty(&queue);
     });
 }
@@ -203,37 +203,37 @@ fn a_delay_set_while_the_work_ends_is_kept() {
 fn no_timer_outlives_a_shut_down() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
+        let state = queue.state_of(1).unwrap();
         let adder = {
-            let (queue, place) = (Arc::clone(&queue), place.clone());
-            thread::spawn(move || add(&queue, &place, LATER))
+            let (queue, state) = (Arc::clone(&queue), state.clone());
+            thread::spawn(move || add(&queue, &state, DELAYED))
         };
         queue.shut_down();
         let _ = adder.join().unwrap();
-        assert_eq!(queue.waiting(), 0);
+        assert_eq!(queue.delayed(), 0);
         assert_eq!(queue.next_deadline(), None);
         assert_empty(&queue);
     });
 }
 
 #[test]
-fn an_add_that_races_with_the_end_is_handed_out_or_refused() {
+fn an_add_that_races_with_the_shut_down_is_handed_out_or_refused() {
     loom::model(|| {
         let queue = queue();
-        let place = queue.place(1).unwrap();
+        let state = queue.state_of(1).unwrap();
         let adder = {
-            let (queue, place) = (Arc::clone(&queue), place.clone());
-            thread::spawn(move || add(&queue, &place, USUAL))
+            let (queue, state) = (Arc::clone(&queue), state.clone());
+            thread::spawn(move || add(&queue, &state, NORMAL))
         };
         queue.shut_down();
-        // A worker looks once more after it has seen the end, and leaves.
+        // A worker that has seen the shut-down looks once more, and leaves.
         work_off(&queue, NOW);
         let _ = adder.join().unwrap();
         assert_empty(&queue);
     });
 }
 
-/// Work behind a lock, as the queue's is.
+/// Work behind a lock, as in the queue.
 struct Work(Mutex<usize>);
 
 impl Work {
@@ -246,137 +246,137 @@ impl Work {
     }
 }
 
-/// The shell's `get`, without its timers: takes `wanted` pieces of work.
-fn take_and_sleep(gate: &Gate, work: &Work, bell: &loom::sync::Notify, wanted: usize) {
+/// Takes `wanted` pieces of work as `WorkQueue::get` does, without timers.
+fn take_or_sleep(sleepers: &Sleepers, work: &Work, wake: &loom::sync::Notify, wanted: usize) {
     let mut taken = 0;
     while taken < wanted {
-        let _sleeping = gate.enter();
+        let _sleeping = sleepers.sleep();
         taken += work.take_all();
         if taken == wanted {
             break;
         }
-        bell.wait();
-        gate.heard();
+        wake.wait();
+        sleepers.awake();
         taken += work.take_all();
     }
 }
 
-/// `adds` pieces of work, one after the other, for a worker that sleeps in between or does not.
+/// Adds `adds` pieces of work, one after the other, for a worker that may sleep in between.
 fn a_worker_gets(adds: usize) {
     loom::model(move || {
-        let gate = Arc::new(Gate::new());
+        let sleepers = Arc::new(Sleepers::new());
         let work = Arc::new(Work(Mutex::new(0)));
-        let bell = Arc::new(loom::sync::Notify::new());
-        let sleeper = {
-            let (gate, work, bell) = (Arc::clone(&gate), Arc::clone(&work), Arc::clone(&bell));
-            thread::spawn(move || take_and_sleep(&gate, &work, &bell, adds))
+        let wake = Arc::new(loom::sync::Notify::new());
+        let worker = {
+            let (sleepers, work, wake) = (Arc::clone(&sleepers), Arc::clone(&work), Arc::clone(&wake));
+            thread::spawn(move || take_or_sleep(&sleepers, &work, &wake, adds))
         };
         for _ in 0..adds {
             work.add();
-            if gate.opened(NOW) {
-                bell.notify();
+            if sleepers.must_wake(NOW) {
+                wake.notify();
             }
         }
-        // If the bell is missed it waits for ever, which loom reports.
-        sleeper.join().unwrap();
+        // After a missed wake-up the worker would wait for ever, which loom reports.
+        worker.join().unwrap();
     });
 }
 
 #[test]
-fn a_sleeper_never_misses_the_bell() {
+fn a_sleeping_worker_never_misses_its_wake_up() {
     a_worker_gets(1);
 }
 
 #[test]
-fn a_worker_that_was_rung_for_sees_what_came_after() {
+fn a_woken_worker_sees_work_that_was_added_after_the_wake_up() {
     a_worker_gets(2);
 }
 
-/// What the shell's sleepers and adders do about deadlines, with flags for the bells.
-struct Clock {
-    gate: Gate,
-    seat: Seat,
-    /// As in the queue: written under the timers' lock, read without.
+/// The steps of `WorkQueue` that watch deadlines, with flags instead of notifications.
+struct Deadlines {
+    sleepers: Sleepers,
+    timer: TimerWatch,
+    /// There is a deadline. In the queue it is written under the timers' lock and read without.
     deadline: AtomicBool,
-    /// Somebody who sleeps will be woken, and will sit down.
-    bell: AtomicBool,
-    /// Whoever sits, or sits down next, will look for the deadline again.
-    alarm: AtomicBool,
+    /// A sleeping worker will be woken, and will take the timer.
+    wake: AtomicBool,
+    /// The worker that holds the timer, or takes it next, will read the deadline again.
+    deadline_moved: AtomicBool,
 }
 
-impl Clock {
+impl Deadlines {
     fn new(deadline: bool) -> Arc<Self> {
         Arc::new(Self {
-            gate: Gate::new(),
-            seat: Seat::new(),
+            sleepers: Sleepers::new(),
+            timer: TimerWatch::new(),
             deadline: AtomicBool::new(deadline),
-            bell: AtomicBool::new(false),
-            alarm: AtomicBool::new(false),
+            wake: AtomicBool::new(false),
+            deadline_moved: AtomicBool::new(false),
         })
     }
 
-    /// Falls asleep for good: whether it watches the deadline there is.
+    /// Puts a worker to sleep for good. Returns whether it watches the deadline.
     fn sleep(&self) -> bool {
-        std::mem::forget(self.gate.enter());
-        self.seat.take() && self.deadline.load(Ordering::Acquire)
+        std::mem::forget(self.sleepers.sleep());
+        self.timer.take() && self.deadline.load(Ordering::Acquire)
     }
 
-    fn get_up(&self, sleeping: Sleeping<'_>) {
-        if self.seat.leave(&self.gate) && self.deadline.load(Ordering::Acquire) {
-            self.bell.store(true, Ordering::Release);
+    fn give_up_timer(&self, sleeping: Sleeping<'_>) {
+        if self.timer.give_up(&self.sleepers) && self.deadline.load(Ordering::Acquire) {
+            self.wake.store(true, Ordering::Release);
         }
         drop(sleeping);
     }
 
     fn set_deadline(&self) {
         self.deadline.swap(true, Ordering::AcqRel);
-        if self.seat.is_taken() {
-            self.alarm.store(true, Ordering::Release);
-        } else if self.gate.has_sleepers() {
-            self.bell.store(true, Ordering::Release);
+        if self.timer.is_taken() {
+            self.deadline_moved.store(true, Ordering::Release);
+        } else if self.sleepers.any() {
+            self.wake.store(true, Ordering::Release);
         }
     }
 
-    /// When all is quiet: the deadline is looked at by a sleeper that watches, or one will be woken for it.
+    /// Returns whether, when all threads are done, the deadline is watched, or a worker will be woken to watch it.
     fn is_watched(&self, by_sleeper: bool) -> bool {
-        let alarmed = self.seat.is_taken() && self.alarm.load(Ordering::Acquire);
-        by_sleeper || alarmed || self.bell.load(Ordering::Acquire)
+        let moved = self.timer.is_taken() && self.deadline_moved.load(Ordering::Acquire);
+        by_sleeper || moved || self.wake.load(Ordering::Acquire)
     }
 }
 
 #[test]
-fn a_deadline_is_watched_when_the_watcher_gets_up_and_another_falls_asleep() {
+fn a_deadline_is_watched_when_the_timer_is_given_up_while_a_worker_falls_asleep() {
     loom::model(|| {
-        let clock = Clock::new(true);
-        let watcher = clock.gate.enter();
-        assert!(clock.seat.take());
+        let deadlines = Deadlines::new(true);
+        let holder = deadlines.sleepers.sleep();
+        assert!(deadlines.timer.take());
         let other = {
-            let clock = Arc::clone(&clock);
-            thread::spawn(move || clock.sleep())
+            let deadlines = Arc::clone(&deadlines);
+            thread::spawn(move || deadlines.sleep())
         };
-        clock.get_up(watcher);
+        deadlines.give_up_timer(holder);
         let watches = other.join().unwrap();
-        assert!(clock.is_watched(watches));
+        assert!(deadlines.is_watched(watches));
     });
 }
 
 #[test]
-fn a_deadline_is_watched_when_it_is_set_while_the_watcher_gets_up_and_another_falls_asleep() {
+fn a_deadline_that_is_set_while_the_timer_changes_hands_is_watched() {
     loom::model(|| {
-        let clock = Clock::new(false);
-        let watcher = clock.gate.enter();
-        assert!(clock.seat.take());
+        let deadlines = Deadlines::new(false);
+        let holder = deadlines.sleepers.sleep();
+        assert!(deadlines.timer.take());
         let other = {
-            let clock = Arc::clone(&clock);
-            thread::spawn(move || clock.sleep())
+            let deadlines = Arc::clone(&deadlines);
+            thread::spawn(move || deadlines.sleep())
         };
         let adder = {
-            let clock = Arc::clone(&clock);
-            thread::spawn(move || clock.set_deadline())
+            let deadlines = Arc::clone(&deadlines);
+            thread::spawn(move || deadlines.set_deadline())
         };
-        clock.get_up(watcher);
+        deadlines.give_up_timer(holder);
         let watches = other.join().unwrap();
         adder.join().unwrap();
-        assert!(clock.is_watched(watches));
+        assert!(deadlines.is_watched(watches));
     });
 }

@@ -1,66 +1,70 @@
-//! A key in a worker's hands.
+//! A key in flight.
 
 use crate::AddOptions;
-use crate::queue::Lease;
+use crate::queue::InFlight;
 use crate::work_queue::Handle;
+use std::hash::Hash;
 use std::sync::Arc;
 
-/// A key that was handed out, and is handed to nobody else until this is dropped.
+/// A key that was handed out to a worker. No other worker gets the key until [`done`](Self::done) is called or the item is
+/// dropped, whether the worker returns, fails, or panics.
+#[must_use = "dropping an item marks its key as done"]
 pub struct Item<K> {
     handle: Arc<Handle<K>>,
-    /// Always there, but while it is dropped.
-    lease: Option<Lease<K>>,
+    /// `None` only during the drop.
+    in_flight: Option<InFlight<K>>,
 }
 
 impl<K> Item<K> {
-    pub(crate) fn new(handle: Arc<Handle<K>>, lease: Lease<K>) -> Self {
-        Self { handle, lease: Some(lease) }
+    pub(crate) fn new(handle: Arc<Handle<K>>, in_flight: InFlight<K>) -> Self {
+        Self { handle, in_flight: Some(in_flight) }
     }
 
-    fn lease(&self) -> &Lease<K> {
-        match &self.lease {
-            Some(lease) => lease,
-            None => unreachable!("the lease is taken only when the item is dropped"),
+    fn in_flight(&self) -> &InFlight<K> {
+        match &self.in_flight {
+            Some(in_flight) => in_flight,
+            None => unreachable!("it is taken only when the item is dropped"),
         }
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
-        self.lease().key()
+        self.in_flight().key()
     }
 
-    /// The priority at which it was queued; a retry keeps it unless there is a reason to change it.
+    /// Returns the priority at which the key was queued. A retry should keep it.
     pub fn priority(&self) -> i32 {
-        self.lease().priority()
+        self.in_flight().priority()
     }
 
-    /// The work went well: ends the key's row of failures.
+    /// Resets the failures of the key, as [`WorkQueue::forget`](crate::WorkQueue::forget) does. Call it after a success.
     pub fn forget(&self) {
-        self.lease().forget();
+        self.in_flight().forget();
     }
 
-    /// Failures of the key in a row.
+    /// Returns the failures of the key: rate-limited adds since the last [`forget`](Self::forget).
     pub fn num_requeues(&self) -> u32 {
-        self.lease().num_requeues()
+        self.in_flight().num_requeues()
     }
 
-    /// Adds the key again: it comes back when this item is done, or later. The same as
-    /// [`WorkQueue::add_with`](crate::WorkQueue::add_with), without looking the key up.
+    /// Adds the key again, as [`WorkQueue::add_with`](crate::WorkQueue::add_with) does, without looking it up. It is handed
+    /// out after this item is done, and after the delay if there is one.
     pub fn requeue(&self, options: AddOptions)
     where
-        K: std::hash::Hash,
+        K: Hash,
     {
-        self.handle.requeue(self.lease(), options);
+        self.handle.requeue(self.in_flight(), options);
     }
 
-    /// The work is done, well or not. The same as dropping the item.
+    /// Marks the work on the key as done, whatever its result. If the key was added since it was handed out, it is ready
+    /// again. Dropping the item does the same.
     pub fn done(self) {}
 }
 
 impl<K> Drop for Item<K> {
     fn drop(&mut self) {
-        if let Some(lease) = self.lease.take() {
-            self.handle.done(lease);
+        if let Some(in_flight) = self.in_flight.take() {
+            self.handle.done(in_flight);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Ready slots in plain data: a FIFO lane for each priority, and ageing across them.
+//! Ready keys in plain data: a FIFO lane for each priority, and ageing across lanes.
 
 use crate::LOW_PRIORITY;
-use crate::slot::{Place, Ticket};
+use crate::key_state::{KeyState, Version};
 use crate::sync::Arc;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Room for so many entries that a lane keeps when it has run dry.
-const SPARE: usize = 1024;
+/// The capacity that an empty lane keeps.
+const KEPT_CAPACITY: usize = 1024;
 
-/// A lane for each priority. Most queues see only the two that the runtime itself uses.
+/// A lane for each priority. Most queues use only the two priorities of the runtime.
 pub(crate) struct Lanes<K> {
     normal: Lane<K>,
     low: Lane<K>,
@@ -20,24 +20,27 @@ pub(crate) struct Lanes<K> {
 struct Lane<K> {
     priority: i32,
     entries: VecDeque<Entry<K>>,
-    /// Entries that a raise made void, here or in the lane that this one is moved to, less those come across.
-    void: i64,
+    /// Entries of this priority that a raise made stale, less those that were dropped. Negative in a set of lanes that
+    /// dropped an entry which was counted in the other set.
+    stale: i64,
 }
 
+/// A ready key. The entry is stale if `version` is no longer the key's current one.
 struct Entry<K> {
-    place: Arc<Place<K>>,
-    ticket: Ticket,
+    state: Arc<KeyState<K>>,
+    version: Version,
 }
 
-/// Which priorities a set of lanes has entries of: 0, the low one, or any other.
+/// Which lanes hold entries: priority 0, [`LOW_PRIORITY`], or any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct LaneSet(u8);
 
-impl Kinds {
+impl LaneSet {
     const NORMAL: u8 = 0b001;
     const LOW: u8 = 0b010;
     const OTHERS: u8 = 0b100;
 
+    /// Returns the set that contains only the lane of `priority`.
     #[inline]
     pub(crate) fn of(priority: i32) -> Self {
         Self(match priority {
@@ -58,19 +61,19 @@ impl Kinds {
     }
 
     #[inline]
-    fn has(self, any_of: u8) -> bool {
-        self.0 & any_of != 0
+    fn intersects(self, bits: u8) -> bool {
+        self.0 & bits != 0
     }
 
     #[inline]
-    pub(crate) fn with(self, more: Self) -> Self {
-        Self(self.0 | more.0)
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 }
 
-/// Names one of the lanes.
+/// Identifies a lane.
 #[derive(Clone, Copy)]
-enum At {
+enum LaneId {
     Normal,
     Low,
     Other(usize),
@@ -82,18 +85,18 @@ impl<K> Lanes<K> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, priority: i32, place: Arc<Place<K>>, ticket: Ticket) {
-        self.lane(priority).entries.push_back(Entry { place, ticket });
+    pub(crate) fn push(&mut self, priority: i32, state: Arc<KeyState<K>>, version: Version) {
+        self.lane_of(priority).entries.push_back(Entry { state, version });
     }
 
-    /// Notes that an entry of `priority` is void, wherever it is.
-    pub(crate) fn void(&mut self, priority: i32) {
-        self.lane(priority).void += 1;
+    /// Counts an entry of `priority` as stale, whichever set of lanes it is in.
+    pub(crate) fn count_stale(&mut self, priority: i32) {
+        self.lane_of(priority).stale += 1;
     }
 
-    /// The lane of `priority`, made if there is none.
+    /// Returns the lane of `priority`. Creates it if there is none.
     #[inline]
-    fn lane(&mut self, priority: i32) -> &mut Lane<K> {
+    fn lane_of(&mut self, priority: i32) -> &mut Lane<K> {
         match priority {
             0 => &mut self.normal,
             LOW_PRIORITY => &mut self.low,
@@ -115,24 +118,24 @@ impl<K> Lanes<K> {
         self.normal.is_empty() && self.low.is_empty() && self.others.iter().all(Lane::is_empty)
     }
 
-    /// Whether entries of these kinds could change which one is next.
+    /// Returns whether new entries in `lanes` could change which entry is next.
     #[inline]
-    pub(crate) fn lacks(&self, kinds: Kinds) -> bool {
-        let normal = if self.normal.is_empty() { Kinds::NORMAL } else { 0 };
-        let low = if self.low.is_empty() { Kinds::LOW } else { 0 };
-        kinds.has(normal | low | Kinds::OTHERS)
+    pub(crate) fn depend_on(&self, lanes: LaneSet) -> bool {
+        let normal = if self.normal.is_empty() { LaneSet::NORMAL } else { 0 };
+        let low = if self.low.is_empty() { LaneSet::LOW } else { 0 };
+        lanes.intersects(normal | low | LaneSet::OTHERS)
     }
 
-    /// Puts the entries of `newer`, of which there are `kinds`, behind its own.
+    /// Moves the entries of `newer`, which are in `lanes`, to the ends of these lanes.
     #[inline]
-    pub(crate) fn append(&mut self, newer: &mut Self, kinds: Kinds) {
-        if kinds.has(Kinds::NORMAL) {
+    pub(crate) fn append(&mut self, newer: &mut Self, lanes: LaneSet) {
+        if lanes.intersects(LaneSet::NORMAL) {
             self.normal.append(&mut newer.normal);
         }
-        if kinds.has(Kinds::LOW) {
+        if lanes.intersects(LaneSet::LOW) {
             self.low.append(&mut newer.low);
         }
-        if kinds.has(Kinds::OTHERS) {
+        if lanes.intersects(LaneSet::OTHERS) {
             self.append_others(newer);
         }
     }
@@ -142,70 +145,69 @@ impl<K> Lanes<K> {
         for mut lane in newer.others.drain(..) {
             self.other(lane.priority).append(&mut lane);
         }
-        self.others.retain(|lane| !lane.is_spent());
+        self.others.retain(|lane| !lane.is_unused());
     }
 
-    /// Takes the entry whose turn it is: its slot, now claimed, and its priority.
-    ///
-    /// One in `ageing` turns goes to a lower lane when a higher one has work too, each of them in turn. Every call with
-    /// a choice is a `turn`. `None` when a lane has run dry: then another one may have taken its place.
+    /// Claims the next key. Returns its state and priority, or `None` if the chosen lane held only stale entries: then the
+    /// caller tries again, as another lane may be next.
     #[inline]
-    pub(crate) fn take(&mut self, turn: &mut Turn) -> Option<(Arc<Place<K>>, i32)> {
+    pub(crate) fn pop(&mut self, ageing: &mut Ageing) -> Option<(Arc<KeyState<K>>, i32)> {
         if self.low.is_empty() && self.others.is_empty() {
-            return self.normal.take();
+            return self.normal.pop();
         }
-        self.choose(turn).and_then(|at| self.take_at(at))
+        self.choose(ageing).and_then(|id| self.pop_from(id))
     }
 
-    fn choose(&self, turn: &mut Turn) -> Option<At> {
-        let mut ready = self.order().filter(|&at| !self.at(at).is_empty());
+    fn choose(&self, ageing: &mut Ageing) -> Option<LaneId> {
+        let mut ready = self.ids().filter(|&id| !self.lane(id).is_empty());
         let highest = ready.next()?;
         let lower: usize = ready.clone().count();
         if lower == 0 {
             return Some(highest);
         }
-        turn.aged().map_or(Some(highest), |nth| ready.nth(nth % lower))
+        ageing.choose_lower().map_or(Some(highest), |nth| ready.nth(nth % lower))
     }
 
-    /// All lanes, in descending order of priority.
-    fn order(&self) -> impl Iterator<Item = At> + Clone + use<K> {
+    /// Returns all lanes in descending order of priority.
+    fn ids(&self) -> impl Iterator<Item = LaneId> + Clone + use<K> {
         let above_normal = self.others.partition_point(|lane| lane.priority > 0);
         let above_low = self.others.partition_point(|lane| lane.priority > LOW_PRIORITY);
-        let others = |range: std::ops::Range<usize>| range.map(At::Other);
+        let others = |range: std::ops::Range<usize>| range.map(LaneId::Other);
         others(0..above_normal)
-            .chain([At::Normal])
+            .chain([LaneId::Normal])
             .chain(others(above_normal..above_low))
-            .chain([At::Low])
+            .chain([LaneId::Low])
             .chain(others(above_low..self.others.len()))
     }
 
-    fn at(&self, at: At) -> &Lane<K> {
-        match at {
-            At::Normal => &self.normal,
-            At::Low => &self.low,
-            At::Other(nth) => &self.others[nth],
+    fn lane(&self, id: LaneId) -> &Lane<K> {
+        match id {
+            LaneId::Normal => &self.normal,
+            LaneId::Low => &self.low,
+            LaneId::Other(nth) => &self.others[nth],
         }
     }
 
-    fn take_at(&mut self, at: At) -> Option<(Arc<Place<K>>, i32)> {
-        match at {
-            At::Normal => self.normal.take(),
-            At::Low => self.low.take(),
-            At::Other(nth) => {
+    fn pop_from(&mut self, id: LaneId) -> Option<(Arc<KeyState<K>>, i32)> {
+        match id {
+            LaneId::Normal => self.normal.pop(),
+            LaneId::Low => self.low.pop(),
+            LaneId::Other(nth) => {
                 let lane = &mut self.others[nth];
-                let taken = lane.take();
-                // Priorities come and go; what they leave behind must not add up.
-                if lane.is_spent() {
+                let popped = lane.pop();
+                // Lanes of priorities that are used once must not accumulate.
+                if lane.is_unused() {
                     self.others.remove(nth);
                 }
-                taken
+                popped
             }
         }
     }
 
-    /// How many keys are ready, by priority in descending order; void entries are counted out, wherever they lie.
+    /// Returns the number of ready keys by priority, in descending order of priority. The sum over both sets of lanes is
+    /// exact; in one set, stale entries of the other may be deducted.
     pub(crate) fn depths(&self) -> impl Iterator<Item = (i32, i64)> {
-        self.order().map(|at| self.at(at)).map(|lane| (lane.priority, lane.depth()))
+        self.ids().map(|id| self.lane(id)).map(|lane| (lane.priority, lane.depth()))
     }
 
     pub(crate) fn depth(&self) -> i64 {
@@ -215,7 +217,7 @@ impl<K> Lanes<K> {
 
 impl<K> Lane<K> {
     fn new(priority: i32) -> Self {
-        Self { priority, entries: VecDeque::new(), void: 0 }
+        Self { priority, entries: VecDeque::new(), stale: 0 }
     }
 
     #[inline]
@@ -223,65 +225,67 @@ impl<K> Lane<K> {
         self.entries.is_empty()
     }
 
-    /// Nothing is known of it that another one would not know.
-    fn is_spent(&self) -> bool {
-        self.entries.is_empty() && self.void == 0
+    /// Returns whether the lane equals a new one.
+    fn is_unused(&self) -> bool {
+        self.entries.is_empty() && self.stale == 0
     }
 
-    /// The first entry that is still good, claimed.
+    /// Drops stale entries, and claims the first key that is not stale.
     #[inline]
-    fn take(&mut self) -> Option<(Arc<Place<K>>, i32)> {
-        while let Some(Entry { place, ticket }) = self.entries.pop_front() {
-            if place.claim(self.priority, ticket) {
-                return Some((place, self.priority));
+    fn pop(&mut self) -> Option<(Arc<KeyState<K>>, i32)> {
+        while let Some(Entry { state, version }) = self.entries.pop_front() {
+            if state.claim(self.priority, version) {
+                return Some((state, self.priority));
             }
-            self.void -= 1;
+            self.stale -= 1;
         }
         None
     }
 
     #[inline]
     fn append(&mut self, newer: &mut Self) {
-        self.void += std::mem::take(&mut newer.void);
+        self.stale += std::mem::take(&mut newer.stale);
         if !self.is_empty() {
             return self.entries.append(&mut newer.entries);
         }
         std::mem::swap(&mut self.entries, &mut newer.entries);
-        // What a burst needed is given back when the burst is over.
-        if newer.entries.capacity() > SPARE && newer.entries.capacity() / 8 > self.entries.len() {
-            newer.entries.shrink_to(SPARE);
+        // Give back the memory that a burst needed.
+        if newer.entries.capacity() > KEPT_CAPACITY && newer.entries.capacity() / 8 > self.entries.len() {
+            newer.entries.shrink_to(KEPT_CAPACITY);
         }
     }
 
     fn depth(&self) -> i64 {
-        self.entries.len() as i64 - self.void
+        self.entries.len() as i64 - self.stale
     }
 }
 
-/// Whose turn it is: mostly the highest's, every now and then a lower one's.
-pub(crate) struct Turn {
-    ageing: u32,
-    number: u32,
-    /// There has been a choice in this turn.
+/// Chooses between the highest lane and the lower ones: one turn in `interval` goes to a lower lane, each of them in turn.
+/// A turn is a key handed out while more than one lane has entries.
+pub(crate) struct Ageing {
+    interval: u32,
+    turn: u32,
+    /// The current turn has been counted.
     counted: bool,
 }
 
-impl Turn {
-    pub(crate) fn new(ageing: u32) -> Self {
-        Self { ageing, number: 0, counted: false }
+impl Ageing {
+    pub(crate) fn new(interval: u32) -> Self {
+        Self { interval, turn: 0, counted: false }
     }
 
-    /// If there is a choice now, this is another turn.
+    /// Starts a turn. It counts only if there is a choice in it.
     #[inline]
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn start_turn(&mut self) {
         self.counted = false;
     }
 
-    /// Which of the lower lanes has its turn, if it is not the highest's. The same for the whole of a turn.
-    fn aged(&mut self) -> Option<usize> {
+    /// Returns the number of the lower lane that this turn goes to, or `None` for the highest lane. Repeated calls in one
+    /// turn return the same.
+    fn choose_lower(&mut self) -> Option<usize> {
         if !std::mem::replace(&mut self.counted, true) {
-            self.number = self.number.wrapping_add(1);
+            self.turn = self.turn.wrapping_add(1);
         }
-        self.number.is_multiple_of(self.ageing).then(|| (self.number / self.ageing).wrapping_sub(1) as usize)
+        self.turn.is_multiple_of(self.interval).then(|| (self.turn / self.interval).wrapping_sub(1) as usize)
     }
 }

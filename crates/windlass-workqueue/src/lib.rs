@@ -1,16 +1,7 @@
 //! The work queue of a controller: one entry per key, delays, back-off and priorities.
 //!
-//! A [`WorkQueue`] holds keys, not objects. However often a key is added it waits once; a key that is being worked
-//! on is never handed out a second time, and if it was added meanwhile it comes back when the first work is done.
-//! That is client-go's `TypedRateLimitingInterface` with controller-runtime's priorities, built differently:
-//!
-//! - the state of a key is one atomic word; adding a key that is already queued takes no lock but the one of the table
-//!   in which it is found;
-//! - ready slots lie in FIFO lanes, one for each priority, with ageing so that a low priority is slow but never
-//!   starves. Adders fill one set of lanes and workers empty another, which is exchanged for the first when it is
-//!   empty: so the two do not fight over memory, and the lock of either half is held only while one entry is moved;
-//! - delayed keys lie in a timer core. It reads no clock: the queue is a state machine that is told the time,
-//!   [`WorkQueue`] is the thin shell that brings tokio's clock and its `get().await`.
+//! A [`WorkQueue`] holds keys, not objects. A key that is added several times is queued once. A key in flight is never
+//! handed out a second time; if it is added meanwhile, it is queued when its worker is done.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -22,36 +13,63 @@
 //! queue.add("default/quick");
 //! assert_eq!(queue.len(), 2);
 //!
-//! let item = queue.get().await.expect("the queue is open");
+//! let item = queue.get().await.expect("the queue is not shut down");
 //! assert_eq!(*item.key(), "default/quick");
-//! item.forget(); // the work went well: the next failure starts at the shortest delay again
+//! item.forget(); // after a success, the next failure starts at the shortest delay
 //! item.done();
 //!
 //! queue.shut_down();
-//! assert!(queue.get().await.is_some(), "what was queued is still handed out");
+//! assert!(queue.get().await.is_some(), "ready keys are still handed out");
 //! assert!(queue.get().await.is_none());
 //! # }
 //! ```
+//!
+//! # For users of client-go
+//!
+//! The interface is client-go's `TypedRateLimitingInterface` with controller-runtime's priorities:
+//!
+//! | client-go | here |
+//! |---|---|
+//! | `Add`, `AddAfter`, `AddRateLimited` | [`add`](WorkQueue::add), [`add_after`](WorkQueue::add_after), [`add_rate_limited`](WorkQueue::add_rate_limited) |
+//! | `AddWithOpts` (controller-runtime) | [`add_with`](WorkQueue::add_with) |
+//! | `Get` | [`get`](WorkQueue::get), which returns an [`Item`], or `None` where client-go returns `shutdown` |
+//! | `Done(key)` | [`Item::done`], or dropping the item: a worker that returns early or panics cannot leave a key in flight |
+//! | `Forget`, `NumRequeues` | [`forget`](WorkQueue::forget), [`num_requeues`](WorkQueue::num_requeues); the same methods of [`Item`] need no look-up |
+//! | `ShutDown`, `ShutDownWithDrain`, `ShuttingDown` | [`shut_down`](WorkQueue::shut_down), [`shut_down_with_drain`](WorkQueue::shut_down_with_drain), [`is_shut_down`](WorkQueue::is_shut_down) |
+//! | `Len` | [`len`](WorkQueue::len) |
+//!
+//! Two things differ. Failures that nobody forgets expire when the key stays idle (see [`RateLimiter::forget_after`]); in
+//! client-go they occupy memory for ever. And [`RateLimiter::default`] has a jitter, but no token bucket for all keys
+//! together; [`RateLimiter::client_go`] is client-go's default.
+//!
+//! # Design
+//!
+//! - The state of a key is one atomic word. Adding a key that is already queued takes only the lock of the hash table's
+//!   shard.
+//! - Ready keys are in FIFO lanes, one for each priority, with ageing across lanes so that no priority starves. Adders fill
+//!   one set of lanes and workers empty another, which takes over the first when it is empty: so adders and workers rarely
+//!   contend, and each lock is held only while one entry is moved.
+//! - Delayed keys are in a timer core that reads no clock. The queue is a state machine that is told the time;
+//!   [`WorkQueue`] adds tokio's clock and the sleeping of workers.
 #![forbid(unsafe_code)]
 
 mod sync;
-mod tick;
+mod timestamp;
 
 mod add_options;
+mod rate_limiter;
 
-mod slot;
-mod table;
+mod key_state;
+mod key_table;
 
 mod lanes;
-mod ready;
+mod ready_queue;
 mod timers;
 
-mod bucket;
-mod limiter;
-
 mod metrics;
-
 mod queue;
+
+mod sleepers;
 
 #[cfg(not(loom))]
 mod builder;
@@ -59,9 +77,6 @@ mod builder;
 mod item;
 #[cfg(not(loom))]
 mod work_queue;
-
-mod gate;
-mod seat;
 
 #[cfg(all(test, loom))]
 mod interleavings;
@@ -72,18 +87,18 @@ pub use builder::Builder;
 pub use equivalent::Equivalent;
 #[cfg(not(loom))]
 pub use item::Item;
-pub use limiter::RateLimiter;
 pub use metrics::{Histogram, Snapshot};
+pub use rate_limiter::RateLimiter;
 #[cfg(not(loom))]
 pub use work_queue::WorkQueue;
 
-/// The state machine without its shell, for tests, simulators and benchmarks. It is not part of the stable interface.
+/// The queue as a state machine, for tests, simulators and benchmarks. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod core {
-    pub use crate::queue::{Config, Lease, Queue, Signal};
-    pub use crate::tick::Tick;
+    pub use crate::queue::{Config, InFlight, Queue, Wake};
+    pub use crate::timestamp::Timestamp;
 }
 
-/// The priority of keys that come from an initial list or a resync rather than from a change: controller-runtime's
-/// `LowPriority`. Whatever changed just now goes first.
+/// The priority of keys from an initial list or a resync: controller-runtime's `LowPriority`. Keys of objects that have
+/// just changed go first.
 pub const LOW_PRIORITY: i32 = -100;

@@ -1,115 +1,124 @@
-//! What client-go's `workqueue_*` metrics say, counted without locks.
+//! The numbers behind client-go's `workqueue_*` metrics, counted without locks.
 
 use crate::sync::{Ordering, Padded, PlainU64};
-use crate::tick::Tick;
+use crate::timestamp::Timestamp;
 use std::time::Duration;
 
-/// Bucket bounds of both histograms: 10 ns × 10ⁿ, as controller-runtime has them.
+/// The number of bounds in both histograms: 10 ns × 10ⁿ, as in controller-runtime.
 const BUCKETS: usize = 12;
 const FIRST_BOUND_NANOS: u64 = 10;
 
-/// Counters are spread so that cores do not fight over one line.
+/// The number of counter stripes. Threads that use different stripes do not contend for cache lines.
 pub(crate) const STRIPES: usize = if cfg!(loom) { 1 } else { 16 };
 
-/// A queue's state and history at one moment, to be exported under client-go's names.
+/// The metrics of a queue at one moment, for export under client-go's names.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Snapshot {
-    /// `workqueue_depth`: keys that are ready, by priority, the highest first. Priority 0 is always there.
+    /// `workqueue_depth`: the number of ready keys by priority, in descending order of priority. Priority 0 is always
+    /// present.
     pub depth: Vec<(i32, usize)>,
-    /// `workqueue_adds_total`: adds that made a key ready, or due again after the work on it. Adds of keys that
-    /// were queued already do not count.
+    /// `workqueue_adds_total`: adds that made a key ready, at once or when its worker was done. Adds that merged with
+    /// another do not count.
     pub adds: u64,
     /// `workqueue_retries_total`: rate-limited adds.
     pub retries: u64,
     /// `workqueue_queue_duration_seconds`: how long keys were ready before they were handed out.
     pub queue_duration: Histogram,
-    /// `workqueue_work_duration_seconds`: how long the work on a key took.
+    /// `workqueue_work_duration_seconds`: how long keys were in flight.
     pub work_duration: Histogram,
-    /// `workqueue_unfinished_work_seconds`: the time spent so far on all keys that are being worked on, together.
+    /// `workqueue_unfinished_work_seconds`: how long the keys now in flight have been so, summed up.
     pub unfinished_work: Duration,
-    /// `workqueue_longest_running_processor_seconds`: the longest of them.
+    /// `workqueue_longest_running_processor_seconds`: how long the key longest in flight has been so.
     pub longest_running_processor: Duration,
 }
 
-/// A histogram's counts.
+/// The counts of a histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Each bucket's upper bound in seconds (inclusive), and how many observations were at most that.
+    /// The inclusive upper bound of each bucket in seconds, and the number of observations up to that bound.
     pub buckets: Vec<(f64, u64)>,
-    /// All observations, also those above the last bound.
+    /// The number of all observations, including those above the last bound.
     pub count: u64,
-    /// Their sum, in seconds.
+    /// The sum of all observations in seconds.
     pub sum: f64,
 }
 
 /// The counters of a queue.
-pub(crate) struct Meters {
-    stripes: Box<[Padded<Counters>]>,
+pub(crate) struct Counters {
+    stripes: Box<[Padded<Stripe>]>,
 }
 
-/// Which of the counters a caller uses. Any will do; callers on different cores do well to take different ones.
+/// The stripe that a caller counts in. Any is correct; callers on different threads should use different ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stripe(pub(crate) u8);
+pub(crate) struct StripeIndex(pub(crate) u8);
 
-struct Counters {
+struct Stripe {
     retries: PlainU64,
-    queue: Cells,
-    work: Cells,
+    queued: AtomicHistogram,
+    worked: AtomicHistogram,
 }
 
-struct Cells {
-    /// Not cumulative; the last is for what exceeds every bound.
+struct AtomicHistogram {
+    /// Not cumulative. The last bucket is for observations above every bound.
     buckets: [PlainU64; BUCKETS + 1],
-    nanos: PlainU64,
+    sum_nanos: PlainU64,
 }
 
-impl Meters {
+impl Counters {
     pub(crate) fn new() -> Self {
-        let stripe =
-            || Padded(Counters { retries: PlainU64::new(0), queue: Cells::new(), work: Cells::new() });
+        let stripe = || {
+            Padded(Stripe {
+                retries: PlainU64::new(0),
+                queued: AtomicHistogram::new(),
+                worked: AtomicHistogram::new(),
+            })
+        };
         Self { stripes: std::iter::repeat_with(stripe).take(STRIPES).collect() }
     }
 
     #[inline]
-    fn stripe(&self, stripe: Stripe) -> &Counters {
-        &self.stripes[stripe.0 as usize % STRIPES]
+    fn stripe(&self, index: StripeIndex) -> &Stripe {
+        &self.stripes[index.0 as usize % STRIPES]
     }
 
-    pub(crate) fn retried(&self, stripe: Stripe) {
-        self.stripe(stripe).retries.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count_retry(&self, index: StripeIndex) {
+        self.stripe(index).retries.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Records how long a key was ready before it was handed out.
     #[inline]
-    pub(crate) fn queued_for(&self, stripe: Stripe, time: Duration) {
-        self.stripe(stripe).queue.observe(time);
+    pub(crate) fn observe_queued(&self, index: StripeIndex, time: Duration) {
+        self.stripe(index).queued.observe(time);
     }
 
+    /// Records how long a key was in flight.
     #[inline]
-    pub(crate) fn worked_for(&self, stripe: Stripe, time: Duration) {
-        self.stripe(stripe).work.observe(time);
+    pub(crate) fn observe_worked(&self, index: StripeIndex, time: Duration) {
+        self.stripe(index).worked.observe(time);
     }
 
-    pub(crate) fn retries(&self) -> u64 {
+    pub(crate) fn total_retries(&self) -> u64 {
         self.stripes.iter().map(|stripe| stripe.retries.load(Ordering::Relaxed)).sum()
     }
 
-    /// How often the work on a key has ended. What led to it is seen by whoever sees its end counted.
-    pub(crate) fn finished(&self) -> u64 {
-        self.stripes.iter().map(|stripe| stripe.work.count()).sum()
+    /// Returns how often the work on a key has ended. Everything before a counted end is visible to the caller.
+    pub(crate) fn total_worked(&self) -> u64 {
+        self.stripes.iter().map(|stripe| stripe.worked.count()).sum()
     }
 
     pub(crate) fn queue_duration(&self) -> Histogram {
-        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.queue))
+        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.queued))
     }
 
     pub(crate) fn work_duration(&self) -> Histogram {
-        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.work))
+        Histogram::sum_of(self.stripes.iter().map(|stripe| &stripe.worked))
     }
 }
 
-impl Cells {
+impl AtomicHistogram {
     fn new() -> Self {
-        Self { buckets: std::array::from_fn(|_| PlainU64::new(0)), nanos: PlainU64::new(0) }
+        Self { buckets: std::array::from_fn(|_| PlainU64::new(0)), sum_nanos: PlainU64::new(0) }
     }
 
     fn count(&self) -> u64 {
@@ -118,11 +127,11 @@ impl Cells {
 
     #[inline]
     fn observe(&self, time: Duration) {
-        let nanos = Tick::from(time).as_nanos();
-        // A worker counts and then looks for the end of all adds, a drain does it the other way round: one of them sees
-        // the other.
+        let nanos = Timestamp::from(time).as_nanos();
+        // A worker counts and then checks for a shut-down; a drain shuts down and then reads the counts. With `SeqCst` on
+        // all four, at least one of them sees the other.
         self.buckets[bucket_of(nanos)].fetch_add(1, Ordering::SeqCst);
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.sum_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
@@ -135,14 +144,14 @@ fn bucket_of(nanos: u64) -> usize {
 }
 
 impl Histogram {
-    fn sum_of<'a>(cells: impl Iterator<Item = &'a Cells>) -> Self {
+    fn sum_of<'a>(histograms: impl Iterator<Item = &'a AtomicHistogram>) -> Self {
         let mut counts = [0; BUCKETS + 1];
         let mut nanos = 0_u64;
-        for cell in cells {
-            for (count, bucket) in counts.iter_mut().zip(&cell.buckets) {
+        for histogram in histograms {
+            for (count, bucket) in counts.iter_mut().zip(&histogram.buckets) {
                 *count += bucket.load(Ordering::Relaxed);
             }
-            nanos = nanos.wrapping_add(cell.nanos.load(Ordering::Relaxed));
+            nanos = nanos.wrapping_add(histogram.sum_nanos.load(Ordering::Relaxed));
         }
         let bounds = (0..BUCKETS as u32).map(|n| (FIRST_BOUND_NANOS * 10_u64.pow(n)) as f64 / 1e9);
         let cumulative = counts.iter().scan(0, |sum, count| {

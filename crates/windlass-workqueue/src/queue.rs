@@ -1,32 +1,32 @@
-//! The queue itself: a state machine that is told the time and says whom to wake.
+//! The queue as a state machine: the caller supplies the time and wakes whom a call names.
 
-use crate::limiter::Limiter;
-use crate::metrics::{Meters, Snapshot, Stripe};
-use crate::ready::{Ready, Taken};
-use crate::slot::{Added, Finished, Place};
+use crate::key_state::{AddEffect, DoneEffect, KeyState};
+use crate::key_table::KeyTable;
+use crate::metrics::{Counters, Snapshot, StripeIndex};
+use crate::rate_limiter::Limiter;
+use crate::ready_queue::{Claimed, ReadyQueue};
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
-use crate::table::Table;
-use crate::tick::Tick;
 use crate::timers::Timers;
+use crate::timestamp::Timestamp;
 use crate::{AddOptions, RateLimiter};
 #[cfg(not(loom))]
 use equivalent::Equivalent;
 use std::hash::Hash;
 use std::time::Duration;
 
-const NEVER: u64 = u64::MAX;
+const NO_DEADLINE: u64 = u64::MAX;
 
-/// Keys whose failures have expired are looked for no more often than this.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The least time between two sweeps for expired failures.
+const MIN_SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a queue is made; see [`Builder`](crate::WorkQueue::builder) for the meaning.
+/// The settings of a queue; see [`Builder`](crate::WorkQueue::builder) for their meaning.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How long failing keys wait.
+    /// The delays of rate-limited adds.
     pub rate_limiter: RateLimiter,
-    /// What the jitter is drawn from.
+    /// The seed of the jitter.
     pub seed: u64,
-    /// One in this many turns goes to a lower priority when both have work; from 2 to 1024.
+    /// One key in this many is of a lower priority while a higher one has keys. Clamped to 2..=1024.
     pub ageing: u32,
 }
 
@@ -36,238 +36,243 @@ impl Default for Config {
     }
 }
 
-/// What a call changed for those who wait.
+/// Whom the caller must wake after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "someone may be waiting for this"]
-pub enum Signal {
-    /// Nothing.
-    Nothing,
-    /// A key has become ready: wake one worker.
-    Ready,
-    /// [`Queue::next_deadline`] is earlier than it was.
-    Earlier,
+#[must_use = "a waiting worker may have to be woken"]
+pub enum Wake {
+    /// Nobody.
+    Nobody,
+    /// A worker: a key has become ready.
+    Worker,
+    /// The worker that waits for [`Queue::next_deadline`], which is now earlier.
+    TimerWatcher,
 }
 
-/// A key handed out to be worked on. It is nobody else's until it is given to [`Queue::done`].
+/// A key that was handed out. It is not handed out again until it is passed to [`Queue::done`].
 #[must_use = "a key that is never done is never handed out again"]
-pub struct Lease<K> {
-    place: Arc<Place<K>>,
+pub struct InFlight<K> {
+    state: Arc<KeyState<K>>,
     priority: i32,
-    stripe: Stripe,
+    stripe: StripeIndex,
 }
 
-impl Added {
-    #[inline]
-    fn signal(self) -> Signal {
-        match self {
-            Self::Ready { .. } | Self::Raised { .. } => Signal::Ready,
-            Self::AfterDone | Self::Merged => Signal::Nothing,
-        }
-    }
-}
-
-impl<K> Lease<K> {
-    /// The key.
+impl<K> InFlight<K> {
+    /// Returns the key.
     pub fn key(&self) -> &K {
-        &self.place.key
+        &self.state.key
     }
 
-    /// The priority at which it was queued.
+    /// Returns the priority at which the key was queued.
     pub fn priority(&self) -> i32 {
         self.priority
     }
 
     #[cfg(not(loom))]
-    pub(crate) fn place(&self) -> &Arc<Place<K>> {
-        &self.place
+    pub(crate) fn state(&self) -> &Arc<KeyState<K>> {
+        &self.state
     }
 
-    /// Ends the key's row of failures.
+    /// Resets the failures of the key.
     pub fn forget(&self) {
-        self.place.forget();
+        self.state.forget();
     }
 
-    /// Failures in a row: rate-limited adds since the last [`forget`](Self::forget).
+    /// Returns the failures of the key: rate-limited adds since the last [`forget`](Self::forget).
     pub fn num_requeues(&self) -> u32 {
-        self.place.failures()
+        self.state.failures()
     }
 }
 
-impl<K: std::fmt::Debug> std::fmt::Debug for Lease<K> {
+impl<K: std::fmt::Debug> std::fmt::Debug for InFlight<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lease")
+        f.debug_struct("InFlight")
             .field("key", self.key())
             .field("priority", &self.priority())
             .finish_non_exhaustive()
     }
 }
 
-/// The work queue as a state machine: it reads no clock, starts no task and blocks nobody for long.
+/// The work queue as a state machine: it reads no clock, starts no task, and holds its locks only briefly.
 ///
-/// Calls may come from any thread. `now` is the caller's; it should not run backwards, and nothing breaks if it does.
+/// All methods may be called from any thread. `now` should not go backwards between calls; if it does, delays are off by
+/// that much.
 pub struct Queue<K> {
-    table: Table<K>,
-    ready: Ready<K>,
+    keys: KeyTable<K>,
+    ready: ReadyQueue<K>,
     timers: Mutex<Timers<K>>,
-    /// The timers' next deadline, to be looked at without their lock.
+    /// The earliest deadline in `timers`, readable without the lock.
     next_deadline: AtomicU64,
     limiter: Limiter,
-    meters: Meters,
+    counters: Counters,
 }
 
 impl<K> Queue<K> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(config: &Config) -> Self {
         let limiter = Limiter::new(&config.rate_limiter, config.seed);
         Self {
-            table: Table::new(limiter.forget_after.max(SWEEP_INTERVAL)),
-            ready: Ready::new(config.ageing.clamp(2, 1024)),
+            keys: KeyTable::new(limiter.forget_after().max(MIN_SWEEP_INTERVAL)),
+            ready: ReadyQueue::new(config.ageing.clamp(2, 1024)),
             timers: Mutex::new(Timers::new()),
-            next_deadline: AtomicU64::new(NEVER),
+            next_deadline: AtomicU64::new(NO_DEADLINE),
             limiter,
-            meters: Meters::new(),
+            counters: Counters::new(),
         }
     }
 
     /// Adds `key`.
-    pub fn add(&self, key: K, options: AddOptions, now: Tick) -> Signal
+    pub fn add(&self, key: K, options: AddOptions, now: Timestamp) -> Wake
     where
         K: Eq + Hash,
     {
-        self.place(key)
-            .map_or(Signal::Nothing, |place| self.add_place(Stripe::default(), &place, options, || now))
+        self.state_of(key)
+            .map_or(Wake::Nobody, |state| self.add_state(StripeIndex::default(), &state, options, || now))
     }
 
-    /// Where `key` is to be added; nowhere after the end.
-    pub(crate) fn place(&self, key: K) -> Option<Arc<Place<K>>>
+    /// Returns the state of `key`, to which [`add_state`](Self::add_state) applies, or `None` after the shut-down.
+    pub(crate) fn state_of(&self, key: K) -> Option<Arc<KeyState<K>>>
     where
         K: Eq + Hash,
     {
-        (!self.is_shut_down()).then(|| self.table.intern(key))
+        (!self.is_shut_down()).then(|| self.keys.get_or_insert(key))
     }
 
-    /// Where the key that `key` equals is to be added; nowhere after the end.
+    /// Returns the state of the key that `key` equals, or `None` after the shut-down.
     #[cfg(not(loom))]
-    pub(crate) fn place_of_ref<Q>(&self, key: &Q) -> Option<Arc<Place<K>>>
+    pub(crate) fn state_of_ref<Q>(&self, key: &Q) -> Option<Arc<KeyState<K>>>
     where
         Q: Hash + Equivalent<K> + ?Sized,
         K: for<'q> From<&'q Q>,
     {
-        (!self.is_shut_down()).then(|| self.table.intern_ref(key))
+        (!self.is_shut_down()).then(|| self.keys.get_or_insert_ref(key))
     }
 
+    /// Adds the key of `state`. Calls `clock` only if the add may change something.
     #[inline]
-    pub(crate) fn add_place(
+    pub(crate) fn add_state(
         &self,
-        stripe: Stripe,
-        place: &Arc<Place<K>>,
+        stripe: StripeIndex,
+        state: &Arc<KeyState<K>>,
         options: AddOptions,
-        clock: impl FnOnce() -> Tick,
-    ) -> Signal
+        clock: impl FnOnce() -> Timestamp,
+    ) -> Wake
     where
         K: Hash,
     {
-        // The most frequent add changes nothing, and needs no clock to find that out.
-        let merges = !options.rate_limited && place.covers(options.priority);
+        // The most frequent add changes nothing, and needs neither a lock nor the time.
+        let merges = !options.rate_limited && state.covers(options.priority);
         if merges || self.is_shut_down() {
-            return Signal::Nothing;
+            return Wake::Nobody;
         }
         let now = clock();
-        // Keys whose time came before this add go before it.
-        let fired = self.fire(now);
-        let signal = self.add_one(stripe, place, options, now);
-        if fired { Signal::Ready } else { signal }
+        // Keys that were due before this add go before it.
+        let fired = self.fire_due_timers(now);
+        let wake = self.add_now(stripe, state, options, now);
+        if fired { Wake::Worker } else { wake }
     }
 
     #[inline]
-    fn add_one(&self, stripe: Stripe, place: &Arc<Place<K>>, options: AddOptions, now: Tick) -> Signal
+    fn add_now(
+        &self,
+        stripe: StripeIndex,
+        state: &Arc<KeyState<K>>,
+        options: AddOptions,
+        now: Timestamp,
+    ) -> Wake
     where
         K: Hash,
     {
-        if place.failures() > 0 && place.failures_at(now) == 0 {
-            place.forget();
+        if state.failures() > 0 && state.failures_at(now) == 0 {
+            state.forget();
         }
         let delay = if options.rate_limited {
-            Some(self.limit(stripe, place, options.after, now))
+            Some(self.count_failure(stripe, state, options.after, now))
         } else {
             options.after
         };
         match delay {
-            Some(delay) if delay > Duration::ZERO => self.add_later(place, options.priority, now + delay),
-            _ => match self.ready.admit(place, |place| place.add(options.priority, now)) {
-                Some(added) => added.signal(),
-                None => self.add_waiting(place, options.priority, now),
+            Some(delay) if delay > Duration::ZERO => self.add_delayed(state, options.priority, now + delay),
+            _ => match self.ready.add(state, |state| state.add(options.priority, now)) {
+                Some(effect) => effect.wake(),
+                None => self.add_and_remove_timer(state, options.priority, now),
             },
         }
     }
 
+    /// Counts a failure and returns the delay that follows from it, or `after` if that is shorter.
     #[cold]
-    fn limit(&self, stripe: Stripe, place: &Place<K>, after: Option<Duration>, now: Tick) -> Duration
+    fn count_failure(
+        &self,
+        stripe: StripeIndex,
+        state: &KeyState<K>,
+        after: Option<Duration>,
+        now: Timestamp,
+    ) -> Duration
     where
         K: Hash,
     {
-        self.meters.retried(stripe);
-        let delay = self.limiter.delay(&place.key, place.fail(), now);
-        place.remember_failures_until(now + delay + self.limiter.forget_after);
+        self.counters.count_retry(stripe);
+        let delay = self.limiter.delay(&state.key, state.fail(), now);
+        state.set_failures_expire(now + delay + self.limiter.forget_after());
         after.map_or(delay, |after| after.min(delay))
     }
 
-    /// Adds a key that seems to wait for a timer.
+    /// Adds a key without a delay that had a timer a moment ago.
     #[cold]
-    fn add_waiting(&self, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
+    fn add_and_remove_timer(&self, state: &Arc<KeyState<K>>, priority: i32, now: Timestamp) -> Wake {
         let mut timers = self.timers.lock();
-        // Under this lock a timer neither comes nor goes. The end takes all of them.
-        if place.waiting_priority().is_some() {
-            timers.remove(place);
-            let _ = self.publish_deadline(&timers);
+        // Under the lock the timer neither fires nor is set.
+        if state.delayed_priority().is_some() {
+            timers.remove(state);
+            let _ = self.publish_next_deadline(&timers);
         }
-        self.admit_due(place, priority, now)
+        self.add_without_timer(state, priority, now)
     }
 
-    /// Makes a key ready whose timer has been taken out. The caller holds the timers' lock.
-    fn admit_due(&self, place: &Arc<Place<K>>, priority: i32, now: Tick) -> Signal {
-        let added = self.ready.admit(place, |place| Some(place.add_and_disarm(priority, now)));
-        added.map_or(Signal::Nothing, Added::signal)
+    /// Adds a key without a delay whose timer has been removed. The caller holds the timers' lock.
+    fn add_without_timer(&self, state: &Arc<KeyState<K>>, priority: i32, now: Timestamp) -> Wake {
+        let effect = self.ready.add(state, |state| Some(state.add_and_clear_delay(priority, now)));
+        effect.map_or(Wake::Nobody, AddEffect::wake)
     }
 
-    fn add_later(&self, place: &Arc<Place<K>>, priority: i32, deadline: Tick) -> Signal {
+    fn add_delayed(&self, state: &Arc<KeyState<K>>, priority: i32, deadline: Timestamp) -> Wake {
         let mut timers = self.timers.lock();
-        // Timers are set, and all dropped at the end, under this lock.
+        // The shut-down drops all timers under this lock.
         if self.is_shut_down() {
-            return Signal::Nothing;
+            return Wake::Nobody;
         }
         loop {
-            match place.arm(priority) {
-                Some(false) => timers.set(place, deadline),
-                Some(true) => timers.bring_forward(place, deadline),
-                // It is ready already: at most its priority rises. Or it has just been handed out: then again.
-                None => match self.ready.admit(place, |place| place.raise(priority)) {
-                    Some(added) => return added.signal(),
+            match state.delay(priority) {
+                Some(false) => timers.set(state, deadline),
+                Some(true) => timers.bring_forward(state, deadline),
+                // The key is ready: at most its priority rises. If it has been handed out since, start over.
+                None => match self.ready.add(state, |state| state.raise(priority)) {
+                    Some(effect) => return effect.wake(),
                     None => continue,
                 },
             }
-            return self.publish_deadline(&timers);
+            return self.publish_next_deadline(&timers);
         }
     }
 
     /// Hands out the next key that is ready at `now`.
-    pub fn get(&self, now: Tick) -> Option<Lease<K>> {
-        self.get_on(Stripe::default(), now).map(|(lease, _)| lease)
+    pub fn get(&self, now: Timestamp) -> Option<InFlight<K>> {
+        self.take(StripeIndex::default(), now).map(|(in_flight, _)| in_flight)
     }
 
-    /// The next key that is ready at `now`, and whether there are others, which may be void.
+    /// Hands out the next key that is ready at `now`, and returns whether there may be more.
     #[inline]
-    pub(crate) fn get_on(&self, stripe: Stripe, now: Tick) -> Option<(Lease<K>, bool)> {
-        self.fire(now);
-        let Taken { place, priority, more } = self.ready.take()?;
-        self.meters.queued_for(stripe, now.since(place.since()));
-        place.start(now);
-        Some((Lease { place, priority, stripe }, more))
+    pub(crate) fn take(&self, stripe: StripeIndex, now: Timestamp) -> Option<(InFlight<K>, bool)> {
+        self.fire_due_timers(now);
+        let Claimed { state, priority, more } = self.ready.pop()?;
+        self.counters.observe_queued(stripe, now.since(state.since()));
+        state.set_handed_out(now);
+        Some((InFlight { state, priority, stripe }, more))
     }
 
-    /// Makes ready what is due: whether there was anything.
+    /// Makes the keys ready whose delay has passed. Returns whether there were any.
     #[inline]
-    fn fire(&self, now: Tick) -> bool {
+    fn fire_due_timers(&self, now: Timestamp) -> bool {
         let due = self.next_deadline.load(Ordering::Acquire) <= now.as_nanos();
         if due {
             self.fire_timers(now);
@@ -276,113 +281,113 @@ impl<K> Queue<K> {
     }
 
     #[cold]
-    fn fire_timers(&self, now: Tick) {
+    fn fire_timers(&self, now: Timestamp) {
         let mut timers = self.timers.lock();
-        while let Some(place) = timers.pop(now) {
-            let priority = place.waiting_priority().unwrap_or_default();
-            // One signal does for all: whoever gets a key looks whether there are more.
-            let _ = self.admit_due(&place, priority, now);
+        while let Some(state) = timers.pop(now) {
+            let priority = state.delayed_priority().unwrap_or_default();
+            // The caller wakes one worker for all of them; a worker that takes a key wakes the next.
+            let _ = self.add_without_timer(&state, priority, now);
         }
-        let _ = self.publish_deadline(&timers);
+        let _ = self.publish_next_deadline(&timers);
     }
 
-    fn publish_deadline(&self, timers: &Timers<K>) -> Signal {
-        let next = timers.next_deadline().map_or(NEVER, Tick::as_nanos);
+    fn publish_next_deadline(&self, timers: &Timers<K>) -> Wake {
+        let next = timers.next_deadline().map_or(NO_DEADLINE, Timestamp::as_nanos);
         let before = self.next_deadline.swap(next, Ordering::AcqRel);
-        if next < before { Signal::Earlier } else { Signal::Nothing }
+        if next < before { Wake::TimerWatcher } else { Wake::Nobody }
     }
 
-    /// Ends the work on a key. If it was added meanwhile it is ready again.
+    /// Ends the work on a key. If the key was added since it was handed out, it is ready again.
     #[inline]
-    pub fn done(&self, lease: Lease<K>, now: Tick) -> Signal {
-        let Lease { place, stripe, .. } = lease;
-        let time = now.since(place.since());
-        let signal = match place.finish() {
-            Finished::Again { priority, ticket } => {
-                self.ready.push_again(priority, place, ticket);
-                Signal::Ready
+    pub fn done(&self, in_flight: InFlight<K>, now: Timestamp) -> Wake {
+        let InFlight { state, stripe, .. } = in_flight;
+        let time = now.since(state.since());
+        let wake = match state.done() {
+            DoneEffect::Requeued { priority, version } => {
+                self.ready.requeue(priority, state, version);
+                Wake::Worker
             }
-            Finished::Idle => {
-                self.table.release(place, now);
-                Signal::Nothing
+            DoneEffect::Idle => {
+                self.keys.release(state, now);
+                Wake::Nobody
             }
         };
-        self.meters.worked_for(stripe, time);
-        signal
+        self.counters.observe_worked(stripe, time);
+        wake
     }
 
-    /// Ends the row of failures of `key`.
+    /// Resets the failures of `key`.
     pub fn forget(&self, key: &K)
     where
         K: Eq + Hash,
     {
-        self.table.look_up(key, Place::forget);
+        self.keys.inspect(key, KeyState::forget);
     }
 
-    /// Failures of `key` in a row at `now`: rate-limited adds since the last `forget`, unless they have expired.
-    pub fn num_requeues(&self, key: &K, now: Tick) -> u32
+    /// Returns the failures of `key`: rate-limited adds since the last `forget` that have not expired at `now`.
+    pub fn num_requeues(&self, key: &K, now: Timestamp) -> u32
     where
         K: Eq + Hash,
     {
-        self.table.look_up(key, |place| place.failures_at(now)).unwrap_or(0)
+        self.keys.inspect(key, |state| state.failures_at(now)).unwrap_or(0)
     }
 
-    /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.
+    /// Returns the number of ready keys. Delayed keys and keys in flight do not count.
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// No key is ready.
+    /// Returns whether no key is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many keys wait for a timer.
-    pub fn waiting(&self) -> usize {
+    /// Returns the number of delayed keys.
+    pub fn delayed(&self) -> usize {
         self.timers.lock().len()
     }
 
-    /// How many slots the queue keeps, idle ones included.
-    pub fn slots(&self) -> usize {
-        self.table.len()
+    /// Returns the number of keys that the queue has in memory, idle ones included.
+    pub fn known_keys(&self) -> usize {
+        self.keys.len()
     }
 
-    /// When the next timer is due.
-    pub fn next_deadline(&self) -> Option<Tick> {
+    /// Returns when the next delay ends.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
         match self.next_deadline.load(Ordering::Acquire) {
-            NEVER => None,
-            nanos => Some(Tick::from_nanos(nanos)),
+            NO_DEADLINE => None,
+            nanos => Some(Timestamp::from_nanos(nanos)),
         }
     }
 
-    /// No more adds. What is ready is still handed out, what waits for a timer is dropped.
+    /// Ends all adds and drops delayed keys. Ready keys, and keys in flight that were added again, are still handed out.
     pub fn shut_down(&self) {
         let mut timers = self.timers.lock();
         self.ready.close();
-        while let Some(place) = timers.pop(Tick::from_nanos(u64::MAX)) {
-            place.disarm();
+        while let Some(state) = timers.pop(Timestamp::MAX) {
+            state.clear_delay();
         }
-        let _ = self.publish_deadline(&timers);
+        let _ = self.publish_next_deadline(&timers);
     }
 
-    /// [`shut_down`](Self::shut_down) has been called.
+    /// Returns whether [`shut_down`](Self::shut_down) has been called.
     pub fn is_shut_down(&self) -> bool {
         self.ready.is_closed()
     }
 
-    /// No key is ready and none is being worked on.
+    /// Returns whether no key is ready or in flight.
     pub fn is_drained(&self) -> bool {
-        // The ends first: each of them is then among what had become ready.
-        let finished = self.meters.finished();
-        self.ready.entered() == finished
+        // In this order, every counted end belongs to a key that is counted as ready.
+        let worked = self.counters.total_worked();
+        self.ready.total_ready() == worked
     }
 
-    /// The metrics.
-    pub fn snapshot(&self, now: Tick) -> Snapshot {
+    /// Returns the metrics.
+    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         let mut unfinished_work = Duration::ZERO;
         let mut longest_running_processor = Duration::ZERO;
-        self.table.for_each(|place| {
-            if let Some(since) = place.running_since() {
+        self.keys.inspect_all(|state| {
+            if let Some(since) = state.in_flight_since() {
                 let time = now.since(since);
                 unfinished_work = unfinished_work.saturating_add(time);
                 longest_running_processor = longest_running_processor.max(time);
@@ -390,12 +395,22 @@ impl<K> Queue<K> {
         });
         Snapshot {
             depth: self.ready.depths(),
-            adds: self.ready.added(),
-            retries: self.meters.retries(),
-            queue_duration: self.meters.queue_duration(),
-            work_duration: self.meters.work_duration(),
+            adds: self.ready.total_adds(),
+            retries: self.counters.total_retries(),
+            queue_duration: self.counters.queue_duration(),
+            work_duration: self.counters.work_duration(),
             unfinished_work,
             longest_running_processor,
+        }
+    }
+}
+
+impl AddEffect {
+    #[inline]
+    fn wake(self) -> Wake {
+        match self {
+            Self::Queued { .. } | Self::Raised { .. } => Wake::Worker,
+            Self::QueuedAfterDone | Self::Merged => Wake::Nobody,
         }
     }
 }

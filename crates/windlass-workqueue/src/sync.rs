@@ -1,7 +1,7 @@
-//! The primitives that loom replaces when it explores the interleavings (`--cfg loom`).
+//! Synchronisation primitives, replaced by loom's under `--cfg loom`.
 //!
-//! What only counts, or is written and read under a lock, takes the standard atomics in both cases (`Plain…`): it
-//! decides nothing, and would only multiply the interleavings.
+//! The `Plain…` atomics are the standard ones in both cases. They are counters, or accessed only under a lock; no decision
+//! depends on their order, and modelling them would only multiply the interleavings.
 
 pub(crate) use std::sync::atomic::{
     AtomicU8 as PlainU8, AtomicU32 as PlainU32, AtomicU64 as PlainU64, AtomicUsize as PlainUsize,
@@ -19,7 +19,7 @@ mod modelled {
     pub(crate) use loom::sync::Arc;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
-    /// `parking_lot`'s shape over loom's mutex.
+    /// loom's mutex with the interface of `parking_lot`'s.
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -38,7 +38,7 @@ pub(crate) use modelled::*;
 #[cfg(not(loom))]
 pub(crate) use real::*;
 
-/// Keeps a value on cache lines of its own: what one core writes often must not lie beside what another one reads.
+/// Gives a value its own cache lines, to avoid false sharing.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Padded<T>(pub(crate) T);

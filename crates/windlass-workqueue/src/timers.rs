@@ -1,53 +1,54 @@
-//! Delayed keys, ordered by when they are due.
+//! Delayed keys by deadline.
 
-use crate::slot::Place;
+use crate::key_state::KeyState;
 use crate::sync::Arc;
-use crate::tick::Tick;
+use crate::timestamp::Timestamp;
 use std::collections::BTreeMap;
 
-/// At most one timer for each slot: an earlier one replaces a later one, and a key that is added meanwhile takes its
-/// timer out. So a reconcile that asks to be repeated in ten hours leaves nothing behind when a change comes first.
+/// At most one timer for each key. An earlier deadline replaces a later one, and an immediate add removes the timer. So a
+/// requeue after ten hours leaves nothing behind when a change comes first.
 pub(crate) struct Timers<K> {
-    /// By deadline, and by the order in which they were set among equals.
-    due: BTreeMap<(Tick, u64), Arc<Place<K>>>,
-    sequence: u64,
+    /// By deadline; equal deadlines in the order in which they were set.
+    by_deadline: BTreeMap<(Timestamp, u64), Arc<KeyState<K>>>,
+    last_sequence: u64,
 }
 
 impl<K> Timers<K> {
     pub(crate) fn new() -> Self {
-        Self { due: BTreeMap::new(), sequence: 0 }
+        Self { by_deadline: BTreeMap::new(), last_sequence: 0 }
     }
 
-    /// Sets the slot's first timer.
-    pub(crate) fn set(&mut self, place: &Arc<Place<K>>, deadline: Tick) {
-        self.sequence += 1;
-        place.set_timer(deadline, self.sequence);
-        self.due.insert((deadline, self.sequence), Arc::clone(place));
+    /// Sets a timer for a key that has none.
+    pub(crate) fn set(&mut self, state: &Arc<KeyState<K>>, deadline: Timestamp) {
+        self.last_sequence += 1;
+        state.set_timer(deadline, self.last_sequence);
+        self.by_deadline.insert((deadline, self.last_sequence), Arc::clone(state));
     }
 
-    /// Moves the slot's timer if `deadline` is earlier.
-    pub(crate) fn bring_forward(&mut self, place: &Arc<Place<K>>, deadline: Tick) {
-        if deadline < place.timer().0 {
-            self.remove(place);
-            self.set(place, deadline);
+    /// Moves the key's timer to `deadline` if that is earlier.
+    pub(crate) fn bring_forward(&mut self, state: &Arc<KeyState<K>>, deadline: Timestamp) {
+        if deadline < state.timer().0 {
+            self.remove(state);
+            self.set(state, deadline);
         }
     }
 
-    pub(crate) fn remove(&mut self, place: &Place<K>) {
-        self.due.remove(&place.timer());
+    /// Removes the key's timer.
+    pub(crate) fn remove(&mut self, state: &KeyState<K>) {
+        self.by_deadline.remove(&state.timer());
     }
 
-    /// The next slot that is due, without its timer.
-    pub(crate) fn pop(&mut self, now: Tick) -> Option<Arc<Place<K>>> {
-        let first = self.due.first_entry()?;
+    /// Removes and returns the key with the earliest deadline, if that is not after `now`.
+    pub(crate) fn pop(&mut self, now: Timestamp) -> Option<Arc<KeyState<K>>> {
+        let first = self.by_deadline.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 
-    pub(crate) fn next_deadline(&self) -> Option<Tick> {
-        self.due.first_key_value().map(|(&(deadline, _), _)| deadline)
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.by_deadline.first_key_value().map(|(&(deadline, _), _)| deadline)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.due.len()
+        self.by_deadline.len()
     }
 }

@@ -1,12 +1,11 @@
-//! The shell around [`Queue`]: tokio's clock, and workers that sleep.
+//! The asynchronous interface of [`Queue`]: tokio's clock and sleeping workers.
 
 use crate::AddOptions;
-use crate::gate::Gate;
-use crate::metrics::Stripe;
-use crate::queue::{Config, Lease, Queue, Signal};
-use crate::seat::Seat;
-use crate::slot::Place;
-use crate::tick::Tick;
+use crate::key_state::KeyState;
+use crate::metrics::StripeIndex;
+use crate::queue::{Config, InFlight, Queue, Wake};
+use crate::sleepers::{Sleepers, TimerWatch};
+use crate::timestamp::Timestamp;
 use crate::{Builder, Item, Snapshot};
 use equivalent::Equivalent;
 use std::hash::Hash;
@@ -19,95 +18,90 @@ use tokio::time::Instant;
 
 /// A work queue for any number of adders and workers. Clones are handles to the same queue.
 ///
-/// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled, and
-/// follows its clock, paused or not. A worker does well to have a clone of its own: then workers share nothing but
-/// the queue's lanes.
+/// Adds never wait and may come from any thread. [`get`](Self::get) needs a tokio runtime with time enabled and follows
+/// its clock, paused or not. Give each worker its own clone: then workers do not contend for reference counts and counters.
 pub struct WorkQueue<K> {
     handle: Arc<Handle<K>>,
 }
 
-/// One clone's reference to the queue. Items count on it, so that workers with clones of their own do not fight
-/// over one reference count.
+/// One clone of a queue. Its items share its reference count and its counters.
 pub(crate) struct Handle<K> {
-    shared: Arc<Shared<K>>,
-    /// The counters that this clone uses.
-    stripe: Stripe,
+    inner: Arc<Inner<K>>,
+    stripe: StripeIndex,
 }
 
-struct Shared<K> {
+struct Inner<K> {
     name: String,
     queue: Queue<K>,
-    began: Instant,
-    gate: Gate,
-    /// Rung for one worker when a key is ready, for all when the queue shuts down.
-    bell: Notify,
-    /// Rung when the next deadline has moved forward.
-    alarm: Notify,
-    /// Clones ever made, to give each counters of its own.
-    clones: AtomicU8,
-    /// One of the sleeping workers sits here and watches the clock.
-    seat: Seat,
-    /// Rung once the queue has shut down and nothing is ready, after each piece of work.
+    created: Instant,
+    sleepers: Sleepers,
+    timer: TimerWatch,
+    /// Wakes one worker when a key is ready, all when the queue is shut down.
+    wake: Notify,
+    /// Wakes the worker that holds the timer when the next deadline is earlier than before.
+    deadline_moved: Notify,
+    /// Wakes drains when, after the shut-down, a worker is done and no key is ready.
     drained: Notify,
+    /// The number of handles ever created, from which each takes its stripe.
+    handles: AtomicU8,
 }
 
 impl<K: Eq + Hash> WorkQueue<K> {
-    /// An empty queue with the default settings. The name is what its metrics are labelled with, usually the
-    /// controller's.
+    /// Creates an empty queue with the default settings. Metrics are labelled with `name`, usually the controller's.
     pub fn new(name: impl Into<String>) -> Self {
         Self::builder(name).build()
     }
 
-    /// Sets up a queue. The name is what its metrics are labelled with, usually the controller's.
+    /// Returns a builder. Metrics are labelled with `name`, usually the controller's.
     pub fn builder(name: impl Into<String>) -> Builder<K> {
         Builder::new(name.into())
     }
 
     pub(crate) fn with_config(name: String, config: &Config) -> Self {
-        let shared = Shared {
+        let inner = Inner {
             name,
             queue: Queue::new(config),
-            began: Instant::now(),
-            gate: Gate::new(),
-            bell: Notify::new(),
-            alarm: Notify::new(),
-            clones: AtomicU8::new(1),
-            seat: Seat::new(),
+            created: Instant::now(),
+            sleepers: Sleepers::new(),
+            timer: TimerWatch::new(),
+            wake: Notify::new(),
+            deadline_moved: Notify::new(),
             drained: Notify::new(),
+            handles: AtomicU8::new(1),
         };
-        Self { handle: Arc::new(Handle { shared: Arc::new(shared), stripe: Stripe::default() }) }
+        Self { handle: Arc::new(Handle { inner: Arc::new(inner), stripe: StripeIndex::default() }) }
     }
 
-    /// The queue's name.
+    /// Returns the name of the queue.
     pub fn name(&self) -> &str {
-        &self.shared().name
+        &self.inner().name
     }
 
-    /// Adds `key` at priority 0, to be handed out as soon as it is its turn. Nothing happens if it is queued already
-    /// or the queue is shut down.
+    /// Adds `key` at priority 0. Does nothing if the key is already queued, or after the shut-down. A key in flight is
+    /// queued when its worker is done.
     pub fn add(&self, key: K) {
         self.add_with(key, AddOptions::new());
     }
 
-    /// Adds `key` at priority 0, not before `delay` has passed.
+    /// Adds `key` at priority 0 after `delay`. If the key is delayed already, the shorter delay wins.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.add_with(key, AddOptions::new().after(delay));
     }
 
-    /// Adds `key` at priority 0 as a failure: not before the rate limiter's delay has passed.
+    /// Adds `key` at priority 0 after the rate limiter's delay, and counts a failure of the key.
     pub fn add_rate_limited(&self, key: K) {
         self.add_with(key, AddOptions::new().rate_limited());
     }
 
-    /// Adds `key` with a priority, a delay, or as a failure.
+    /// Adds `key` with a priority, a delay, or rate limited.
     pub fn add_with(&self, key: K, options: AddOptions) {
-        if let Some(place) = self.shared().queue.place(key) {
-            self.handle.add(&place, options);
+        if let Some(state) = self.inner().queue.state_of(key) {
+            self.handle.add(&state, options);
         }
     }
 
-    /// Adds the key that `key` equals and returns it. A key that the queue knows is cloned; only one that it does not
-    /// know is made from `key`.
+    /// Adds the key that `key` equals, and returns it. A key that the queue knows is cloned; `key` is converted only if
+    /// the queue does not know it.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -122,125 +116,120 @@ impl<K: Eq + Hash> WorkQueue<K> {
         Q: Hash + Equivalent<K> + ?Sized,
         K: for<'q> From<&'q Q> + Clone,
     {
-        let Some(place) = self.shared().queue.place_of_ref(key) else { return K::from(key) };
-        self.handle.add(&place, options);
-        place.key.clone()
+        let Some(state) = self.inner().queue.state_of_ref(key) else { return K::from(key) };
+        self.handle.add(&state, options);
+        state.key.clone()
     }
 
-    /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
+    /// Waits for the next key. Returns `None` once the queue is shut down and no key is ready.
     ///
-    /// May be dropped at any time; no key is lost by that. A worker whose keys are always ready yields to other tasks
-    /// every now and then: each call takes from tokio's [cooperative budget](tokio::task::coop).
+    /// Dropping the future loses no key. Each call consumes tokio's [cooperative budget](tokio::task::coop), so a worker
+    /// whose keys are always ready yields to other tasks.
     pub async fn get(&self) -> Option<Item<K>> {
         tokio::task::consume_budget().await;
-        Handle::get(&self.handle).await
+        match Handle::try_get(&self.handle) {
+            Some(item) => Some(item),
+            // Boxed, because the future is large and a worker that need not wait would move it about.
+            None => Box::pin(Handle::wait(&self.handle)).await,
+        }
     }
 
-    /// The next key, if one is ready.
+    /// Returns the next key if one is ready.
     pub fn try_get(&self) -> Option<Item<K>> {
         Handle::try_get(&self.handle)
     }
 
-    /// Ends the row of failures of `key`: its next rate-limited add waits for the shortest delay again.
+    /// Resets the failures of `key`: its next rate-limited add has the shortest delay.
     pub fn forget(&self, key: &K) {
-        self.shared().queue.forget(key);
+        self.inner().queue.forget(key);
     }
 
-    /// Failures of `key` in a row: rate-limited adds since the last [`forget`](Self::forget), unless they
-    /// [have expired](crate::RateLimiter::forget_after).
+    /// Returns the failures of `key`: rate-limited adds since the last [`forget`](Self::forget) that have not
+    /// [expired](crate::RateLimiter::forget_after).
     pub fn num_requeues(&self, key: &K) -> u32 {
-        let shared = self.shared();
-        shared.queue.num_requeues(key, shared.now())
+        let inner = self.inner();
+        inner.queue.num_requeues(key, inner.now())
     }
 
-    /// How many keys are ready. Keys that wait for a timer or are being worked on do not count.
+    /// Returns the number of ready keys. Delayed keys and keys in flight do not count.
     pub fn len(&self) -> usize {
-        self.shared().queue.len()
+        self.inner().queue.len()
     }
 
-    /// No key is ready.
+    /// Returns whether no key is ready.
     pub fn is_empty(&self) -> bool {
-        self.shared().queue.is_empty()
+        self.inner().queue.is_empty()
     }
 
-    /// No more adds from now on. Keys that are ready, and keys that were added again while they were worked on, are
-    /// still handed out; delayed ones are dropped.
+    /// Ends all adds and drops delayed keys. Ready keys, and keys in flight that were added again, are still handed out.
     pub fn shut_down(&self) {
-        let shared = self.shared();
-        shared.queue.shut_down();
-        shared.bell.notify_waiters();
-        shared.drained.notify_waiters();
+        let inner = self.inner();
+        inner.queue.shut_down();
+        inner.wake.notify_waiters();
+        inner.drained.notify_waiters();
     }
 
-    /// Shuts down, and waits until every key that was ready has been worked on. That needs workers; without any it
-    /// waits for ever.
+    /// Shuts down, and waits until no key is ready or in flight. Needs workers: without any it waits for ever if a key is
+    /// ready.
     pub async fn shut_down_with_drain(&self) {
         self.shut_down();
         loop {
-            let mut worked = pin!(self.shared().drained.notified());
+            let mut worked = pin!(self.inner().drained.notified());
             worked.as_mut().enable();
-            if self.shared().queue.is_drained() {
+            if self.inner().queue.is_drained() {
                 return;
             }
             worked.await;
         }
     }
 
-    /// [`shut_down`](Self::shut_down) has been called.
+    /// Returns whether the queue has been shut down.
     pub fn is_shut_down(&self) -> bool {
-        self.shared().queue.is_shut_down()
+        self.inner().queue.is_shut_down()
     }
 
-    /// The metrics, to be exported under client-go's names. Takes time in proportion to the keys known.
+    /// Returns the metrics, for export under client-go's names. Takes time in proportion to the number of known keys.
     pub fn metrics(&self) -> Snapshot {
-        let shared = self.shared();
-        shared.queue.snapshot(shared.now())
+        let inner = self.inner();
+        inner.queue.snapshot(inner.now())
     }
 }
 
 impl<K> WorkQueue<K> {
-    fn shared(&self) -> &Shared<K> {
-        &self.handle.shared
+    fn inner(&self) -> &Inner<K> {
+        &self.handle.inner
     }
 }
 
 impl<K> Handle<K> {
-    async fn get(this: &Arc<Self>) -> Option<Item<K>> {
-        match Self::try_get(this) {
-            Some(item) => Some(item),
-            // The wait is a large future, and would be moved about even by those who need not wait.
-            None => Box::pin(Self::wait(this)).await,
-        }
-    }
-
     async fn wait(this: &Arc<Self>) -> Option<Item<K>> {
-        let shared = &this.shared;
+        let inner = &this.inner;
         loop {
-            let mut rung = pin!(shared.bell.notified());
-            let sleeping = shared.gate.enter();
-            if rung.as_mut().enable() {
-                shared.gate.heard();
+            let mut woken = pin!(inner.wake.notified());
+            let sleeping = inner.sleepers.sleep();
+            if woken.as_mut().enable() {
+                inner.sleepers.awake();
                 continue;
             }
-            // Asked before the last look: what was added before the end is handed out.
-            let shut_down = shared.queue.is_shut_down();
+            // Read before the last look for a key: a key that was added before the shut-down is handed out.
+            let shut_down = inner.queue.is_shut_down();
             if let Some(item) = Self::try_get(this) {
                 return Some(item);
             }
             if shut_down {
                 return None;
             }
-            match shared.take_seat() {
+            match inner.take_timer() {
                 None => {
-                    rung.await;
-                    shared.gate.heard();
+                    woken.await;
+                    inner.sleepers.awake();
                 }
-                Some(_watch) => {
+                Some(_timer) => {
                     tokio::select! {
                         biased;
-                        () = rung => shared.gate.heard(),
-                        () = shared.alarm.notified() => {}
-                        () = shared.deadline() => {}
+                        () = woken => inner.sleepers.awake(),
+                        () = inner.deadline_moved.notified() => {}
+                        () = inner.sleep_until_deadline() => {}
                     }
                 }
             }
@@ -253,114 +242,113 @@ impl<K> Handle<K> {
 
     #[inline]
     fn try_get(this: &Arc<Self>) -> Option<Item<K>> {
-        let shared = &this.shared;
-        let now = shared.now();
-        let (lease, more) = shared.queue.get_on(this.stripe, now)?;
-        // Whoever was woken wakes the next if there is more; so one bell does for many keys.
+        let inner = &this.inner;
+        let now = inner.now();
+        let (in_flight, more) = inner.queue.take(this.stripe, now)?;
+        // A woken worker wakes the next one, so an adder need not wake one for each key.
         if more {
-            shared.signal(Signal::Ready, now);
+            inner.wake(Wake::Worker, now);
         }
-        Some(Item::new(Arc::clone(this), lease))
+        Some(Item::new(Arc::clone(this), in_flight))
     }
 
     #[inline]
-    fn add(&self, place: &Arc<Place<K>>, options: AddOptions)
+    fn add(&self, state: &Arc<KeyState<K>>, options: AddOptions)
     where
         K: Hash,
     {
-        let shared = &self.shared;
-        let mut now = Tick::ZERO;
-        let signal = shared.queue.add_place(self.stripe, place, options, || {
-            now = shared.now();
+        let inner = &self.inner;
+        let mut now = Timestamp::ZERO;
+        let wake = inner.queue.add_state(self.stripe, state, options, || {
+            now = inner.now();
             now
         });
-        shared.signal(signal, now);
+        inner.wake(wake, now);
     }
 
-    pub(crate) fn requeue(&self, lease: &Lease<K>, options: AddOptions)
+    pub(crate) fn requeue(&self, in_flight: &InFlight<K>, options: AddOptions)
     where
         K: Hash,
     {
-        self.add(lease.place(), options);
+        self.add(in_flight.state(), options);
     }
 
     #[inline]
-    pub(crate) fn done(&self, lease: Lease<K>) {
-        let shared = &self.shared;
-        let now = shared.now();
-        shared.signal(shared.queue.done(lease, now), now);
-        if shared.queue.is_shut_down() && shared.queue.is_empty() {
-            shared.drained.notify_waiters();
+    pub(crate) fn done(&self, in_flight: InFlight<K>) {
+        let inner = &self.inner;
+        let now = inner.now();
+        inner.wake(inner.queue.done(in_flight, now), now);
+        if inner.queue.is_shut_down() && inner.queue.is_empty() {
+            inner.drained.notify_waiters();
         }
     }
 }
 
-impl<K> Shared<K> {
-    fn now(&self) -> Tick {
-        Tick::from(self.began.elapsed())
+impl<K> Inner<K> {
+    fn now(&self) -> Timestamp {
+        Timestamp::from(self.created.elapsed())
     }
 
     #[inline]
-    fn signal(&self, signal: Signal, now: Tick) {
-        match signal {
-            Signal::Nothing => {}
-            Signal::Ready => {
-                if self.gate.opened(now) {
-                    self.bell.notify_one();
+    fn wake(&self, wake: Wake, now: Timestamp) {
+        match wake {
+            Wake::Nobody => {}
+            Wake::Worker => {
+                if self.sleepers.must_wake(now) {
+                    self.wake.notify_one();
                 }
             }
-            Signal::Earlier => self.set_alarm(),
+            Wake::TimerWatcher => self.wake_timer_watcher(),
         }
     }
 
-    /// The next deadline has moved forward: tells whoever watches the clock, or wakes somebody who will.
+    /// Tells the worker that holds the timer of an earlier deadline, or wakes one to take it.
     #[cold]
-    fn set_alarm(&self) {
-        if self.seat.is_taken() {
-            self.alarm.notify_one();
-        } else if self.gate.has_sleepers() {
-            self.bell.notify_one();
+    fn wake_timer_watcher(&self) {
+        if self.timer.is_taken() {
+            self.deadline_moved.notify_one();
+        } else if self.sleepers.any() {
+            self.wake.notify_one();
         }
     }
 
-    /// Sleeps until the next timer is due.
-    async fn deadline(&self) {
+    async fn sleep_until_deadline(&self) {
         match self.queue.next_deadline() {
-            Some(deadline) => tokio::time::sleep_until(self.began + Duration::from(deadline)).await,
+            Some(deadline) => tokio::time::sleep_until(self.created + Duration::from(deadline)).await,
             None => std::future::pending().await,
         }
     }
 
-    /// The seat of the one who watches the clock, if it is free.
-    fn take_seat(&self) -> Option<Watch<'_, K>> {
-        self.seat.take().then(|| Watch(self))
+    fn take_timer(&self) -> Option<TimerGuard<'_, K>> {
+        self.timer.take().then(|| TimerGuard(self))
     }
 }
 
-/// The worker that watches the clock has sat down, until this is dropped.
-struct Watch<'a, K>(&'a Shared<K>);
+/// A worker's hold of the timer. Dropping it hands the timer to another sleeping worker.
+struct TimerGuard<'a, K>(&'a Inner<K>);
 
-impl<K> Drop for Watch<'_, K> {
+impl<K> Drop for TimerGuard<'_, K> {
     fn drop(&mut self) {
-        if self.0.seat.leave(&self.0.gate) && self.0.queue.next_deadline().is_some() {
-            self.0.bell.notify_one();
+        if self.0.timer.give_up(&self.0.sleepers) && self.0.queue.next_deadline().is_some() {
+            self.0.wake.notify_one();
         }
     }
 }
 
 impl<K> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
-        let shared = Arc::clone(&self.handle.shared);
-        let stripe = Stripe(shared.clones.fetch_add(1, Ordering::Relaxed));
-        Self { handle: Arc::new(Handle { shared, stripe }) }
+        let inner = Arc::clone(&self.handle.inner);
+        let stripe = StripeIndex(inner.handles.fetch_add(1, Ordering::Relaxed));
+        Self { handle: Arc::new(Handle { inner, stripe }) }
     }
 }
 
 impl<K> std::fmt::Debug for WorkQueue<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let inner = self.inner();
         f.debug_struct("WorkQueue")
-            .field("name", &self.shared().name)
-            .field("len", &self.shared().queue.len())
+            .field("name", &inner.name)
+            .field("len", &inner.queue.len())
             .finish_non_exhaustive()
     }
 }

@@ -25,7 +25,7 @@ async fn taken_before_another_task_runs(queue: WorkQueue<u64>, again: impl Fn(&I
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_worker_on_a_full_queue_lets_other_tasks_run() {
-    let queue = WorkQueue::builder("test").build();
+    let queue = WorkQueue::new("test");
     (0..2 * STARVED as u64).for_each(|key| queue.add(key));
     assert!(taken_before_another_task_runs(queue, |_| {}).await < STARVED);
 }
@@ -33,7 +33,7 @@ async fn a_worker_on_a_full_queue_lets_other_tasks_run() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_key_that_is_requeued_at_once_lets_other_tasks_run() {
     for options in [AddOptions::new(), AddOptions::new().after(Duration::ZERO)] {
-        let queue = WorkQueue::builder("test").build();
+        let queue = WorkQueue::new("test");
         queue.add(1);
         assert!(taken_before_another_task_runs(queue, |item| item.requeue(options)).await < STARVED);
     }

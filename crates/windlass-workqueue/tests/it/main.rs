@@ -1,4 +1,4 @@
-//! The queue's behaviour from the outside.
+//! The observable behaviour of the queue.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]

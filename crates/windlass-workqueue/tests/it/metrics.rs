@@ -1,11 +1,11 @@
-//! The numbers behind client-go's metrics.
+//! The values of client-go's metrics.
 
 use std::time::Duration;
-use windlass_workqueue::core::{Config, Queue, Tick};
+use windlass_workqueue::core::{Config, Queue, Timestamp};
 use windlass_workqueue::{AddOptions, LOW_PRIORITY};
 
-fn at(millis: u64) -> Tick {
-    Tick::from(Duration::from_millis(millis))
+fn at(millis: u64) -> Timestamp {
+    Timestamp::from(Duration::from_millis(millis))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn durations_adds_and_depth() {
     assert_eq!(
         (after.adds, after.retries),
         (4, 1),
-        "a, b, c, and b again; nobody has looked at d since it was due"
+        "a, b, c, and b again; no call has fired the timer of d yet"
     );
     assert_eq!(after.unfinished_work, Duration::ZERO);
     assert_eq!(after.queue_duration.count, 2);
@@ -44,5 +44,5 @@ fn durations_adds_and_depth() {
     assert_eq!(bounds.len(), 12);
     assert!((bounds[0] - 1e-8).abs() < 1e-12 && (bounds[11] - 1000.0).abs() < 1e-9);
     let ten_ms = after.work_duration.buckets.iter().find(|&&(bound, _)| (bound - 0.01).abs() < 1e-9).unwrap();
-    assert_eq!(ten_ms.1, 2, "a bound is part of its bucket");
+    assert_eq!(ten_ms.1, 2, "bounds are inclusive");
 }

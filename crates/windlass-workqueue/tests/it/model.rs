@@ -1,9 +1,9 @@
-//! The queue against the simplest queue that could be right, on random calls, one at a time.
+//! Random calls, one at a time, against a naive queue.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use windlass_workqueue::core::{Config, Lease, Queue, Tick};
+use windlass_workqueue::core::{Config, InFlight, Queue, Timestamp};
 use windlass_workqueue::{AddOptions, RateLimiter};
 
 #[derive(Clone, Debug)]
@@ -25,18 +25,18 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Every entry in one list, searched from the front.
+/// A queue that searches a list of all entries from the front.
 #[derive(Default)]
 struct Naive {
     /// In order of arrival.
     ready: Vec<(u8, i32)>,
-    waiting: Vec<Wait>,
+    delayed: Vec<Delayed>,
     running: BTreeSet<u8>,
     dirty: BTreeMap<u8, i32>,
 }
 
 #[derive(Clone, Copy)]
-struct Wait {
+struct Delayed {
     key: u8,
     priority: i32,
     deadline: u64,
@@ -53,25 +53,27 @@ impl Naive {
         let ready =
             ready.is_some() || self.ready.iter().any(|&(k, _)| k == key) || self.dirty.contains_key(&key);
         match after {
-            Some(after) if after > 0 && !ready => self.wait(Wait { key, priority, deadline: now + after }),
+            Some(after) if after > 0 && !ready => {
+                self.delay(Delayed { key, priority, deadline: now + after });
+            }
             _ => self.make_ready(key, priority),
         }
     }
 
-    fn wait(&mut self, new: Wait) {
-        let Some(at) = self.waiting.iter().position(|old| old.key == new.key) else {
-            return self.waiting.push(new);
+    fn delay(&mut self, new: Delayed) {
+        let Some(at) = self.delayed.iter().position(|old| old.key == new.key) else {
+            return self.delayed.push(new);
         };
-        self.waiting[at].priority = self.waiting[at].priority.max(new.priority);
-        if new.deadline < self.waiting[at].deadline {
-            let old = self.waiting.remove(at);
-            self.waiting.push(Wait { deadline: new.deadline, ..old });
+        self.delayed[at].priority = self.delayed[at].priority.max(new.priority);
+        if new.deadline < self.delayed[at].deadline {
+            let old = self.delayed.remove(at);
+            self.delayed.push(Delayed { deadline: new.deadline, ..old });
         }
     }
 
     fn make_ready(&mut self, key: u8, mut priority: i32) {
-        if let Some(at) = self.waiting.iter().position(|wait| wait.key == key) {
-            priority = priority.max(self.waiting.remove(at).priority);
+        if let Some(at) = self.delayed.iter().position(|timer| timer.key == key) {
+            priority = priority.max(self.delayed.remove(at).priority);
         }
         if self.running.contains(&key) {
             let dirty = self.dirty.entry(key).or_insert(priority);
@@ -89,10 +91,11 @@ impl Naive {
 
     fn fire(&mut self, now: u64) {
         // The sort is stable: equals stay in the order they were set.
-        let mut due: Vec<Wait> = self.waiting.iter().copied().filter(|wait| wait.deadline <= now).collect();
-        due.sort_by_key(|wait| wait.deadline);
-        for wait in due {
-            self.make_ready(wait.key, wait.priority);
+        let mut due: Vec<Delayed> =
+            self.delayed.iter().copied().filter(|timer| timer.deadline <= now).collect();
+        due.sort_by_key(|timer| timer.deadline);
+        for timer in due {
+            self.make_ready(timer.key, timer.priority);
         }
     }
 
@@ -119,13 +122,13 @@ proptest! {
     #[test]
     fn behaves_like_the_naive_queue(calls in prop::collection::vec(call(), 1..120)) {
         let rate_limiter = RateLimiter::default();
-        // Few enough calls that it is never a lower priority's turn out of order.
+        // Too few calls for ageing to favour a lower priority.
         let queue = Queue::new(&Config { rate_limiter, ageing: 1024, ..Config::default() });
         let mut naive = Naive::default();
-        let mut leases: Vec<Lease<u8>> = Vec::new();
+        let mut in_flight: Vec<InFlight<u8>> = Vec::new();
         let mut now = 0;
         for call in calls {
-            let tick = Tick::from_nanos(now);
+            let tick = Timestamp::from_nanos(now);
             match call {
                 Call::Add { key, priority, after } => {
                     let options = AddOptions::new().priority(priority);
@@ -134,21 +137,21 @@ proptest! {
                     naive.add(key, priority, after, now);
                 }
                 Call::Get => {
-                    let lease = queue.get(tick);
-                    prop_assert_eq!(lease.as_ref().map(|l| (*l.key(), l.priority())), naive.get(now));
-                    leases.extend(lease);
+                    let item = queue.get(tick);
+                    prop_assert_eq!(item.as_ref().map(|l| (*l.key(), l.priority())), naive.get(now));
+                    in_flight.extend(item);
                 }
-                Call::Done { nth } if !leases.is_empty() => {
-                    let lease = leases.remove(nth % leases.len());
-                    naive.done(*lease.key());
-                    let _ = queue.done(lease, tick);
+                Call::Done { nth } if !in_flight.is_empty() => {
+                    let item = in_flight.remove(nth % in_flight.len());
+                    naive.done(*item.key());
+                    let _ = queue.done(item, tick);
                 }
                 Call::Done { .. } => {}
                 Call::Pass { time } => now += time,
             }
             prop_assert_eq!(queue.len(), naive.ready.len());
-            prop_assert_eq!(queue.waiting(), naive.waiting.len());
-            let next = naive.waiting.iter().map(|wait| Tick::from_nanos(wait.deadline)).min();
+            prop_assert_eq!(queue.delayed(), naive.delayed.len());
+            let next = naive.delayed.iter().map(|wait| Timestamp::from_nanos(wait.deadline)).min();
             prop_assert_eq!(queue.next_deadline(), next);
         }
     }

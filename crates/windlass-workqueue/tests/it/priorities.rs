@@ -1,4 +1,4 @@
-//! Priorities, and that none of them starves.
+//! Priorities and ageing.
 
 use crate::script::{play, play_with};
 use expect_test::expect;
@@ -30,14 +30,14 @@ fn higher_goes_first_and_equals_keep_their_order() {
 }
 
 #[test]
-fn of_two_priorities_the_higher_counts_and_moves_to_the_tail() {
+fn the_higher_of_two_priorities_wins_and_the_key_goes_to_the_end_of_its_lane() {
     expect![[r#"
         add a p=-100                wake a worker
         add b                       wake a worker
         add c                       wake a worker
         add a                       wake a worker
         add c p=-100
-        state                       ready 3 waiting 0 running 0
+        state                       ready 3 delayed 0 in flight 0
         get                         b
         get                         c
         get                         a
@@ -47,7 +47,7 @@ fn of_two_priorities_the_higher_counts_and_moves_to_the_tail() {
 }
 
 #[test]
-fn the_extremes_are_priorities_like_others() {
+fn the_least_and_the_greatest_priority_are_valid() {
     expect![[r#"
         add a p=-2147483648         wake a worker
         add b p=2147483647          wake a worker
@@ -60,9 +60,9 @@ fn the_extremes_are_priorities_like_others() {
 }
 
 #[test]
-fn a_timer_keeps_the_highest_priority_it_was_given() {
+fn a_delayed_key_keeps_the_highest_priority_it_was_given() {
     expect![[r#"
-        add a after=5s p=-100       wake the clock
+        add a after=5s p=-100       wake the timer
         add a after=9s p=3
         add b after=5s p=9
         add b p=1                   wake a worker
@@ -84,13 +84,13 @@ fn a_delayed_add_raises_the_priority_of_a_ready_key() {
         add a p=5 after=1h          wake a worker
         get                         a p=5
         get                         b
-        state                       ready 0 waiting 0 running 2
+        state                       ready 0 delayed 0 in flight 2
     "#]]
     .assert_eq(&play("add a p=-100; add b; add a p=5 after=1h; get; get; state"));
 }
 
 #[test]
-fn what_is_added_during_the_work_has_a_priority_of_its_own() {
+fn an_add_of_a_key_in_flight_has_its_own_priority() {
     expect![[r#"
         add a p=9                   wake a worker
         get                         a p=9
@@ -105,7 +105,7 @@ fn what_is_added_during_the_work_has_a_priority_of_its_own() {
 }
 
 #[test]
-fn a_low_priority_has_every_nth_turn() {
+fn a_lower_priority_gets_every_nth_turn() {
     let config = Config { ageing: 3, ..Config::default() };
     expect![[r#"
         add l1 p=-100               wake a worker
@@ -130,7 +130,7 @@ fn a_low_priority_has_every_nth_turn() {
 }
 
 #[test]
-fn lower_priorities_take_turns_at_that() {
+fn lower_priorities_share_these_turns() {
     let config = Config { ageing: 2, ..Config::default() };
     expect![[r#"
         add x1 p=-5                 wake a worker
@@ -162,20 +162,20 @@ fn lower_priorities_take_turns_at_that() {
 #[test]
 fn many_priorities_come_out_in_order_and_leave_nothing_behind() {
     use windlass_workqueue::AddOptions;
-    use windlass_workqueue::core::{Queue, Tick};
+    use windlass_workqueue::core::{Queue, Timestamp};
     let queue = Queue::new(&Config { ageing: 1024, ..Config::default() });
     for round in 0..3 {
         for key in 0..300_i32 {
             let priority = (key * 7919 + round) % 300 - 150;
-            let _ = queue.add(key, AddOptions::new().priority(priority), Tick::ZERO);
+            let _ = queue.add(key, AddOptions::new().priority(priority), Timestamp::ZERO);
         }
         let mut last = i32::MAX;
-        while let Some(lease) = queue.get(Tick::ZERO) {
-            assert!(lease.priority() <= last, "{} after {last}", lease.priority());
-            last = lease.priority();
-            let _ = queue.done(lease, Tick::ZERO);
+        while let Some(item) = queue.get(Timestamp::ZERO) {
+            assert!(item.priority() <= last, "{} after {last}", item.priority());
+            last = item.priority();
+            let _ = queue.done(item, Timestamp::ZERO);
         }
         assert!(queue.is_drained());
-        assert_eq!(queue.snapshot(Tick::ZERO).depth, [(0, 0)]);
+        assert_eq!(queue.snapshot(Timestamp::ZERO).depth, [(0, 0)]);
     }
 }

@@ -1,27 +1,27 @@
-//! One entry a key, delays and back-off.
+//! De-duplication, delays and back-off.
 
 use crate::script::play;
 use expect_test::expect;
 
 #[test]
-fn a_key_added_twice_waits_once() {
+fn a_key_added_twice_is_queued_once() {
     expect![[r#"
         add a                       wake a worker
         add b                       wake a worker
         add a
-        state                       ready 2 waiting 0 running 0
+        state                       ready 2 delayed 0 in flight 0
         get                         a
         get                         b
         get                         nothing
         done a
         done b
-        state                       ready 0 waiting 0 running 0 drained
+        state                       ready 0 delayed 0 in flight 0 drained
     "#]]
     .assert_eq(&play("add a; add b; add a; state; get; get; get; done a; done b; state"));
 }
 
 #[test]
-fn a_key_added_while_it_is_worked_on_comes_back_after_done() {
+fn a_key_added_in_flight_is_queued_when_it_is_done() {
     expect![[r#"
         add a                       wake a worker
         get                         a
@@ -40,28 +40,28 @@ fn a_key_added_while_it_is_worked_on_comes_back_after_done() {
 }
 
 #[test]
-fn a_delayed_key_is_handed_out_in_time_and_not_before() {
+fn a_delayed_key_is_handed_out_when_the_delay_ends_and_not_before() {
     expect![[r#"
-        add a after=5s              wake the clock
+        add a after=5s              wake the timer
         get                         nothing
         at 4999ms
         get                         nothing
         at 5s
-        state                       ready 0 waiting 1 running 0 next 5s drained
+        state                       ready 0 delayed 1 in flight 0 next 5s drained
         get                         a
-        state                       ready 0 waiting 0 running 1
+        state                       ready 0 delayed 0 in flight 1
     "#]]
     .assert_eq(&play("add a after=5s; get; at 4999ms; get; at 5s; state; get; state"));
 }
 
 #[test]
-fn of_two_delays_the_shorter_counts() {
+fn the_shorter_of_two_delays_wins() {
     expect![[r#"
-        add a after=5s              wake the clock
+        add a after=5s              wake the timer
         add a after=9s
         add b after=9s
         add b after=5s
-        state                       ready 0 waiting 2 running 0 next 5s drained
+        state                       ready 0 delayed 2 in flight 0 next 5s drained
         at 5s
         get                         a
         get                         b
@@ -74,11 +74,11 @@ fn of_two_delays_the_shorter_counts() {
 }
 
 #[test]
-fn an_add_without_delay_takes_the_timer_out() {
+fn an_immediate_add_removes_the_timer() {
     expect![[r#"
-        add a after=10h             wake the clock
+        add a after=10h             wake the timer
         add a                       wake a worker
-        state                       ready 1 waiting 0 running 0
+        state                       ready 1 delayed 0 in flight 0
         get                         a
         done a
         at 10h
@@ -88,11 +88,11 @@ fn an_add_without_delay_takes_the_timer_out() {
 }
 
 #[test]
-fn a_ready_key_never_goes_back_to_waiting() {
+fn a_ready_key_never_becomes_delayed() {
     expect![[r#"
         add a                       wake a worker
         add a after=5s
-        state                       ready 1 waiting 0 running 0
+        state                       ready 1 delayed 0 in flight 0
         get                         a
         at 5s
         done a
@@ -102,13 +102,13 @@ fn a_ready_key_never_goes_back_to_waiting() {
 }
 
 #[test]
-fn a_timer_set_during_the_work_outlives_it() {
+fn a_delay_set_in_flight_outlasts_the_work() {
     expect![[r#"
         add a                       wake a worker
         get                         a
-        add a after=5s              wake the clock
+        add a after=5s              wake the timer
         done a
-        state                       ready 0 waiting 1 running 0 next 5s drained
+        state                       ready 0 delayed 1 in flight 0 next 5s drained
         get                         nothing
         at 5s
         get                         a
@@ -117,14 +117,14 @@ fn a_timer_set_during_the_work_outlives_it() {
 }
 
 #[test]
-fn a_timer_that_fires_during_the_work_waits_for_done() {
+fn a_delay_that_ends_in_flight_queues_the_key_when_it_is_done() {
     expect![[r#"
         add a                       wake a worker
         get                         a
-        add a after=5s              wake the clock
+        add a after=5s              wake the timer
         at 6s
         get                         nothing
-        state                       ready 0 waiting 0 running 1
+        state                       ready 0 delayed 0 in flight 1
         done a                      wake a worker
         get                         a
     "#]]
@@ -132,15 +132,15 @@ fn a_timer_that_fires_during_the_work_waits_for_done() {
 }
 
 #[test]
-fn an_add_during_the_work_replaces_a_timer_set_during_it() {
+fn an_immediate_add_in_flight_removes_a_timer_set_in_flight() {
     expect![[r#"
         add a                       wake a worker
         get                         a
-        add a after=10h             wake the clock
+        add a after=10h             wake the timer
         add a
         done a                      wake a worker
         get                         a
-        state                       ready 0 waiting 0 running 1
+        state                       ready 0 delayed 0 in flight 1
         done a
         at 10h
         get                         nothing
@@ -149,13 +149,13 @@ fn an_add_during_the_work_replaces_a_timer_set_during_it() {
 }
 
 #[test]
-fn a_delay_after_an_add_during_the_work_changes_nothing() {
+fn a_delayed_add_of_a_dirty_key_changes_nothing() {
     expect![[r#"
         add a                       wake a worker
         get                         a
         add a
         add a after=10h
-        state                       ready 0 waiting 0 running 1
+        state                       ready 0 delayed 0 in flight 1
         done a                      wake a worker
         get                         a
     "#]]
@@ -163,9 +163,9 @@ fn a_delay_after_an_add_during_the_work_changes_nothing() {
 }
 
 #[test]
-fn what_was_due_before_an_add_goes_before_it() {
+fn keys_that_were_due_before_an_add_go_before_it() {
     expect![[r#"
-        add a after=5s              wake the clock
+        add a after=5s              wake the timer
         at 6s
         add b                       wake a worker
         get                         a
@@ -175,11 +175,11 @@ fn what_was_due_before_an_add_goes_before_it() {
 }
 
 #[test]
-fn timers_due_together_fire_in_the_order_they_were_set() {
+fn equal_deadlines_fire_in_the_order_in_which_they_were_set() {
     expect![[r#"
-        add c after=5s              wake the clock
+        add c after=5s              wake the timer
         add a after=5s
-        add b after=4s              wake the clock
+        add b after=4s              wake the timer
         at 5s
         get                         b
         get                         c
@@ -191,25 +191,25 @@ fn timers_due_together_fire_in_the_order_they_were_set() {
 #[test]
 fn a_failing_key_waits_twice_as_long_each_time() {
     expect![[r#"
-        add a limited               wake the clock
-        state                       ready 0 waiting 1 running 0 next 5ms drained
+        add a limited               wake the timer
+        state                       ready 0 delayed 1 in flight 0 next 5ms drained
         at 5ms
         get                         a
-        add a limited               wake the clock
+        add a limited               wake the timer
         done a
-        state                       ready 0 waiting 1 running 0 next 15ms drained
+        state                       ready 0 delayed 1 in flight 0 next 15ms drained
         at 15ms
         get                         a
-        add a limited               wake the clock
+        add a limited               wake the timer
         done a
-        state                       ready 0 waiting 1 running 0 next 35ms drained
+        state                       ready 0 delayed 1 in flight 0 next 35ms drained
         failures a                  3
         at 35ms
         get                         a
         forget a
         failures a                  0
-        add a limited               wake the clock
-        state                       ready 0 waiting 1 running 1 next 40ms
+        add a limited               wake the timer
+        state                       ready 0 delayed 1 in flight 1 next 40ms
     "#]].assert_eq(&play(
         "add a limited; state; at 5ms; get; add a limited; done a; state; at 15ms; get; add a limited; done a; state
          failures a; at 35ms; get; forget a; failures a; add a limited; state",
@@ -217,33 +217,33 @@ fn a_failing_key_waits_twice_as_long_each_time() {
 }
 
 #[test]
-fn limited_and_delayed_waits_for_the_shorter() {
+fn the_shorter_of_a_delay_and_the_rate_limit_wins() {
     expect![[r#"
-        add a limited after=1s      wake the clock
-        state                       ready 0 waiting 1 running 0 next 5ms drained
-        add b limited after=1ms     wake the clock
-        state                       ready 0 waiting 2 running 0 next 1ms drained
+        add a limited after=1s      wake the timer
+        state                       ready 0 delayed 1 in flight 0 next 5ms drained
+        add b limited after=1ms     wake the timer
+        state                       ready 0 delayed 2 in flight 0 next 1ms drained
         failures b                  1
     "#]]
     .assert_eq(&play("add a limited after=1s; state; add b limited after=1ms; state; failures b"));
 }
 
 #[test]
-fn every_limited_add_is_a_failure_even_if_it_changes_nothing() {
+fn every_rate_limited_add_counts_as_a_failure_even_if_it_merges() {
     expect![[r#"
         add a                       wake a worker
         add a limited
         add a limited
         failures a                  2
-        state                       ready 1 waiting 0 running 0
+        state                       ready 1 delayed 0 in flight 0
     "#]]
     .assert_eq(&play("add a; add a limited; add a limited; failures a; state"));
 }
 
 #[test]
-fn failures_that_nobody_forgets_expire_when_the_key_is_idle() {
+fn failures_of_an_idle_key_expire() {
     expect![[r#"
-        add a limited               wake the clock
+        add a limited               wake the timer
         at 5ms
         get                         a
         done a
@@ -251,8 +251,8 @@ fn failures_that_nobody_forgets_expire_when_the_key_is_idle() {
         failures a                  1
         at 2000005ms
         failures a                  0
-        add a limited               wake the clock
-        state                       ready 0 waiting 1 running 0 next 2000.01s drained
+        add a limited               wake the timer
+        state                       ready 0 delayed 1 in flight 0 next 2000.01s drained
         failures a                  1
     "#]]
     .assert_eq(&play(
@@ -262,9 +262,9 @@ fn failures_that_nobody_forgets_expire_when_the_key_is_idle() {
 }
 
 #[test]
-fn failures_of_a_key_that_waits_or_is_worked_on_do_not_expire() {
+fn failures_of_a_delayed_queued_or_in_flight_key_do_not_expire() {
     expect![[r#"
-        add a limited               wake the clock
+        add a limited               wake the timer
         add b                       wake a worker
         get                         b
         add b limited
@@ -277,9 +277,9 @@ fn failures_of_a_key_that_waits_or_is_worked_on_do_not_expire() {
         failures b                  1
         get                         c
         get                         a
-        add a limited               wake the clock
+        add a limited               wake the timer
         failures a                  2
-        state                       ready 1 waiting 1 running 2 next 7200.01s
+        state                       ready 1 delayed 1 in flight 2 next 7200.01s
     "#]]
     .assert_eq(&play(
         "add a limited; add b; get; add b limited; add c limited after=0s; at 2h; failures a; failures b; failures c

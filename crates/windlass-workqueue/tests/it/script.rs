@@ -1,28 +1,28 @@
-//! Plays a scenario in words against the state machine and writes down what happens.
+//! Runs a script against the state machine and returns a transcript.
 //!
-//! One step a line. `add K [p=N] [after=5s] [limited]`, `get`, `done K`, `forget K`, `at 10ms` (time since the
-//! beginning), `shut down`, `state`. Times are written as tokio users write them: ns, us, ms, s, h.
+//! Steps are separated by `;` or line breaks: `add K [p=N] [after=5s] [limited]`, `get`, `done K`, `forget K`,
+//! `failures K`, `at 10ms` (time since the creation of the queue), `shut down`, `state`. Units of time: ns, us, ms, s, h.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
-use windlass_workqueue::core::{Config, Lease, Queue, Signal, Tick};
+use windlass_workqueue::core::{Config, InFlight, Queue, Timestamp, Wake};
 use windlass_workqueue::{AddOptions, RateLimiter};
 
 struct Player {
     queue: Queue<String>,
-    leases: BTreeMap<String, Lease<String>>,
-    now: Tick,
+    in_flight: BTreeMap<String, InFlight<String>>,
+    now: Timestamp,
 }
 
-/// Plays with the default configuration, but for the jitter.
+/// Runs `script` with the default settings, without jitter.
 pub(crate) fn play(script: &str) -> String {
     let rate_limiter = RateLimiter::default().jitter(0.0);
     play_with(&Config { rate_limiter, ..Config::default() }, script)
 }
 
 pub(crate) fn play_with(config: &Config, script: &str) -> String {
-    let mut player = Player { queue: Queue::new(config), leases: BTreeMap::new(), now: Tick::ZERO };
+    let mut player = Player { queue: Queue::new(config), in_flight: BTreeMap::new(), now: Timestamp::ZERO };
     let mut transcript = String::new();
     for step in script.split(['\n', ';']).map(str::trim).filter(|step| !step.is_empty()) {
         let outcome = player.play(step);
@@ -39,14 +39,14 @@ impl Player {
                 say(self.queue.add(key.to_owned(), options_of(options), self.now))
             }
             ["get"] => self.get(),
-            ["done", key] => say(self.queue.done(self.leases.remove(key).unwrap(), self.now)),
+            ["done", key] => say(self.queue.done(self.in_flight.remove(key).unwrap(), self.now)),
             ["forget", key] => {
                 self.queue.forget(&key.to_owned());
                 String::new()
             }
             ["failures", key] => self.queue.num_requeues(&key.to_owned(), self.now).to_string(),
             ["at", time] => {
-                self.now = Tick::from(time_of(time));
+                self.now = Timestamp::from(time_of(time));
                 String::new()
             }
             ["shut", "down"] => {
@@ -59,18 +59,19 @@ impl Player {
     }
 
     fn get(&mut self) -> String {
-        let Some(lease) = self.queue.get(self.now) else { return "nothing".into() };
-        let said = match lease.priority() {
-            0 => lease.key().clone(),
-            priority => format!("{} p={priority}", lease.key()),
+        let Some(item) = self.queue.get(self.now) else { return "nothing".into() };
+        let said = match item.priority() {
+            0 => item.key().clone(),
+            priority => format!("{} p={priority}", item.key()),
         };
-        assert!(self.leases.insert(lease.key().clone(), lease).is_none(), "{said} was handed out twice");
+        assert!(self.in_flight.insert(item.key().clone(), item).is_none(), "{said} was handed out twice");
         said
     }
 
     fn state(&self) -> String {
-        let Self { queue, leases, .. } = self;
-        let mut out = format!("ready {} waiting {} running {}", queue.len(), queue.waiting(), leases.len());
+        let Self { queue, in_flight, .. } = self;
+        let mut out =
+            format!("ready {} delayed {} in flight {}", queue.len(), queue.delayed(), in_flight.len());
         if let Some(next) = queue.next_deadline() {
             write!(out, " next {:?}", Duration::from(next)).unwrap();
         }
@@ -81,11 +82,11 @@ impl Player {
     }
 }
 
-fn say(signal: Signal) -> String {
+fn say(signal: Wake) -> String {
     match signal {
-        Signal::Nothing => String::new(),
-        Signal::Ready => "wake a worker".into(),
-        Signal::Earlier => "wake the clock".into(),
+        Wake::Nobody => String::new(),
+        Wake::Worker => "wake a worker".into(),
+        Wake::TimerWatcher => "wake the timer".into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `get().await` on tokio's paused clock.
+//! `WorkQueue` on tokio's paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn get_waits_for_a_delayed_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_earlier_deadline_is_noticed_during_the_wait() {
+async fn a_waiting_worker_notices_an_earlier_deadline() {
     let queue = queue();
     queue.add_after("late", Duration::from_secs(100));
     let began = Instant::now();
@@ -34,7 +34,7 @@ async fn an_earlier_deadline_is_noticed_during_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_one_who_watches_the_clock_leaves_another_does() {
+async fn when_the_worker_that_holds_the_timer_is_cancelled_another_takes_it() {
     let queue = queue();
     let spawn = || {
         let queue = queue.clone();
@@ -49,7 +49,7 @@ async fn when_the_one_who_watches_the_clock_leaves_another_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_that_is_set_while_nobody_watches_the_clock_wakes_a_sleeper() {
+async fn a_deadline_set_while_no_worker_holds_the_timer_wakes_one() {
     let queue = queue();
     let work = |time: Duration| {
         let queue = queue.clone();
@@ -65,19 +65,19 @@ async fn a_deadline_that_is_set_while_nobody_watches_the_clock_wakes_a_sleeper()
     tokio::time::sleep(Duration::from_secs(1)).await;
     let began = Instant::now();
     queue.add_after("a", Duration::from_secs(5));
-    let other = timeout(Duration::from_mins(1), other).await.expect("woken when its time has come");
+    let other = timeout(Duration::from_mins(1), other).await.expect("woken at the deadline");
     assert_eq!(other.unwrap(), "a");
     assert_eq!(began.elapsed().as_secs(), 5);
     assert_eq!(watcher.await.unwrap(), "long");
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_is_due_at_once_wakes_enough_workers() {
-    let queue: WorkQueue<u32> = WorkQueue::builder("test").build();
+async fn keys_due_at_the_same_time_wake_as_many_workers() {
+    let queue: WorkQueue<u32> = WorkQueue::new("test");
     let workers: Vec<_> = (0..5)
         .map(|_| {
             let queue = queue.clone();
-            // Each holds on to its key: five keys need five workers.
+            // Each keeps its key for a minute: five keys need five workers.
             tokio::spawn(async move {
                 let item = queue.get().await.unwrap();
                 tokio::time::sleep(Duration::from_mins(1)).await;
@@ -95,7 +95,7 @@ async fn all_that_is_due_at_once_wakes_enough_workers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_get_that_is_given_up_loses_nothing() {
+async fn a_cancelled_get_loses_no_key() {
     let queue = queue();
     for _ in 0..100 {
         let given_up = timeout(Duration::from_millis(1), queue.get()).await;
@@ -104,7 +104,7 @@ async fn a_get_that_is_given_up_loses_nothing() {
     let mut sleeper = Box::pin(queue.get());
     assert!(futures_poll(&mut sleeper).is_none());
     queue.add("a");
-    // It has been rung for, and never looks.
+    // The woken worker is cancelled before it takes the key.
     drop(sleeper);
     assert_eq!(*timeout(Duration::from_secs(1), queue.get()).await.unwrap().unwrap().key(), "a");
 }
@@ -118,7 +118,7 @@ fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_item_dropped_is_done_and_can_ask_to_come_back() {
+async fn dropping_an_item_marks_it_as_done_and_a_requeued_key_comes_back() {
     let queue = queue();
     queue.add_with("a", AddOptions::new().priority(7));
     let item = queue.get().await.unwrap();
@@ -134,7 +134,7 @@ async fn an_item_dropped_is_done_and_can_ask_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shut_down_ends_every_wait() {
+async fn a_shut_down_wakes_every_worker() {
     let queue = queue();
     let workers: Vec<_> = (0..3)
         .map(|_| {
@@ -151,7 +151,7 @@ async fn a_shut_down_ends_every_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_the_work_that_goes_on() {
+async fn a_drain_waits_for_ready_keys_and_keys_in_flight() {
     let queue = queue();
     queue.add("a");
     queue.add("b");
@@ -172,7 +172,7 @@ async fn a_drain_waits_for_the_work_that_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
+async fn equal_seeds_give_equal_delays() {
     async fn delays(seed: u64) -> Vec<Duration> {
         let queue = WorkQueue::builder("test").seed(seed).build();
         let mut delays = Vec::new();
@@ -190,18 +190,18 @@ async fn the_same_seed_gives_the_same_delays_and_another_seed_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bucket_holds_back_what_exceeds_it() {
+async fn the_token_bucket_delays_failures_beyond_its_burst() {
     let queue: WorkQueue<u32> = WorkQueue::builder("test").rate_limiter(RateLimiter::client_go()).build();
     let began = Instant::now();
     (0..110).for_each(|key| queue.add_rate_limited(key));
     for _ in 0..110 {
         queue.get().await.unwrap().done();
     }
-    // 100 at once, each after its own 5 ms, then 10 a second.
+    // A burst of 100, each after its own 5 ms; then 10 a second.
     assert_eq!(began.elapsed().as_millis(), 1000);
 }
 
-/// The two parts of a key.
+/// A key in two borrowed parts.
 #[derive(Hash)]
 struct Parts<'a>(&'a str, &'a str);
 
@@ -221,7 +221,7 @@ impl From<&Parts<'_>> for Key {
 }
 
 #[test]
-fn a_key_that_is_known_is_not_made_again() {
+fn a_known_key_is_not_converted_again() {
     let queue = WorkQueue::new("test");
     let known = Key("default".into(), "a".into());
     queue.add(known.clone());

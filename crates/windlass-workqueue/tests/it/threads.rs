@@ -1,4 +1,4 @@
-//! Eight workers at once: no key twice, none lost, order kept.
+//! Several threads: no key is handed out twice at once, no key is lost, the order is kept.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ fn runtime(threads: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_time().build().unwrap()
 }
 
-/// A small generator, so that a failure can be repeated.
+/// A seeded generator (xorshift), so that a failure can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -25,13 +25,13 @@ impl Random {
     }
 }
 
-/// What is known about one key.
+/// The test's record of one key.
 #[derive(Default)]
 struct Record {
     running: AtomicBool,
-    /// Bumped before each add.
+    /// Incremented before each add.
     wanted: AtomicU64,
-    /// The `wanted` that the last work saw.
+    /// The value of `wanted` that the last worker saw.
     seen: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ fn add_at_random(queue: &WorkQueue<usize>, records: &[Record], seed: u64) {
 #[test]
 fn no_key_twice_at_once_and_none_lost() {
     for keys in [1, 3, 100, 5000] {
-        let queue = WorkQueue::builder("test").build();
+        let queue = WorkQueue::new("test");
         let records: Arc<[Record]> = (0..keys).map(|_| Record::default()).collect();
         let runtime = runtime(2);
         let workers: Vec<_> =
@@ -77,7 +77,7 @@ fn no_key_twice_at_once_and_none_lost() {
             }
         });
         runtime.block_on(async {
-            // Delayed keys are dropped by a shut-down: let them come first.
+            // A shut-down drops delayed keys: wait for them first.
             let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
             while records.iter().any(|r| r.seen.load(Ordering::SeqCst) != r.wanted.load(Ordering::SeqCst)) {
                 assert!(std::time::Instant::now() < deadline, "a key was lost: {:?}", queue.metrics());
@@ -93,14 +93,14 @@ fn no_key_twice_at_once_and_none_lost() {
         assert_eq!(metrics.queue_duration.count, metrics.work_duration.count);
         assert_eq!(
             metrics.adds, metrics.work_duration.count,
-            "each add that counts leads to one piece of work"
+            "each add that did not merge leads to one piece of work"
         );
     }
 }
 
 #[test]
-fn keys_of_one_adder_come_in_the_order_they_were_added() {
-    let queue: WorkQueue<(usize, u64)> = WorkQueue::builder("test").build();
+fn the_keys_of_one_adder_come_in_order() {
+    let queue: WorkQueue<(usize, u64)> = WorkQueue::new("test");
     let handed_out = Mutex::new([0; ADDERS]);
     let left = AtomicUsize::new(ADDERS * ADDS as usize);
     thread::scope(|scope| {
@@ -131,9 +131,9 @@ fn keys_of_one_adder_come_in_the_order_they_were_added() {
 }
 
 #[test]
-fn a_worker_that_sleeps_is_woken() {
-    let queue: WorkQueue<u64> = WorkQueue::builder("test").build();
-    let back: WorkQueue<u64> = WorkQueue::builder("back").build();
+fn a_sleeping_worker_is_woken() {
+    let queue: WorkQueue<u64> = WorkQueue::new("test");
+    let back: WorkQueue<u64> = WorkQueue::new("back");
     let runtime = runtime(2);
     let (here, there) = (queue.clone(), back.clone());
     runtime.spawn(async move {
@@ -141,7 +141,7 @@ fn a_worker_that_sleeps_is_woken() {
             there.add(*item.key());
         }
     });
-    // Each add meets a worker that is about to sleep, sleeps, or is about to wake.
+    // Each add meets a worker that is falling asleep, asleep, or waking up.
     runtime.block_on(async {
         for n in 0..ADDS {
             queue.add(n);
@@ -153,8 +153,8 @@ fn a_worker_that_sleeps_is_woken() {
 }
 
 #[test]
-fn a_worker_is_woken_while_the_task_that_adds_goes_on() {
-    let queue: WorkQueue<u64> = WorkQueue::builder("test").build();
+fn a_worker_is_woken_while_the_adding_task_goes_on() {
+    let queue: WorkQueue<u64> = WorkQueue::new("test");
     let worked = Arc::new(AtomicU64::new(0));
     let runtime = runtime(2);
     for _ in 0..2 {
@@ -166,7 +166,7 @@ fn a_worker_is_woken_while_the_task_that_adds_goes_on() {
             }
         });
     }
-    // What this task wakes is run on its own thread, when it pauses: and it does not.
+    // A task that this one wakes is scheduled on the same thread, after this one yields: which it does not.
     let adder = runtime.spawn({
         let queue = queue.clone();
         async move {
@@ -183,7 +183,6 @@ fn a_worker_is_woken_while_the_task_that_adds_goes_on() {
             false
         }
     });
-    // Both sleep by now, or are about to.
-    assert!(runtime.block_on(adder).unwrap(), "nobody came while keys were added");
+    assert!(runtime.block_on(adder).unwrap(), "no worker took a key while keys were added");
     queue.shut_down();
 }

@@ -175,7 +175,7 @@ impl<K> States<K> {
     }
 }
 
-/// Returns whether a state can be removed: nobody but `holders` references it, the key is idle, and there are no failures
+/// Returns whether a state can be removed: there are no references but `holders`, the key is idle, and there are no failures
 /// to remember. The caller holds the shard's lock, without which no reference can be added.
 fn is_garbage<K>(state: &Arc<KeyState<K>>, holders: usize, now: Timestamp) -> bool {
     if Arc::strong_count(state) != holders {

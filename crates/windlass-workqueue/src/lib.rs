@@ -38,7 +38,7 @@
 //! | `ShutDown`, `ShutDownWithDrain`, `ShuttingDown` | [`shut_down`](WorkQueue::shut_down), [`shut_down_with_drain`](WorkQueue::shut_down_with_drain), [`is_shut_down`](WorkQueue::is_shut_down) |
 //! | `Len` | [`len`](WorkQueue::len) |
 //!
-//! Two things differ. Failures that nobody forgets expire when the key stays idle (see [`RateLimiter::forget_after`]); in
+//! Two things differ. Failures that are not forgotten expire when the key stays idle (see [`RateLimiter::forget_after`]); in
 //! client-go they occupy memory for ever. And [`RateLimiter::default`] has a jitter, but no token bucket for all keys
 //! together; [`RateLimiter::client_go`] is client-go's default.
 //!

@@ -40,8 +40,8 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a waiting worker may have to be woken"]
 pub enum Wake {
-    /// Nobody.
-    Nobody,
+    /// No worker.
+    None,
     /// A worker: a key has become ready.
     Worker,
     /// The worker that waits for [`Queue::next_deadline`], which is now earlier.
@@ -126,7 +126,7 @@ impl<K> Queue<K> {
         K: Eq + Hash,
     {
         self.state_of(key)
-            .map_or(Wake::Nobody, |state| self.add_state(StripeIndex::default(), &state, options, || now))
+            .map_or(Wake::None, |state| self.add_state(StripeIndex::default(), &state, options, || now))
     }
 
     /// Returns the state of `key`, to which [`add_state`](Self::add_state) applies, or `None` after the shut-down.
@@ -162,7 +162,7 @@ impl<K> Queue<K> {
         // The most frequent add changes nothing, and needs neither a lock nor the time.
         let merges = !options.rate_limited && state.covers(options.priority);
         if merges || self.is_shut_down() {
-            return Wake::Nobody;
+            return Wake::None;
         }
         let now = clock();
         // Keys that were due before this add go before it.
@@ -232,14 +232,14 @@ impl<K> Queue<K> {
     /// Adds a key without a delay whose timer has been removed. The caller holds the timers' lock.
     fn add_without_timer(&self, state: &Arc<KeyState<K>>, priority: i32, now: Timestamp) -> Wake {
         let effect = self.ready.add(state, |state| Some(state.add_and_clear_delay(priority, now)));
-        effect.map_or(Wake::Nobody, AddEffect::wake)
+        effect.map_or(Wake::None, AddEffect::wake)
     }
 
     fn add_delayed(&self, state: &Arc<KeyState<K>>, priority: i32, deadline: Timestamp) -> Wake {
         let mut timers = self.timers.lock();
         // The shut-down drops all timers under this lock.
         if self.is_shut_down() {
-            return Wake::Nobody;
+            return Wake::None;
         }
         loop {
             match state.delay(priority) {
@@ -294,7 +294,7 @@ impl<K> Queue<K> {
     fn publish_next_deadline(&self, timers: &Timers<K>) -> Wake {
         let next = timers.next_deadline().map_or(NO_DEADLINE, Timestamp::as_nanos);
         let before = self.next_deadline.swap(next, Ordering::AcqRel);
-        if next < before { Wake::TimerWatcher } else { Wake::Nobody }
+        if next < before { Wake::TimerWatcher } else { Wake::None }
     }
 
     /// Ends the work on a key. If the key was added since it was handed out, it is ready again.
@@ -309,7 +309,7 @@ impl<K> Queue<K> {
             }
             DoneEffect::Idle => {
                 self.keys.release(state, now);
-                Wake::Nobody
+                Wake::None
             }
         };
         self.counters.observe_worked(stripe, time);
@@ -410,7 +410,7 @@ impl AddEffect {
     fn wake(self) -> Wake {
         match self {
             Self::Queued { .. } | Self::Raised { .. } => Wake::Worker,
-            Self::QueuedAfterDone | Self::Merged => Wake::Nobody,
+            Self::QueuedAfterDone | Self::Merged => Wake::None,
         }
     }
 }

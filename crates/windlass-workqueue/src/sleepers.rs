@@ -10,7 +10,7 @@ const WAKE_ANOTHER_AFTER: Duration = Duration::from_micros(50);
 
 const NONE_WOKEN: u64 = 0;
 
-/// Spares adders the wake-ups that nobody needs: an adder wakes a worker only if one sleeps and none has been woken that
+/// Spares adders needless wake-ups: an adder wakes a worker only if one sleeps and none has been woken that
 /// has not looked yet. A worker that was woken and sees more work wakes the next.
 ///
 /// No fence is needed. An adder asks after it has released the lock of the work; a worker looks under the same lock after
@@ -78,7 +78,7 @@ impl Drop for Sleeping<'_> {
 /// woken.
 ///
 /// While a worker sleeps, every deadline is watched. A worker that gives up the timer wakes another one to take it; a
-/// thread that sets a deadline while nobody holds the timer wakes a sleeper; and a worker that takes the timer reads the
+/// thread that sets a deadline while no worker holds the timer wakes a sleeper; and a worker that takes the timer reads the
 /// deadline. All three are read-modify-writes of one flag, so that the later one sees what the earlier one did before.
 pub(crate) struct TimerWatch {
     taken: AtomicBool,
@@ -89,7 +89,7 @@ impl TimerWatch {
         Self { taken: AtomicBool::new(false) }
     }
 
-    /// Takes the timer if nobody holds it. The caller is counted as sleeping, and reads the deadline after this.
+    /// Takes the timer if no worker holds it. The caller is counted as sleeping, and reads the deadline after this.
     pub(crate) fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
     }

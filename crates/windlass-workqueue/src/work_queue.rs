@@ -292,7 +292,7 @@ impl<K> Inner<K> {
     #[inline]
     fn wake(&self, wake: Wake, now: Timestamp) {
         match wake {
-            Wake::Nobody => {}
+            Wake::None => {}
             Wake::Worker => {
                 if self.sleepers.must_wake(now) {
                     self.wake.notify_one();

@@ -84,7 +84,7 @@ impl Player {
 
 fn say(signal: Wake) -> String {
     match signal {
-        Wake::Nobody => String::new(),
+        Wake::None => String::new(),
         Wake::Worker => "wake a worker".into(),
         Wake::TimerWatcher => "wake the timer".into(),
     }

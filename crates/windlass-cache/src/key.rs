@@ -1,4 +1,4 @@
-//! The name of an object within its kind.
+//! The key of an object within its kind.
 
 use std::{
     cmp::Ordering,
@@ -7,9 +7,9 @@ use std::{
     sync::Arc,
 };
 
-/// Names one object of a kind: `namespace/name`, or `name` when the kind is cluster scoped.
+/// The key of an object within its kind: `namespace/name`, or `name` for a cluster-scoped kind.
 ///
-/// One allocation, shared by clones. Keys order by namespace, then name; cluster-scoped ones come first.
+/// Clones share one allocation. Keys are ordered by namespace, then by name; those without a namespace come first.
 ///
 /// ```
 /// use windlass_cache::ObjectKey;
@@ -22,12 +22,12 @@ use std::{
 #[derive(Clone, PartialEq, Eq)]
 pub struct ObjectKey {
     text: Arc<str>,
-    /// Length of the namespace; zero for a cluster-scoped object.
+    /// The length of the namespace; zero for a cluster-scoped object.
     namespace: u32,
 }
 
 impl ObjectKey {
-    /// A key from an optional namespace (an empty one counts as none) and a name.
+    /// Creates a key from an optional namespace and a name. An empty namespace counts as none.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             Some(namespace) if !namespace.is_empty() => Self::namespaced(namespace, name),
@@ -35,7 +35,7 @@ impl ObjectKey {
         }
     }
 
-    /// The key of an object in a namespace.
+    /// Creates the key of an object in a namespace. An empty namespace counts as none.
     pub fn namespaced(namespace: &str, name: &str) -> Self {
         if namespace.is_empty() {
             return Self::cluster(name);
@@ -44,17 +44,17 @@ impl ObjectKey {
         Self { text: text.into(), namespace: namespace.len() as u32 }
     }
 
-    /// The key of an object that is in no namespace.
+    /// Creates the key of a cluster-scoped object.
     pub fn cluster(name: &str) -> Self {
         Self { text: name.into(), namespace: 0 }
     }
 
-    /// The namespace, or `None` for a cluster-scoped object.
+    /// Returns the namespace, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         (self.namespace > 0).then(|| &self.text[..self.namespace as usize])
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         match self.namespace {
             0 => &self.text,
@@ -62,7 +62,7 @@ impl ObjectKey {
         }
     }
 
-    /// The key as it is printed: `namespace/name` or `name`.
+    /// Returns the key as text: `namespace/name` or `name`.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -82,7 +82,7 @@ impl PartialOrd for ObjectKey {
 
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // By its parts, so that whoever has these need not put them together.
+        // Hash the parts, so that a lookup with the parts needs no key.
         (self.namespace(), self.name()).hash(state);
     }
 }
@@ -101,7 +101,7 @@ impl fmt::Debug for ObjectKey {
 
 /// The text is not `name` or `namespace/name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a key is `name` or `namespace/name`, neither part empty, with at most one slash")]
+#[error("expected `name` or `namespace/name`, with no empty part and at most one slash")]
 pub struct ParseKeyError;
 
 impl std::str::FromStr for ObjectKey {

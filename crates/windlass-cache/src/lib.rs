@@ -1,8 +1,8 @@
-//! An operator's view of the cluster: objects as bytes and an index, stores, indexes, reflector, informer.
+//! An operator's view of the cluster: objects as bytes and an index, stores with indexes, the reflector, the informer core.
 //!
 //! The cache keeps each object's JSON (without `managedFields`) and a fixed index over its metadata. Nothing is decoded
 //! before it is read. The crate knows no HTTP, no clock and no generated types: a [`Reflector`] is a state machine
-//! that is told the time and fed with bytes, and `windlass-runtime` is the shell that drives it.
+//! that is given the time and the bytes, and `windlass-runtime` drives it.
 
 pub mod frame;
 pub mod scan;

@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 
 use crate::{DecodeError, RawObject};
 
-/// The memos of a store: one for each type that is read from it.
+/// The memos of a store: one for each type that is decoded.
 pub(crate) struct Memos {
     budget: usize,
-    /// Bytes of the decoded objects of all types.
+    /// The estimated bytes of the decoded objects of all types.
     bytes: Arc<AtomicUsize>,
     by_type: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
@@ -32,11 +32,11 @@ impl Memos {
         let mut by_type = self.by_type.lock();
         let new = || Arc::new(Memo::<K>::new(self.budget, self.bytes.clone()));
         let memo = by_type.entry(TypeId::of::<K>()).or_insert_with(|| new());
-        // The entry of a type holds a memo of that type.
+        // Cannot fail: the entry of a type holds a memo of that type.
         memo.clone().downcast().unwrap_or_else(|_| new())
     }
 
-    /// About how many bytes the decoded objects take.
+    /// Estimates the bytes of all decoded objects.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -48,7 +48,7 @@ impl fmt::Debug for Memos {
     }
 }
 
-/// Decodes the objects of a store into `K`, and remembers those decoded last. Cheap to clone.
+/// Decodes the objects of a store as `K`, and remembers recently decoded ones. Cheap to clone.
 pub struct Decoder<K> {
     memo: Arc<Memo<K>>,
 }
@@ -81,22 +81,22 @@ impl<K> fmt::Debug for Decoder<K> {
     }
 }
 
-/// Decoded objects, the least recently used of which are forgotten when they grow beyond a budget.
+/// Decoded objects. When they grow beyond a budget, the least recently used half is evicted.
 pub(crate) struct Memo<K> {
     budget: usize,
     entries: Mutex<Entries<K>>,
 }
 
 struct Entries<K> {
-    by_place: HashMap<usize, Entry<K>>,
+    by_address: HashMap<usize, Entry<K>>,
     bytes: usize,
-    /// Bytes of all memos.
+    /// The bytes of all memos of the store.
     all_bytes: Arc<AtomicUsize>,
     clock: u64,
 }
 
 struct Entry<K> {
-    /// Keeps the object's place in memory from being another's.
+    /// Keeps the address from being reused.
     raw: RawObject,
     decoded: Arc<K>,
     used: u64,
@@ -104,13 +104,13 @@ struct Entry<K> {
 
 impl<K> Memo<K> {
     fn new(budget: usize, all_bytes: Arc<AtomicUsize>) -> Self {
-        let entries = Entries { by_place: HashMap::new(), bytes: 0, all_bytes, clock: 0 };
+        let entries = Entries { by_address: HashMap::new(), bytes: 0, all_bytes, clock: 0 };
         Self { budget, entries: Mutex::new(entries) }
     }
 }
 
 impl<K: DeserializeOwned> Memo<K> {
-    /// The decoded object, remembered or new.
+    /// Returns the remembered decoded object, or decodes it.
     pub(crate) fn decode(&self, raw: &RawObject) -> Result<Arc<K>, DecodeError> {
         if let Some(decoded) = self.entries.lock().get(raw) {
             return Ok(decoded);
@@ -124,7 +124,7 @@ impl<K: DeserializeOwned> Memo<K> {
 impl<K> Entries<K> {
     fn get(&mut self, raw: &RawObject) -> Option<Arc<K>> {
         self.clock += 1;
-        let entry = self.by_place.get_mut(&raw.address())?;
+        let entry = self.by_address.get_mut(&raw.address())?;
         entry.used = self.clock;
         Some(entry.decoded.clone())
     }
@@ -136,28 +136,28 @@ impl<K> Entries<K> {
         }
         self.clock += 1;
         let entry = Entry { raw: raw.clone(), decoded, used: self.clock };
-        if self.by_place.insert(raw.address(), entry).is_none() {
+        if self.by_address.insert(raw.address(), entry).is_none() {
             self.bytes += cost;
             self.all_bytes.fetch_add(cost, Ordering::Relaxed);
         }
         if self.bytes > budget {
-            self.forget_oldest_half();
+            self.evict_older_half();
         }
     }
 
-    /// Forgetting many at once makes it cheap for each.
-    fn forget_oldest_half(&mut self) {
-        let mut ages: Vec<_> = self.by_place.values().map(|entry| entry.used).collect();
+    /// Evicts the older half. Evicting many at once amortises the cost.
+    fn evict_older_half(&mut self) {
+        let mut ages: Vec<_> = self.by_address.values().map(|entry| entry.used).collect();
         let middle = ages.len() / 2;
         let (_, &mut middle, _) = ages.select_nth_unstable(middle);
-        self.by_place.retain(|_, entry| entry.used >= middle);
+        self.by_address.retain(|_, entry| entry.used >= middle);
         let before = self.bytes;
-        self.bytes = self.by_place.values().map(|entry| cost(&entry.raw)).sum();
+        self.bytes = self.by_address.values().map(|entry| cost(&entry.raw)).sum();
         self.all_bytes.fetch_sub(before - self.bytes, Ordering::Relaxed);
     }
 }
 
-/// About what the decoded object takes: types of Kubernetes are six times their JSON.
+/// Estimates the bytes of a decoded object: the types of Kubernetes take about six times their JSON.
 fn cost(raw: &RawObject) -> usize {
     6 * raw.json_length() + 128
 }

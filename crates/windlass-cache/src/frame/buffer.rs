@@ -1,4 +1,4 @@
-//! The bytes of a body, piece by piece.
+//! The bytes of a body that arrives in pieces.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use bytes::Bytes;
 use super::value::OpenValue;
 use crate::scan::ScanError;
 
-/// The piece at hand, and a value that began in earlier ones.
+/// The current piece, and a value that began in earlier pieces.
 #[derive(Debug)]
 pub(super) struct Buffer {
     piece: Bytes,
     at: usize,
-    /// The value that goes on: what has been seen of it.
+    /// The part of the open value that was in earlier pieces.
     carried: Vec<u8>,
     open: Option<OpenValue>,
     limit: usize,
 }
 
-/// Where a whole value lies.
+/// The location of a complete value.
 #[derive(Clone, Debug)]
 pub(super) enum Location {
     Piece(Range<usize>),
@@ -26,19 +26,19 @@ pub(super) enum Location {
 }
 
 impl Buffer {
-    /// Values longer than `limit` bytes are refused.
+    /// Creates a buffer that rejects values longer than `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { piece: Bytes::new(), at: 0, carried: Vec::new(), open: None, limit }
     }
 
-    /// The next piece, when the one before it is used up.
+    /// Sets the next piece. The previous one must be consumed.
     pub(super) fn push(&mut self, piece: Bytes) {
         debug_assert_eq!(self.at, self.piece.len(), "a piece came before the last one was read");
         self.piece = piece;
         self.at = 0;
     }
 
-    /// Lets go of a piece that is used up, so that its memory can take the next one.
+    /// Releases the piece if it is consumed, so that its memory can be reused.
     pub(super) fn release(&mut self) {
         if self.at == self.piece.len() {
             self.piece = Bytes::new();
@@ -46,12 +46,12 @@ impl Buffer {
         }
     }
 
-    /// What is left of the piece.
+    /// Returns the rest of the piece.
     pub(super) fn rest(&self) -> &[u8] {
         &self.piece[self.at..]
     }
 
-    /// Where the rest begins.
+    /// Returns the offset of the rest in the piece.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -60,7 +60,7 @@ impl Buffer {
         self.at += length;
     }
 
-    /// Whether a value has begun and not ended.
+    /// Returns whether a value has begun and not ended.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -69,7 +69,7 @@ impl Buffer {
         self.open.is_some_and(|open| open.is_in_string())
     }
 
-    /// The next byte that is not white space, when the piece has one.
+    /// Skips white space and returns the next byte, if the piece has one.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let rest = &self.piece[self.at..];
         let white = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -77,12 +77,12 @@ impl Buffer {
         self.piece.get(self.at).copied()
     }
 
-    /// Goes on to the end of the value that begins here or began earlier; `None` when the piece ends first.
+    /// Advances to the end of the value that begins here or began earlier. Returns `None` if the piece ends first.
     pub(super) fn value(&mut self) -> Result<Option<Location>, ScanError> {
         self.value_within(usize::MAX)
     }
 
-    /// The same, looking at the next `length` bytes at most.
+    /// As [`Self::value`], but reads at most the next `length` bytes.
     pub(super) fn value_within(&mut self, length: usize) -> Result<Option<Location>, ScanError> {
         let begins_here = self.open.is_none();
         if begins_here {
@@ -112,13 +112,13 @@ impl Buffer {
         Ok(end.map(|_| Location::Carried))
     }
 
-    /// Forgets the value that has begun.
+    /// Discards the open value.
     pub(super) fn abandon(&mut self) {
         self.open = None;
         self.carried = Vec::new();
     }
 
-    /// Forgets the first `length` bytes of the value that has begun: what follows them is the beginning of another.
+    /// Discards the first `length` bytes of the open value. The bytes after them begin another value.
     pub(super) fn restart(&mut self, length: usize) {
         self.carried.drain(..length);
         self.open = match self.carried.first().map(|&first| OpenValue::new(first)) {
@@ -130,7 +130,7 @@ impl Buffer {
         };
     }
 
-    /// What has been seen of the value that has begun.
+    /// Returns the part of the open value that was in earlier pieces.
     pub(super) fn carried(&self) -> &[u8] {
         &self.carried
     }

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use super::{
     BadObject,
     buffer::{Buffer, Location},
-    key_of,
+    key_in,
 };
 use crate::scan::{ScanError, Scanned, Scanner};
 
-/// Finds the items in the body of a list, and what the list says of itself.
+/// Finds the items and the metadata in the body of a list.
 #[derive(Debug)]
 pub struct ListFramer {
     buffer: Buffer,
@@ -18,14 +18,14 @@ pub struct ListFramer {
     meta: ListMeta,
 }
 
-/// A list's `metadata`.
+/// The `metadata` of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListMeta {
-    /// The state of the cluster that the list shows.
+    /// The resource version of the list.
     #[serde(deserialize_with = "text_or_null")]
     pub resource_version: String,
-    /// Continues the list; empty at its end.
+    /// The token of the next page; empty on the last page.
     #[serde(rename = "continue", deserialize_with = "text_or_null")]
     pub continue_token: String,
 }
@@ -34,7 +34,7 @@ fn text_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Str
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What the list's body is to go on with.
+/// What the parser expects next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Start,
@@ -56,7 +56,7 @@ enum Field {
     Other,
 }
 
-/// A step through the body.
+/// The result of one step of the parser.
 enum Parsed {
     Part,
     Item(Location),
@@ -64,20 +64,20 @@ enum Parsed {
 }
 
 impl ListFramer {
-    /// Refuses items longer than `limit` bytes.
+    /// Creates a framer that rejects items longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { buffer: Buffer::new(limit), state: State::Start, meta: ListMeta::default() }
     }
 
-    /// Takes the next piece of the body, when [`Self::next`] has answered `None` for the one before.
+    /// Takes the next piece of the body. [`Self::next`] must have returned `None` for the previous piece.
     pub fn push(&mut self, piece: Bytes) {
         self.buffer.push(piece);
     }
 
-    /// The next item, or `None` when the piece holds no further whole one.
+    /// Returns the next item, or `None` if the piece has no further complete item.
     ///
     /// # Errors
-    /// The outer one ends the list: it is not a list. The inner one concerns one item.
+    /// The outer error is final: the body is not a list. The inner error concerns one item.
     pub fn next<'a>(
         &'a mut self,
         scanner: &'a mut Scanner,
@@ -97,7 +97,7 @@ impl ListFramer {
         }
     }
 
-    /// What the list says of itself, when the body has ended.
+    /// Returns the metadata when the body has ended.
     ///
     /// # Errors
     /// The body ended before the list did.
@@ -131,14 +131,14 @@ impl ListFramer {
         Err(ScanError::syntax(self.buffer.position(), expected))
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "it is the tail of `step`")]
+    #[expect(clippy::unnecessary_wraps, reason = "`step` returns its result")]
     fn pass(&mut self, next: State) -> Result<Option<Parsed>, ScanError> {
         self.buffer.advance(1);
         self.state = next;
         Ok(Some(Parsed::Part))
     }
 
-    /// Goes on with the value that begins here or began in an earlier piece.
+    /// Continues with the value that begins here or began in an earlier piece.
     fn value(&mut self, scanner: &mut Scanner) -> Result<Option<Parsed>, ScanError> {
         if !self.buffer.is_open() {
             match self.state {
@@ -172,7 +172,7 @@ impl ListFramer {
                 self.state = State::AfterItem;
                 return Ok(Some(match scanner.index(bytes) {
                     Ok(_) => Parsed::Item(location),
-                    Err(error) => Parsed::BadItem(BadObject::new(error, key_in(bytes))),
+                    Err(error) => Parsed::BadItem(BadObject::new(error, key_in(bytes, None))),
                 }));
             }
             State::Value(Field::Metadata) => {
@@ -188,8 +188,4 @@ impl ListFramer {
         }
         Ok(Some(Parsed::Part))
     }
-}
-
-fn key_in(item: &[u8]) -> Option<crate::ObjectKey> {
-    key_of(&serde_json::from_slice(item).ok()?)
 }

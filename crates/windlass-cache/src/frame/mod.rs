@@ -1,7 +1,7 @@
-//! Finds objects in bodies that arrive in pieces.
+//! Finds objects in response bodies that arrive in pieces.
 //!
-//! A piece is indexed where it lies. Only what is cut by its end is copied, once, and goes on with the next piece; no
-//! byte is looked at more than twice, however the pieces are cut.
+//! A piece is scanned in place. Only a value that continues in the next piece is copied, once. Each byte is read at most twice,
+//! wherever the pieces end.
 
 mod buffer;
 mod list;
@@ -15,13 +15,13 @@ pub use self::{
 
 use crate::{ObjectKey, scan::ScanError};
 
-/// An object in a body that could not be read. The body goes on behind it.
+/// An object of a body that could not be read. Parsing continues after it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an object could not be read{}: {error}", .key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default())]
 pub struct BadObject {
-    /// Its key, as far as that could be read.
+    /// The key of the object, if it could be read.
     pub key: Option<ObjectKey>,
-    /// What is wrong with it.
+    /// The problem.
     pub error: ScanError,
 }
 
@@ -31,9 +31,11 @@ impl BadObject {
     }
 }
 
-/// The key of an object that does not scan, read slowly and leniently.
-fn key_of(value: &serde_json::Value) -> Option<ObjectKey> {
-    let metadata = value.get("metadata")?;
+/// Returns the key of an object that the scan rejects. The object is `json`, or its member `member`.
+fn key_in(json: &[u8], member: Option<&str>) -> Option<ObjectKey> {
+    let value = serde_json::from_slice::<serde_json::Value>(json).ok()?;
+    let object = member.map_or(Some(&value), |member| value.get(member))?;
+    let metadata = object.get("metadata")?;
     let text = |field| metadata.get(field).and_then(serde_json::Value::as_str);
     Some(ObjectKey::new(text("namespace"), text("name").filter(|name| !name.is_empty())?))
 }

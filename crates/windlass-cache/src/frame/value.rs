@@ -2,7 +2,7 @@
 
 use crate::scan::{ScanError, Skip};
 
-/// A value whose end has not been seen.
+/// A value whose end has not arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OpenValue {
     Container(Skip),
@@ -11,7 +11,7 @@ pub(super) enum OpenValue {
 }
 
 impl OpenValue {
-    /// A value by its first byte.
+    /// Begins a value with its first byte.
     pub(super) fn new(first: u8) -> Result<Self, ScanError> {
         match first {
             b'{' | b'[' => Ok(Self::Container(Skip::default())),
@@ -21,9 +21,9 @@ impl OpenValue {
         }
     }
 
-    /// Goes on over `bytes`; answers the offset behind the value's last byte when it is among them.
+    /// Continues with `bytes`; returns the offset after the value's last byte if they contain it.
     ///
-    /// The opening quote of a string counts as escaped: it does not close it.
+    /// The opening quote of a string counts as escaped, so that it does not close the string.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Container(skip) => skip.feed(bytes),
@@ -43,7 +43,7 @@ impl OpenValue {
         }
     }
 
-    /// Whether the bytes so far end inside a string.
+    /// Returns whether the bytes so far end inside a string.
     pub(super) fn is_in_string(&self) -> bool {
         match self {
             Self::Container(skip) => skip.is_in_string(),

@@ -6,50 +6,50 @@ use memchr::memchr;
 use super::{
     BadObject,
     buffer::{Buffer, Location},
-    key_of,
+    key_in,
 };
 use crate::scan::{ScanError, Scanned, Scanner, WatchEventType};
 
 /// Finds the events in the body of a watch.
 ///
-/// Servers send an event a line. The framer does not rely on it: an event may hold line breaks where JSON allows
-/// them. It does use them to go on after a line that is not JSON.
+/// Servers send one event per line. The framer accepts line breaks within an event where JSON allows them, but uses them to
+/// resynchronise after a line that is not JSON.
 #[derive(Debug)]
 pub struct WatchFramer {
     buffer: Buffer,
-    /// After broken JSON: bytes up to the next line break are passed over.
+    /// After invalid JSON: bytes up to the next line break are skipped.
     lost: bool,
 }
 
 /// An event and its object.
 #[derive(Debug)]
 pub struct WatchEvent<'a> {
-    /// What it says.
+    /// The type of the event.
     pub event: WatchEventType,
-    /// Of what.
+    /// The object of the event.
     pub object: Scanned<'a>,
 }
 
-/// What begins each line that a server sends.
+/// The beginning of each line that a server sends.
 const LINE: &[u8] = b"{\"type\":";
 
 impl WatchFramer {
-    /// Refuses events longer than `limit` bytes.
+    /// Creates a framer that rejects events longer than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { buffer: Buffer::new(limit), lost: false }
     }
 
-    /// Takes the next piece of the body, when [`Self::next`] has answered `None` for the one before.
+    /// Takes the next piece of the body. [`Self::next`] must have returned `None` for the previous piece.
     pub fn push(&mut self, piece: Bytes) {
         self.buffer.push(piece);
     }
 
-    /// Whether the body so far ends within an event.
+    /// Returns whether the body so far ends within an event.
     pub fn is_within_event(&self) -> bool {
         self.buffer.is_open()
     }
 
-    /// The next event, or `None` when the piece holds no further whole one.
+    /// Returns the next event, or `None` if the piece has no further complete event.
     pub fn next<'a>(&'a mut self, scanner: &'a mut Scanner) -> Option<Result<WatchEvent<'a>, BadObject>> {
         let (event, location) = match self.find(scanner) {
             Some(Ok(found)) => found,
@@ -65,7 +65,7 @@ impl WatchFramer {
 
     fn find(&mut self, scanner: &mut Scanner) -> Option<Result<(WatchEventType, Location), BadObject>> {
         if self.lost {
-            self.pass_line()?;
+            self.skip_line()?;
         }
         if !self.buffer.is_open() {
             if self.buffer.peek()? != b'{' {
@@ -73,7 +73,7 @@ impl WatchFramer {
                 return Some(Err(BadObject::new(ScanError::syntax(0, "an event"), None)));
             }
             let start = self.buffer.position();
-            // An event of several lines goes the other way: whether it is whole is decided line by line.
+            // An event of several lines takes the slow path, which checks line by line whether it is complete.
             if let Ok((event, length)) = scanner.index_event(self.buffer.rest())
                 && !scanner.has_controls()
             {
@@ -81,7 +81,7 @@ impl WatchFramer {
                 return Some(Ok((event, Location::Piece(start..start + length))));
             }
         }
-        // The event is cut by the end of the piece, or broken: find its end first.
+        // The event continues in the next piece, or is invalid: find its end first.
         let location = match self.end()? {
             Ok(location) => location,
             Err(error) => return Some(Err(BadObject::new(error, None))),
@@ -89,14 +89,14 @@ impl WatchFramer {
         let bytes = self.buffer.bytes(&location);
         Some(match scanner.index_event(bytes) {
             Ok((event, _)) => Ok((event, location)),
-            Err(error) => Err(BadObject::new(error, key_in(bytes))),
+            Err(error) => Err(BadObject::new(error, key_in(bytes, Some("object")))),
         })
     }
 
-    /// Goes on to the end of an event, line by line.
+    /// Advances to the end of an event, line by line.
     fn end(&mut self) -> Option<Result<Location, ScanError>> {
         loop {
-            if let Some(line) = self.broken_at() {
+            if let Some(line) = self.invalid_until() {
                 self.buffer.restart(line);
                 return Some(Err(ScanError::syntax(0, "an event that ends with its line")));
             }
@@ -117,9 +117,9 @@ impl WatchFramer {
         }
     }
 
-    /// Where in the carried bytes a line begins that shows the event before it to be broken: it is in the
-    /// middle of a string, or the line begins as every event does.
-    fn broken_at(&self) -> Option<usize> {
+    /// Returns the offset of a line in the carried bytes that shows that the event before it is invalid: the line begins inside
+    /// a string, or as every event does.
+    fn invalid_until(&self) -> Option<usize> {
         if !self.buffer.is_open() {
             return None;
         }
@@ -133,16 +133,12 @@ impl WatchFramer {
         (in_string || is_event).then_some(line)
     }
 
-    /// Moves behind the next line break.
-    fn pass_line(&mut self) -> Option<()> {
+    /// Skips to the next line.
+    fn skip_line(&mut self) -> Option<()> {
         let rest = self.buffer.rest();
         let line = memchr(b'\n', rest);
         self.buffer.advance(line.map_or(rest.len(), |at| at + 1));
         self.lost = line.is_none();
         line.map(drop)
     }
-}
-
-fn key_in(event: &[u8]) -> Option<crate::ObjectKey> {
-    key_of(serde_json::from_slice::<serde_json::Value>(event).ok()?.get("object")?)
 }

@@ -1,4 +1,4 @@
-//! What a handler has not been told yet.
+//! The changes that wait for delivery to one handler.
 
 use std::{collections::VecDeque, hash::BuildHasher};
 
@@ -7,44 +7,44 @@ use hashbrown::HashTable;
 
 use crate::{Delta, RawObject};
 
-/// A handler that is further behind than this many changes is told the latest of each object only.
-const FAITHFUL: usize = 1024;
-/// Fewer entries that say nothing are not worth removing.
+/// Beyond this many pending changes, later changes of the same object are coalesced.
+const EXACT_LIMIT: usize = 1024;
+/// Fewer [`Entry::Cancelled`] are not worth a compaction.
 const COMPACT_FROM: usize = 32;
 
-/// What a handler has not been told yet, oldest first.
+/// The changes that wait for delivery to one handler, oldest first.
 ///
-/// Up to [`FAITHFUL`] changes are kept one by one. What comes on top is kept per object, so that the length is bounded
-/// by the number of objects that the handler knows or is to be told of.
+/// Up to [`EXACT_LIMIT`] changes are kept one by one. Beyond that there is one entry for each object, so that the length is bounded
+/// by the number of objects.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// The objects that were there when the handler began.
+    /// The objects that existed when the handler was added.
     initial: std::vec::IntoIter<RawObject>,
     entries: VecDeque<Entry>,
-    /// How many entries are [`Entry::Nothing`]. They are removed when they are more than half.
-    nothings: usize,
-    /// How many entries have been taken from the front since the beginning.
+    /// How many entries are [`Entry::Cancelled`]. They are removed when they are more than half.
+    cancelled: usize,
+    /// The number of entries that have been taken from the front.
     taken: u64,
-    /// Where the entries lie that further changes of the same object are merged into, counted from the beginning.
-    /// By the object's name, which is read from the entry.
+    /// The positions of the entries that further changes of their object are merged into, counted from the first entry ever.
+    /// Hashed by the key of the object, which is read from the entry.
     mergeable: HashTable<u64>,
     hasher: RandomState,
     merged: u64,
 }
 
-/// One thing to tell.
+/// An entry of the backlog.
 #[derive(Debug)]
 pub(super) enum Entry {
     Delta(Delta),
-    /// Gone, and there again: what is there now.
+    /// The object was deleted and added again.
     Replaced {
         last: Delta,
         added: Delta,
     },
-    /// The initial list is through.
+    /// The initial list ends here.
     Synced,
-    /// Changes that cancelled each other.
-    Nothing,
+    /// The changes cancelled each other.
+    Cancelled,
 }
 
 impl Backlog {
@@ -62,41 +62,42 @@ impl Backlog {
     }
 
     pub(super) fn push(&mut self, delta: Delta) {
-        if self.mergeable.is_empty() && self.entries.len() < FAITHFUL {
+        if self.mergeable.is_empty() && self.entries.len() < EXACT_LIMIT {
             self.entries.push_back(Entry::Delta(delta));
             return;
         }
         let end = self.taken + self.entries.len() as u64;
         let (taken, entries, hasher) = (self.taken, &self.entries, &self.hasher);
-        let at = |place: u64| entries.get((place - taken) as usize).and_then(Entry::object);
-        let is_same = |&place: &u64| at(place).is_some_and(|object| is_same_name(object, delta.object()));
+        let at = |position: u64| entries.get((position - taken) as usize).and_then(Entry::object);
+        let is_same =
+            |&position: &u64| at(position).is_some_and(|object| is_same_name(object, delta.object()));
         let hash = hash(hasher, delta.object());
-        let Some(&place) = self.mergeable.find(hash, is_same) else {
-            let hash_of = |&place: &u64| hash_at(entries, hasher, place - taken);
+        let Some(&position) = self.mergeable.find(hash, is_same) else {
+            let hash_of = |&position: &u64| hash_at(entries, hasher, position - taken);
             self.mergeable.insert_unique(hash, end, hash_of);
             self.entries.push_back(Entry::Delta(delta));
             return;
         };
-        let Some(entry) = self.entries.get_mut((place - self.taken) as usize) else { return };
+        let Some(entry) = self.entries.get_mut((position - self.taken) as usize) else { return };
         self.merged += 1;
-        *entry = merge(std::mem::replace(entry, Entry::Nothing), delta);
-        if let Entry::Nothing = entry {
-            self.nothings += 1;
-            self.remove(hash, place);
-            while let Some(Entry::Nothing) = self.entries.back() {
+        *entry = merge(std::mem::replace(entry, Entry::Cancelled), delta);
+        if let Entry::Cancelled = entry {
+            self.cancelled += 1;
+            self.remove(hash, position);
+            while let Some(Entry::Cancelled) = self.entries.back() {
                 self.entries.pop_back();
-                self.nothings -= 1;
+                self.cancelled -= 1;
             }
-            if self.nothings > COMPACT_FROM && self.nothings * 2 > self.entries.len() {
+            if self.cancelled > COMPACT_FROM && self.cancelled * 2 > self.entries.len() {
                 self.compact();
             }
         }
     }
 
-    /// Removes the entries that say nothing.
+    /// Removes all [`Entry::Cancelled`].
     fn compact(&mut self) {
         let mut is_mergeable = vec![false; self.entries.len()];
-        self.mergeable.iter().for_each(|&place| is_mergeable[(place - self.taken) as usize] = true);
+        self.mergeable.iter().for_each(|&position| is_mergeable[(position - self.taken) as usize] = true);
         self.mergeable.clear();
         let entries = std::mem::take(&mut self.entries);
         for (entry, is_mergeable) in entries.into_iter().zip(is_mergeable) {
@@ -109,32 +110,32 @@ impl Backlog {
             if is_mergeable {
                 let hash = hash(&self.hasher, object);
                 let (taken, entries, hasher) = (self.taken, &self.entries, &self.hasher);
-                let hash_of = |&place: &u64| hash_at(entries, hasher, place - taken);
+                let hash_of = |&position: &u64| hash_at(entries, hasher, position - taken);
                 self.mergeable.insert_unique(hash, taken + entries.len() as u64, hash_of);
             }
             self.entries.push_back(entry);
         }
-        self.nothings = 0;
+        self.cancelled = 0;
     }
 
-    fn remove(&mut self, hash: u64, place: u64) {
-        if let Ok(entry) = self.mergeable.find_entry(hash, |&other| other == place) {
+    fn remove(&mut self, hash: u64, position: u64) {
+        if let Ok(entry) = self.mergeable.find_entry(hash, |&other| other == position) {
             entry.remove();
         }
     }
 
-    /// The initial list ends here.
+    /// Marks the end of the initial list.
     pub(super) fn push_synced(&mut self) {
         self.entries.push_back(Entry::Synced);
     }
 
-    /// Takes up to `most` things to tell.
+    /// Takes up to `most` entries.
     pub(super) fn take(&mut self, most: usize) -> Vec<Entry> {
         let initial = self.initial.by_ref().take(most);
         let mut batch: Vec<_> =
             initial.map(|object| Entry::Delta(Delta::Added { object, initial: true })).collect();
         while batch.len() < most {
-            // No further change is merged into an entry that has been taken.
+            // No change may be merged into an entry that has been taken.
             if !self.mergeable.is_empty()
                 && let Some(object) = self.entries.front().and_then(Entry::object)
             {
@@ -142,7 +143,7 @@ impl Backlog {
             }
             let Some(entry) = self.entries.pop_front() else { break };
             self.taken += 1;
-            self.nothings -= usize::from(matches!(entry, Entry::Nothing));
+            self.cancelled -= usize::from(matches!(entry, Entry::Cancelled));
             batch.push(entry);
         }
         batch
@@ -152,7 +153,7 @@ impl Backlog {
         self.initial.len() + self.entries.len()
     }
 
-    /// Returns the bytes of memory that the backlog takes, with the states of objects that only it keeps.
+    /// Returns the bytes of the backlog, with the old states of objects that it keeps.
     pub(super) fn memory(&self) -> usize {
         self.initial.len() * size_of::<RawObject>()
             + self.entries.capacity() * size_of::<Entry>()
@@ -160,33 +161,33 @@ impl Backlog {
             + self.entries.iter().map(Entry::past_memory).sum::<usize>()
     }
 
-    /// How many changes were merged into others.
+    /// Returns the number of changes that were merged into others.
     pub(super) fn merged(&self) -> u64 {
         self.merged
     }
 }
 
 impl Entry {
-    /// Bytes of the state that the store no longer has.
+    /// Returns the bytes of a state that the store no longer has.
     fn past_memory(&self) -> usize {
         match self {
             Self::Delta(Delta::Updated { old, new }) if !old.is_same(new) => old.memory(),
             Self::Delta(Delta::Deleted { last, .. }) => last.memory(),
             Self::Replaced { last, .. } => last.object().memory(),
-            Self::Delta(_) | Self::Synced | Self::Nothing => 0,
+            Self::Delta(_) | Self::Synced | Self::Cancelled => 0,
         }
     }
 
-    /// The object that it is about.
+    /// Returns the object that the entry is about.
     fn object(&self) -> Option<&RawObject> {
         match self {
             Self::Delta(delta) | Self::Replaced { added: delta, .. } => Some(delta.object()),
-            Self::Synced | Self::Nothing => None,
+            Self::Synced | Self::Cancelled => None,
         }
     }
 }
 
-/// The hash of the object that the entry at an index is about.
+/// Returns the hash of the object of the entry at an index.
 fn hash_at(entries: &VecDeque<Entry>, hasher: &RandomState, index: u64) -> u64 {
     entries.get(index as usize).and_then(Entry::object).map_or(0, |object| hash(hasher, object))
 }
@@ -199,14 +200,14 @@ fn is_same_name(one: &RawObject, other: &RawObject) -> bool {
     one.is_named(other.namespace_bytes(), other.name_bytes())
 }
 
-/// What `entry` and a later change of the same object come to.
+/// Merges a later change of the same object into an entry.
 fn merge(entry: Entry, delta: Delta) -> Entry {
     use Delta::{Added, Deleted, Updated};
     match (entry, delta) {
         (Entry::Delta(Added { initial, .. }), Updated { new, .. }) => {
             Entry::Delta(Added { object: new, initial })
         }
-        (Entry::Delta(Added { .. }), Deleted { .. }) => Entry::Nothing,
+        (Entry::Delta(Added { .. }), Deleted { .. }) => Entry::Cancelled,
         (Entry::Delta(Updated { old, .. }), Updated { new, .. }) => Entry::Delta(Updated { old, new }),
         (Entry::Delta(last @ Deleted { .. }), added @ Added { .. }) => Entry::Replaced { last, added },
         (Entry::Replaced { last, added: Added { initial, .. } }, Updated { new, .. }) => {

@@ -1,38 +1,43 @@
-//! What an informer counts.
+//! The counters and sizes of an informer.
 
-/// What an informer has counted, and how large it is now.
+/// The counters and sizes of an informer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InformerMetrics {
     /// Objects in the store.
     pub objects: usize,
-    /// Bytes that the objects take.
+    /// Bytes of the objects.
     pub object_bytes: usize,
-    /// Bytes that tables and indexes take.
+    /// Bytes of tables and indexes.
     pub index_bytes: usize,
     /// Bytes of the shapes that objects share.
     pub shape_bytes: usize,
-    /// Bytes of the dictionaries that objects are compressed with.
+    /// Bytes of the compression dictionaries.
     pub dictionary_bytes: usize,
-    /// Bytes that decoded objects take, as far as they are remembered. An estimate.
+    /// Bytes of the remembered decoded objects. An estimate.
     pub decoded_bytes: usize,
-    /// Bytes of the changes that handlers have not been told yet, with the states of objects that only these keep.
+    /// Bytes of the changes that wait for delivery, with the old states of objects that they keep.
     pub backlog_bytes: usize,
-    /// The limit on all of them but the backlog, if one was set.
+    /// The limit on the sum of all bytes but those of the backlog, if one is set.
     pub memory_limit: Option<usize>,
-    /// Objects that appeared.
+    /// Objects that were added.
     pub added: u64,
-    /// Changes of objects.
+    /// Objects that were updated.
     pub updated: u64,
-    /// Objects that went away.
+    /// Objects that were deleted.
     pub deleted: u64,
-    /// Lists, and watches that began with the objects.
+    /// Lists, including watches that began with the objects.
     pub lists: u64,
+    /// Watches that could not resume, so that everything was listed again.
+    pub relists: u64,
     /// Lists and watches that failed.
     pub failures: u64,
     /// Objects that could not be read.
     pub unreadable: u64,
-    /// Changes that slow handlers were not told one by one.
+    /// Changes during which an index function panicked, counted for each index.
+    pub index_panics: u64,
+    /// Changes that were coalesced with later ones, because a handler was slow.
     pub coalesced: u64,
-    /// Changes that the slowest handler has not been told yet.
+    /// Changes that wait for delivery to the slowest handler.
     pub backlog: usize,
 }

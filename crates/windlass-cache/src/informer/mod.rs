@@ -1,4 +1,4 @@
-//! One store, fed by one watch or several, and any number of handlers that are told of its changes.
+//! The informer's core: a store that one or more watches feed, and subscriptions to its changes.
 
 mod backlog;
 mod metrics;
@@ -20,24 +20,24 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use self::subscription::Mailbox;
+use self::subscription::SubscriptionQueue;
 use crate::{
-    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, SourceId, Store, StoreOptions, Transaction, Writer,
+    Delta, IndexFn, ObjectKey, ObjectRef, SourceId, Store, StoreOptions, Transaction, Writer,
     reflector::{Notice, Sink},
     scan::{ScanError, Scanned},
 };
 
-/// Is told what a person may want to know.
+/// Receives the notices of an informer's watches.
 pub type NoticeHandler = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// What a shared informer is to do.
+/// The options of an informer.
 #[derive(Clone, Debug)]
 pub struct InformerOptions {
-    /// How its store keeps objects.
+    /// The options of its store.
     pub store: StoreOptions,
-    /// How many watches feed it: one for each namespace, or one for all.
+    /// The number of watches that feed it: one for each namespace, or one for all. Default: 1.
     pub sources: u16,
-    /// Bytes beyond which a warning is given, once.
+    /// The bytes of memory beyond which [`InformerCore::memory_warning`] warns. Default: no limit.
     pub memory_limit: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Default for InformerOptions {
     }
 }
 
-/// One store, fed by one watch or several, and any number of handlers. Cheap to clone.
+/// A store that one or more watches feed, and subscriptions to its changes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct InformerCore {
     inner: Arc<Inner>,
@@ -56,52 +56,54 @@ pub struct InformerCore {
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    core: Mutex<Core>,
-    /// Per watch, the resource version up to which everything has been seen.
+    state: Mutex<InformerState>,
+    /// The high-water mark of each watch.
     marks: Box<[AtomicU64]>,
-    /// Ticks whenever a mark changes.
+    /// Counts the changes of the marks.
     progress: watch::Sender<u64>,
     synced: watch::Sender<bool>,
 }
 
-struct Core {
+struct InformerState {
     writer: Writer,
-    sources: Vec<Source>,
-    handlers: BTreeMap<u64, Arc<Mailbox>>,
+    sources: Vec<SourceState>,
+    handlers: BTreeMap<u64, Arc<SubscriptionQueue>>,
     next_handler: u64,
     notices: Option<NoticeHandler>,
     metrics: InformerMetrics,
-    /// Of handlers that have gone.
+    /// The coalesced changes of subscriptions that have ended.
     coalesced: u64,
+    /// The store is beyond its memory limit, and a warning was given.
     warned: bool,
 }
 
-impl std::fmt::Debug for Core {
+impl std::fmt::Debug for InformerState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Core").field("sources", &self.sources).finish_non_exhaustive()
+        f.debug_struct("InformerState").field("sources", &self.sources).finish_non_exhaustive()
     }
 }
 
-/// One watch.
+/// The state of one watch.
 #[derive(Clone, Copy, Debug, Default)]
-struct Source {
+struct SourceState {
     synced: bool,
-    /// An object of the current list could not be told from others.
+    /// The key of an object of the current list could not be read.
     anonymous: bool,
+    /// The resource version up to which everything has been seen.
     seen: u64,
     lists: u32,
-    /// Bytes that its objects share.
+    /// Bytes of the shapes that its objects share.
     shapes_memory: usize,
 }
 
 impl InformerCore {
-    /// An informer that waits to be fed.
+    /// Creates an informer with an empty store.
     pub fn new(options: InformerOptions) -> Self {
         let (store, writer) = Store::new(options.store);
         let sources = usize::from(options.sources.max(1));
-        let core = Core {
+        let state = InformerState {
             writer,
-            sources: vec![Source::default(); sources],
+            sources: vec![SourceState::default(); sources],
             handlers: BTreeMap::new(),
             next_handler: 0,
             notices: None,
@@ -111,38 +113,38 @@ impl InformerCore {
         };
         let (progress, synced) = (watch::Sender::new(0), watch::Sender::new(false));
         let marks = (0..sources).map(|_| AtomicU64::new(0)).collect();
-        Self { inner: Arc::new(Inner { store, core: Mutex::new(core), marks, progress, synced }) }
+        Self { inner: Arc::new(Inner { store, state: Mutex::new(state), marks, progress, synced }) }
     }
 
-    /// The objects.
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.inner.store
     }
 
-    /// Whether the first list is through.
+    /// Returns whether the first list of every watch has ended.
     pub fn has_synced(&self) -> bool {
         *self.inner.synced.borrow()
     }
 
-    /// Waits until the first list is through.
+    /// Waits until the first list of every watch has ended.
     pub async fn synced(&self) {
         // The sender lives as long as `self`.
         let _ = self.inner.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// The resource version up to which every watch has seen everything. Zero before the first lists have ended.
+    /// Returns the resource version up to which every watch has seen everything. Zero before the first lists have ended.
     ///
     /// Events, bookmarks and lists advance it. It goes back only when the server's resource versions do.
     pub fn high_water_mark(&self) -> u64 {
         self.inner.marks.iter().map(|mark| mark.load(Ordering::Acquire)).min().unwrap_or_default()
     }
 
-    /// The resource version up to which one watch has seen everything. Zero before its first list has ended.
+    /// Returns the resource version up to which one watch has seen everything. Zero before its first list has ended.
     pub fn high_water_mark_of(&self, source: SourceId) -> u64 {
         self.inner.marks.get(usize::from(source.0)).map_or(0, |mark| mark.load(Ordering::Acquire))
     }
 
-    /// A receiver that changes whenever a high-water mark does. The store is at least as new as the marks say.
+    /// Returns a receiver that changes whenever a high-water mark does. The store is at least as new as the marks say.
     pub fn progress(&self) -> watch::Receiver<u64> {
         self.inner.progress.subscribe()
     }
@@ -152,52 +154,52 @@ impl InformerCore {
         let _ = self.progress().wait_for(|_| self.high_water_mark() >= resource_version).await;
     }
 
-    /// Adds a named index over all objects; answers whether there was none of that name.
+    /// Adds a named index over all objects. Returns `false`, and changes nothing, if an index has that name already.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        let mut core = self.inner.core.lock();
-        let added = core.writer.add_index(name, function);
-        let (told, notices) = (core.notices.clone(), index_notices(&mut core.writer));
-        drop(core);
-        report(told, &notices);
+        let mut state = self.inner.state.lock();
+        let added = state.writer.add_index(name, function);
+        let (handler, notices) = (state.notices.clone(), index_notices(&mut state.writer));
+        drop(state);
+        report(handler, &notices);
         added
     }
 
-    /// Sets who is told of failures and other events of the watches.
+    /// Sets the handler of the notices of the watches.
     pub fn set_notice_handler(&self, handler: NoticeHandler) {
-        self.inner.core.lock().notices = Some(handler);
+        self.inner.state.lock().notices = Some(handler);
     }
 
     /// Subscribes to changes: first every object of the store as an initial [`Delta::Added`], then every change. The
     /// subscription ends when the guard is dropped.
     pub fn subscribe(&self) -> (SubscriptionGuard, Subscription) {
-        let mut core = self.inner.core.lock();
-        let mailbox = Arc::new(Mailbox::new(self.told_of(&core)));
+        let mut state = self.inner.state.lock();
+        let queue = Arc::new(SubscriptionQueue::new(self.inner.store.list()));
         if self.has_synced() {
-            mailbox.push_synced();
+            queue.push_synced();
         }
-        let number = core.next_handler;
-        core.next_handler += 1;
-        core.handlers.insert(number, mailbox.clone());
-        let registration = SubscriptionGuard::new(self.clone(), number, mailbox.clone());
-        (registration, Subscription::new(mailbox))
+        let number = state.next_handler;
+        state.next_handler += 1;
+        state.handlers.insert(number, queue.clone());
+        let guard = SubscriptionGuard::new(self.clone(), number, queue.clone());
+        (guard, Subscription::new(queue))
     }
 
     fn unsubscribe(&self, number: u64) {
-        let mut core = self.inner.core.lock();
-        if let Some(mailbox) = core.handlers.remove(&number) {
-            core.coalesced += mailbox.merged();
-            mailbox.close();
+        let mut state = self.inner.state.lock();
+        if let Some(queue) = state.handlers.remove(&number) {
+            state.coalesced += queue.merged();
+            queue.close();
         }
     }
 
-    /// How many handlers there are.
+    /// Returns the number of subscriptions.
     pub fn handlers(&self) -> usize {
-        self.inner.core.lock().handlers.len()
+        self.inner.state.lock().handlers.len()
     }
 
-    /// What has been counted, and how large the store is now.
+    /// Returns the counters and the current sizes.
     pub fn metrics(&self) -> InformerMetrics {
-        let core = self.inner.core.lock();
+        let state = self.inner.state.lock();
         let memory = self.inner.store.memory();
         InformerMetrics {
             objects: self.inner.store.len(),
@@ -206,74 +208,76 @@ impl InformerCore {
             shape_bytes: memory.shapes,
             dictionary_bytes: memory.dictionaries,
             decoded_bytes: memory.decoded,
-            backlog_bytes: core.handlers.values().map(|mailbox| mailbox.memory()).sum(),
-            coalesced: core.coalesced + core.handlers.values().map(|mailbox| mailbox.merged()).sum::<u64>(),
-            backlog: core.handlers.values().map(|mailbox| mailbox.len()).max().unwrap_or_default(),
-            ..core.metrics
+            backlog_bytes: state.handlers.values().map(|queue| queue.memory()).sum(),
+            coalesced: state.coalesced + state.handlers.values().map(|queue| queue.merged()).sum::<u64>(),
+            backlog: state.handlers.values().map(|queue| queue.len()).max().unwrap_or_default(),
+            ..state.metrics
         }
     }
 
-    /// Feeds the informer: `feed` is given the sink of a watch. What it brings becomes visible in the store at once, and
-    /// then goes to the handlers.
+    /// Feeds the informer through the sink of a watch. The changes become visible in the store together when `feed` returns, and
+    /// are then queued for the subscriptions.
+    ///
+    /// If `feed` panics, none of its changes become visible. The watch must then begin a new list.
     pub fn feed<R>(&self, source: SourceId, feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R) -> R {
         let mut notices = Vec::new();
-        let mut core = self.inner.core.lock();
-        let answer = self.apply(&mut core, source, feed, &mut notices);
-        let told = core.notices.clone();
-        drop(core);
-        report(told, &notices);
-        answer
+        let mut state = self.inner.state.lock();
+        let result = self.apply(&mut state, source, feed, &mut notices);
+        let handler = state.notices.clone();
+        drop(state);
+        report(handler, &notices);
+        result
     }
 
     fn apply<R>(
         &self,
-        core: &mut Core,
+        state: &mut InformerState,
         source: SourceId,
         feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R,
         notices: &mut Vec<Notice>,
     ) -> R {
-        let place = usize::from(source.0);
-        let before = core.sources.get(place).copied().unwrap_or_default();
+        let number = usize::from(source.0);
+        let before = state.sources.get(number).copied().unwrap_or_default();
         let mut after = before;
-        let (answer, deltas, loaded) = core.writer.write(|transaction| {
+        let (result, deltas, loaded) = state.writer.write(|transaction| {
             let mut sink = InformerSink { transaction, source, state: &mut after, notices };
-            let answer = feed(&mut sink);
-            (answer, transaction.take_deltas(), transaction.take_loaded())
+            let result = feed(&mut sink);
+            (result, transaction.take_deltas(), transaction.take_loaded())
         });
-        notices.extend(index_notices(&mut core.writer));
-        core.metrics.count(&deltas, notices);
-        core.metrics.lists += u64::from(after.lists.wrapping_sub(before.lists));
+        notices.extend(index_notices(&mut state.writer));
+        state.metrics.count(&deltas, notices);
+        state.metrics.lists += u64::from(after.lists.wrapping_sub(before.lists));
         if let Some(loaded) = loaded {
-            core.metrics.added += loaded.len() as u64;
-            core.handlers.values().for_each(|mailbox| mailbox.push_initial(loaded.clone()));
+            state.metrics.added += loaded.len() as u64;
+            state.handlers.values().for_each(|queue| queue.push_initial(loaded.clone()));
         }
-        if let Some((last, others)) = core.handlers.values().collect::<Vec<_>>().split_last() {
-            others.iter().for_each(|mailbox| mailbox.extend(deltas.iter().cloned()));
+        if let Some((last, others)) = state.handlers.values().collect::<Vec<_>>().split_last() {
+            others.iter().for_each(|queue| queue.extend(deltas.iter().cloned()));
             last.extend(deltas.into_iter());
         }
-        if let Some(state) = core.sources.get_mut(place) {
+        if let Some(state) = state.sources.get_mut(number) {
             *state = after;
         }
         if after.shapes_memory != before.shapes_memory {
-            let shared = core.sources.iter().map(|source| source.shapes_memory).sum();
-            core.writer.set_shapes_memory(shared);
+            let shapes = state.sources.iter().map(|source| source.shapes_memory).sum();
+            state.writer.set_shapes_memory(shapes);
         }
         if after.seen != before.seen || after.synced != before.synced {
-            self.advance(core, place);
+            self.advance(state, number);
         }
-        answer
+        result
     }
 
-    /// Publishes the mark of one watch, and that all have synced.
-    fn advance(&self, core: &mut Core, place: usize) {
-        let all_synced = core.sources.iter().all(|source| source.synced);
+    /// Publishes the high-water mark of a watch, and whether all watches have synced.
+    fn advance(&self, state: &mut InformerState, number: usize) {
+        let all_synced = state.sources.iter().all(|source| source.synced);
         if all_synced && !self.has_synced() {
-            for mailbox in core.handlers.values() {
-                mailbox.push_synced();
+            for queue in state.handlers.values() {
+                queue.push_synced();
             }
         }
-        let source = core.sources.get(place).filter(|source| source.synced);
-        if let Some((source, mark)) = source.zip(self.inner.marks.get(place))
+        let source = state.sources.get(number).filter(|source| source.synced);
+        if let Some((source, mark)) = source.zip(self.inner.marks.get(number))
             && mark.swap(source.seen, Ordering::AcqRel) != source.seen
         {
             self.inner.progress.send_modify(|ticks| *ticks = ticks.wrapping_add(1));
@@ -283,43 +287,38 @@ impl InformerCore {
         }
     }
 
-    /// The objects that handlers have been told of, or are about to be. An index that is added during the first list shows
-    /// some of it early, but nobody has been told.
-    fn told_of(&self, core: &Core) -> Vec<RawObject> {
-        if core.writer.is_loading() { Vec::new() } else { self.inner.store.list() }
+    /// Queues all objects for one subscription, as updates that change nothing.
+    fn resync(&self, queue: &SubscriptionQueue) {
+        // No change may be queued between the list and its delivery.
+        let _state = self.inner.state.lock();
+        let objects = self.inner.store.list();
+        queue.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
     }
 
-    /// Tells one handler of all objects again, as updates that change nothing.
-    fn resync(&self, mailbox: &Mailbox) {
-        let core = self.inner.core.lock();
-        let objects = self.told_of(&core);
-        mailbox.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
-    }
-
-    /// A warning to give, once, when the store has grown beyond its limit.
+    /// Returns a warning when the store grows beyond its memory limit.
     pub fn memory_warning(&self) -> Option<String> {
-        let mut core = self.inner.core.lock();
-        let limit = core.metrics.memory_limit?;
+        let mut state = self.inner.state.lock();
+        let limit = state.metrics.memory_limit?;
         let used = self.inner.store.memory().total();
         let over = used > limit;
-        let warn = over && !core.warned;
-        core.warned = over;
+        let warn = over && !state.warned;
+        state.warned = over;
         warn.then(|| {
             format!(
-                "the cache holds {} objects in {used} bytes, more than its limit of {limit}; narrow it by \
-                 namespace, selector or transform, or compress it",
+                "the cache holds {} objects in {used} bytes, more than its limit of {limit}; restrict it to \
+                 namespaces or by a selector, leave out fields with a transform, or compress it",
                 self.inner.store.len()
             )
         })
     }
 }
 
-/// Applies what a watch brings.
+/// Applies the changes of a watch to an informer.
 #[derive(Debug)]
 pub struct InformerSink<'a, 't> {
     transaction: &'a mut Transaction<'t>,
     source: SourceId,
-    state: &'a mut Source,
+    state: &'a mut SourceState,
     notices: &'a mut Vec<Notice>,
 }
 
@@ -353,7 +352,7 @@ impl Sink for InformerSink<'_, '_> {
     }
 
     fn end_list(&mut self) {
-        // Something could not be told from the rest: until a list is readable, nothing is taken for gone.
+        // An object without a readable key may be any: nothing is deleted until a list is readable.
         if self.state.anonymous {
             self.transaction.keep_all(self.source);
         }
@@ -376,7 +375,7 @@ impl Sink for InformerSink<'_, '_> {
     }
 }
 
-/// The panics of index functions, as notices.
+/// Returns the panics of index functions as notices.
 fn index_notices(writer: &mut Writer) -> Vec<Notice> {
     let panics = writer.take_index_panics().into_iter();
     panics.map(|(index, object)| Notice::IndexPanicked { index, object }).collect()
@@ -401,10 +400,9 @@ impl InformerMetrics {
             match notice {
                 Notice::Failed { .. } => self.failures += 1,
                 Notice::Unreadable(_) => self.unreadable += 1,
-                Notice::Recovered
-                | Notice::Relisting { .. }
-                | Notice::WatchListUnsupported
-                | Notice::IndexPanicked { .. } => {}
+                Notice::Relisting { .. } => self.relists += 1,
+                Notice::IndexPanicked { .. } => self.index_panics += 1,
+                Notice::Recovered | Notice::WatchListUnsupported => {}
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The link between an informer and a handler.
+//! Subscriptions: the link between an informer and a handler.
 
 use std::sync::{
     Arc,
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{Delta, RawObject};
 
-/// What waits for one handler.
+/// The changes that wait for one subscription.
 #[derive(Debug)]
-pub(super) struct Mailbox {
+pub(super) struct SubscriptionQueue {
     backlog: Mutex<Backlog>,
     filled: Notify,
     closed: AtomicBool,
     synced: watch::Sender<bool>,
 }
 
-impl Mailbox {
+impl SubscriptionQueue {
     pub(super) fn new(initial: Vec<RawObject>) -> Self {
         Self {
             backlog: Mutex::new(Backlog::new(initial)),
@@ -33,7 +33,7 @@ impl Mailbox {
         }
     }
 
-    /// The first list has come, and nothing before it.
+    /// Queues the objects of a first list.
     pub(super) fn push_initial(&self, objects: Vec<RawObject>) {
         self.backlog.lock().push_initial(objects);
         self.filled.notify_one();
@@ -77,22 +77,22 @@ impl Mailbox {
 pub struct SubscriptionGuard {
     informer: InformerCore,
     number: u64,
-    mailbox: Arc<Mailbox>,
+    queue: Arc<SubscriptionQueue>,
 }
 
 impl SubscriptionGuard {
-    pub(super) fn new(informer: InformerCore, number: u64, mailbox: Arc<Mailbox>) -> Self {
-        Self { informer, number, mailbox }
+    pub(super) fn new(informer: InformerCore, number: u64, queue: Arc<SubscriptionQueue>) -> Self {
+        Self { informer, number, queue }
     }
 
-    /// Whether the whole initial list has been delivered.
+    /// Returns whether the whole initial list has been delivered.
     pub fn has_synced(&self) -> bool {
-        *self.mailbox.synced.borrow()
+        *self.queue.synced.borrow()
     }
 
     /// Waits until the whole initial list has been delivered, or the subscription has ended.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut synced = self.mailbox.synced.subscribe();
+        let mut synced = self.queue.synced.subscribe();
         async move {
             let _ = synced.wait_for(|synced| *synced).await;
         }
@@ -100,12 +100,12 @@ impl SubscriptionGuard {
 
     /// Delivers every object again, as a [`Delta::Updated`] that changes nothing.
     pub fn resync(&self) {
-        self.informer.resync(&self.mailbox);
+        self.informer.resync(&self.queue);
     }
 
-    /// The number of changes that wait for delivery.
+    /// Returns the number of changes that wait for delivery.
     pub fn backlog(&self) -> usize {
-        self.mailbox.len()
+        self.queue.len()
     }
 
     /// Ends the subscription. A call of the handler that is under way completes; no further one begins.
@@ -121,35 +121,35 @@ impl Drop for SubscriptionGuard {
 /// The receiving side of an informer's changes.
 #[derive(Debug)]
 pub struct Subscription {
-    mailbox: Arc<Mailbox>,
+    queue: Arc<SubscriptionQueue>,
 }
 
-/// So many changes are taken at once.
+/// The number of changes that are taken at once.
 const BATCH: usize = 256;
 
 impl Subscription {
-    pub(super) fn new(mailbox: Arc<Mailbox>) -> Self {
-        Self { mailbox }
+    pub(super) fn new(queue: Arc<SubscriptionQueue>) -> Self {
+        Self { queue }
     }
 
     /// Waits for changes and passes some of them to `handle`, in order. Returns `false` once the guard has been dropped.
     pub async fn deliver(&mut self, handle: &mut (dyn FnMut(&Delta) + Send)) -> bool {
         loop {
-            if self.mailbox.closed.load(Ordering::Acquire) {
+            if self.queue.closed.load(Ordering::Acquire) {
                 return false;
             }
-            let batch = self.mailbox.backlog.lock().take(BATCH);
+            let batch = self.queue.backlog.lock().take(BATCH);
             if !batch.is_empty() {
                 self.deliver_batch(handle, &batch);
                 return true;
             }
-            self.mailbox.filled.notified().await;
+            self.queue.filled.notified().await;
         }
     }
 
     fn deliver_batch(&self, handle: &mut (dyn FnMut(&Delta) + Send), batch: &[Entry]) {
         for entry in batch {
-            if self.mailbox.closed.load(Ordering::Acquire) {
+            if self.queue.closed.load(Ordering::Acquire) {
                 return;
             }
             match entry {
@@ -159,9 +159,9 @@ impl Subscription {
                     handle(added);
                 }
                 Entry::Synced => {
-                    self.mailbox.synced.send_replace(true);
+                    self.queue.synced.send_replace(true);
                 }
-                Entry::Nothing => {}
+                Entry::Cancelled => {}
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Makes an object of what the scan found.
+//! Assembles objects from the results of a scan.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::scan::{FIELDS, Index, Text};
 
-/// Makes objects, reusing its working memory.
+/// Assembles objects, reusing its working memory.
 #[derive(Debug)]
 pub(crate) struct Assembler {
-    /// `apiVersion` and `kind`, as members, for objects that come without.
+    /// The members `apiVersion` and `kind`, for objects that lack them.
     type_members: Vec<u8>,
     bytes: Vec<u8>,
 }
@@ -28,12 +28,12 @@ impl Assembler {
         Self { type_members, bytes: Vec::new() }
     }
 
-    /// `apiVersion` and `kind`, as members with a comma behind each; empty when they are not known.
+    /// Returns the members `apiVersion` and `kind`, each followed by a comma; empty if they are unknown.
     pub(crate) fn type_members(&self) -> &[u8] {
         &self.type_members
     }
 
-    /// Copies the object without its cuts, and lays its index beside it.
+    /// Copies the object without its cuts, and appends its index.
     pub(crate) fn assemble(&mut self, source: &[u8], index: &Index) -> RawObject {
         if let Some(shape) = &index.shape {
             return shaped::assemble(shape, &index.own, source, &mut self.bytes);
@@ -93,11 +93,11 @@ impl Assembler {
     }
 }
 
-/// Where bytes of the source come to lie.
+/// Maps offsets of the source to offsets of the copy.
 struct Relocation<'a> {
-    /// Where the object begins: behind the white space.
+    /// The start of the object, after white space.
     start: usize,
-    /// Bytes inserted behind the opening bracket.
+    /// The number of bytes inserted after the opening bracket.
     inserted: usize,
     index: &'a Index,
 }
@@ -110,7 +110,7 @@ impl Relocation<'_> {
         Span { length: text.length, ..self.range(text) }
     }
 
-    /// The range that remains of a source range.
+    /// Returns the range of the copy for a range of the source.
     fn range(&self, text: Text) -> Span {
         let start = self.moved(text.offset);
         Span { offset: start, length: self.moved(text.offset + text.length).saturating_sub(start) }
@@ -130,8 +130,8 @@ impl Relocation<'_> {
 }
 
 impl RawObject {
-    /// The same object with its JSON compressed. What is indexed stays readable without decompressing. What an object with
-    /// a shape has of its own is little already: it stays as it is.
+    /// Compresses the JSON of the object. The index stays readable without decompression. Returns `None` for an object with a
+    /// shape, whose own values are few.
     pub(crate) fn compress(&self, dictionary: &Arc<Dictionary>) -> Option<Self> {
         if self.is_shaped() {
             return None;

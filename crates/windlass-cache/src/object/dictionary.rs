@@ -1,4 +1,4 @@
-//! Compression with a dictionary that is trained on the kind.
+//! Compression with a dictionary that is trained on objects of the kind.
 
 use std::{fmt, io};
 
@@ -8,13 +8,12 @@ use zstd::{
     zstd_safe::{CCtx, DCtx, compress_bound, get_error_name},
 };
 
-/// What the objects of a kind have in common, and what is needed to compress and decompress with it.
+/// A compression dictionary for the objects of a kind, with its contexts.
 pub struct Dictionary {
     encoder: EncoderDictionary<'static>,
     decoder: DecoderDictionary<'static>,
     size: usize,
-    /// Contexts that wait to be used again. They are taken out while they work, so that readers do not wait for
-    /// each other.
+    /// Idle contexts. A context is taken out while it is in use, so that readers do not wait for each other.
     compressors: Mutex<Vec<CCtx<'static>>>,
     decompressors: Mutex<Vec<DCtx<'static>>>,
 }
@@ -28,7 +27,10 @@ impl Dictionary {
         Self::from_bytes(&from_samples(samples, size)?)
     }
 
-    /// A dictionary from its bytes: trained ones, or any text that is typical of the kind.
+    /// Creates a dictionary from the bytes of a trained one, or from any text that is typical of the kind.
+    ///
+    /// # Errors
+    /// There is not enough memory.
     pub fn from_bytes(bytes: &[u8]) -> io::Result<Self> {
         const LEVEL: i32 = 1;
         Ok(Self {
@@ -40,19 +42,19 @@ impl Dictionary {
         })
     }
 
-    /// Length of the dictionary in bytes.
+    /// Returns the length of the dictionary in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Returns the bytes of memory that the dictionary and its idle contexts take.
+    /// Returns the bytes of memory of the dictionary and its idle contexts.
     pub(crate) fn memory(&self) -> usize {
         let compressors: usize = self.compressors.lock().iter().map(CCtx::sizeof).sum();
         let decompressors: usize = self.decompressors.lock().iter().map(DCtx::sizeof).sum();
         self.encoder.as_cdict().sizeof() + self.decoder.as_ddict().sizeof() + compressors + decompressors
     }
 
-    /// Compresses.
+    /// Compresses JSON.
     pub(super) fn compress(&self, json: &[u8]) -> io::Result<Vec<u8>> {
         let mut context =
             pooled(&self.compressors).or_else(CCtx::try_create).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -63,15 +65,14 @@ impl Dictionary {
         Ok(stored)
     }
 
-    /// Restores what [`Self::compress`] made of `length` bytes.
+    /// Decompresses JSON of `length` bytes.
     pub(super) fn decompress(&self, stored: &[u8], length: usize) -> Vec<u8> {
         let mut json = Vec::with_capacity(length);
         let Some(mut context) = pooled(&self.decompressors).or_else(DCtx::try_create) else { return json };
         let outcome = context.decompress_using_ddict(&mut json, stored, self.decoder.as_ddict());
         self.decompressors.lock().push(context);
         if outcome.is_err() {
-            // `compress` made the bytes with this very dictionary and they have not left memory since. Should it
-            // happen nevertheless, nothing decodes from nothing: the read is an error.
+            // Cannot happen: this dictionary compressed the bytes. Empty JSON makes the decode fail.
             json.clear();
         }
         json

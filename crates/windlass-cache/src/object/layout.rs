@@ -1,20 +1,20 @@
-//! How an object lies in memory: its form, then bytes.
+//! The memory layout of an object: its form, then its bytes.
 //!
-//! Of an object that is kept as JSON, the bytes are the JSON, compressed or not, the texts that are not in it as they are read,
-//! tables of fixed-size records, and at the end a [`Record`] that says where everything is.
+//! The bytes of an object that is stored as JSON are: the JSON, compressed or not; indexed texts that are not in the JSON
+//! literally; tables of fixed-size records; and a [`Record`] with the ranges of everything else.
 
 use std::{ops::Range, sync::Arc};
 
 use super::Dictionary;
 use crate::scan::{Field, Shape};
 
-/// What an object's bytes are.
+/// The form of an object's bytes.
 pub(super) enum Form {
     /// JSON.
     Plain,
     /// Compressed JSON.
     Compressed(Arc<Dictionary>),
-    /// What an object has of its own; see [`Shaped`](super::shaped::Shaped).
+    /// The object's own values; see [`Shaped`](super::shaped::Shaped).
     Shaped(Arc<Shape>),
 }
 
@@ -35,23 +35,23 @@ impl Span {
     }
 }
 
-/// Where everything is that is said of an object besides its JSON.
+/// The index of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) fields: [Span; 6],
-    /// Where the JSON lies, as it is stored.
+    /// The stored JSON.
     pub(super) json: Span,
-    /// Of the JSON, not of the bytes; empty when there are none.
+    /// A range of the uncompressed JSON; empty if there are no annotations.
     pub(super) annotations: Span,
     pub(super) generation: i64,
-    /// Length of the JSON, not compressed.
+    /// The length of the uncompressed JSON.
     pub(super) json_length: u32,
     pub(super) labels: u16,
     pub(super) owners: u16,
     pub(super) finalizers: u16,
 }
 
-/// An owner reference as it is stored.
+/// A stored owner reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnerRecord {
     pub(super) api_version: Span,
@@ -74,7 +74,7 @@ const LABEL: usize = 12;
 const OWNER: usize = 33;
 
 impl Record {
-    /// Puts the record behind the tables.
+    /// Appends the record.
     pub(super) fn put(&self, bytes: &mut Vec<u8>) {
         self.fields.iter().chain([&self.json, &self.annotations]).for_each(|&span| put_span(bytes, span));
         bytes.extend_from_slice(&self.generation.to_le_bytes());
@@ -85,7 +85,7 @@ impl Record {
     }
 }
 
-/// The bytes of an object that is kept as JSON.
+/// The bytes of an object that is stored as JSON.
 #[derive(Clone, Copy)]
 pub(super) struct Plain<'a> {
     bytes: &'a [u8],
@@ -164,7 +164,7 @@ impl<'a> Plain<'a> {
         short(self.record, COUNTS + 2 * number) as usize
     }
 
-    /// A record of the table that begins so many bytes behind the first one.
+    /// Returns a record of the table that begins `start` bytes after the first table.
     fn table(self, start: usize, size: usize, number: usize) -> &'a [u8] {
         let tables = self.labels() * LABEL + self.owners() * OWNER + self.finalizers() * SPAN;
         let end = self.bytes.len().saturating_sub(RECORD);
@@ -176,7 +176,7 @@ impl<'a> Plain<'a> {
 pub(super) fn put_label(bytes: &mut Vec<u8>, key: Span, value: Span) {
     bytes.extend_from_slice(&key.offset.to_le_bytes());
     bytes.extend_from_slice(&value.offset.to_le_bytes());
-    // The scan refuses labels that are longer.
+    // The scan rejects longer labels.
     bytes.extend_from_slice(&(key.length as u16).to_le_bytes());
     bytes.extend_from_slice(&(value.length as u16).to_le_bytes());
 }

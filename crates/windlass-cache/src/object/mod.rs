@@ -1,4 +1,4 @@
-//! One object of the cluster: its JSON, and an index over it.
+//! An object of the cluster: its JSON, and an index over its metadata.
 
 mod assembler;
 mod dictionary;
@@ -26,10 +26,10 @@ use crate::{
     scan::{Field, ScanError, ScanOptions, Scanner},
 };
 
-/// One object: its JSON without what the cache leaves out, and an index of its metadata.
+/// An object as JSON, without the fields that the cache drops, and an index over its metadata.
 ///
-/// It is immutable and one allocation, beside what it may share with others of its kind; a clone is a count. It is decoded
-/// only when asked.
+/// It is immutable. It is one allocation, plus a shape or dictionary that it may share with other objects of its kind; a clone
+/// increments a reference count. It is decoded only on request.
 ///
 /// ```
 /// use windlass_cache::RawObject;
@@ -43,42 +43,45 @@ use crate::{
 pub struct RawObject(ThinArc<Form, u8>);
 
 impl RawObject {
-    /// Indexes one object, leaving out `managedFields`. For many, or with other options, keep a [`Scanner`].
+    /// Scans one object and drops its `managedFields`. Use a [`Scanner`] for many objects, or for other options.
+    ///
+    /// # Errors
+    /// The bytes are not the JSON of an object with a name.
     pub fn from_json(json: &[u8]) -> Result<Self, ScanError> {
         Scanner::new(&ScanOptions::default()).object(json)
     }
 
-    /// Namespace and name.
+    /// Returns the key: namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }
 
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> &str {
         self.text(Field::Name)
     }
 
-    /// `metadata.namespace`, or `None` for a cluster-scoped object.
+    /// Returns `metadata.namespace`, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         Some(self.text(Field::Namespace)).filter(|text| !text.is_empty())
     }
 
-    /// `metadata.uid`; empty when the object has none.
+    /// Returns `metadata.uid`; empty if the object has none.
     pub fn uid(&self) -> &str {
         self.text(Field::Uid)
     }
 
-    /// `metadata.resourceVersion`; empty when the object has none.
+    /// Returns `metadata.resourceVersion`; empty if the object has none.
     pub fn resource_version(&self) -> &str {
         self.text(Field::ResourceVersion)
     }
 
-    /// The resourceVersion as the integer that it is; zero when it is none.
+    /// Returns the resource version as an integer; zero if it is not one.
     pub fn revision(&self) -> u64 {
         self.resource_version().parse().unwrap_or_default()
     }
 
-    /// `metadata.generation`; zero when the object has none.
+    /// Returns `metadata.generation`; zero if the object has none.
     pub fn generation(&self) -> i64 {
         match self.parts() {
             Parts::Plain(plain) => plain.generation(),
@@ -86,27 +89,27 @@ impl RawObject {
         }
     }
 
-    /// `metadata.creationTimestamp`, as it is written (RFC 3339, which orders as text).
+    /// Returns `metadata.creationTimestamp` as text. RFC 3339 timestamps of the API server are ordered as text.
     pub fn creation_timestamp(&self) -> Option<&str> {
         Some(self.text(Field::Creation)).filter(|text| !text.is_empty())
     }
 
-    /// `metadata.deletionTimestamp`: set when the object is being deleted.
+    /// Returns `metadata.deletionTimestamp`, which is set while the object is terminating.
     pub fn deletion_timestamp(&self) -> Option<&str> {
         Some(self.text(Field::Deletion)).filter(|text| !text.is_empty())
     }
 
-    /// The labels, in the order in which they are written.
+    /// Returns the labels in the order of the JSON.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         self.label_bytes().map(|(key, value)| (text(key), text(value)))
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.label_bytes().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| text(value))
     }
 
-    /// The annotations, in the order in which they are written. They are not indexed: each call reads them.
+    /// Returns the annotations in the order of the JSON. They are not indexed: each call parses them.
     pub fn annotations(&self) -> Vec<(String, String)> {
         let span = self.annotation_span();
         if span.length == 0 {
@@ -115,30 +118,29 @@ impl RawObject {
         crate::scan::string_map(span.of(&self.json()))
     }
 
-    /// The value of an annotation.
+    /// Returns the value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<String> {
         self.annotations().into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The owner references.
+    /// Returns the owner references.
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
         let parts = self.parts();
         (0..parts.owners()).map(move |number| OwnerReference::read(&parts, number))
     }
 
-    /// The owner reference whose `controller` is true.
+    /// Returns the owner reference whose `controller` is true.
     pub fn controller_owner(&self) -> Option<OwnerReference<'_>> {
         self.owner_references().find(|owner| owner.controller)
     }
 
-    /// The finalizers.
+    /// Returns the finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
         let parts = self.parts();
         (0..parts.finalizers()).map(move |number| text(parts.finalizer(number)))
     }
 
-    /// The object's JSON, without what the cache leaves out. Borrowed only when it is kept as it is, not when it is
-    /// compressed or shares its shape with others.
+    /// Returns the JSON, without the fields that the cache drops. It is borrowed unless the object is compressed or has a shape.
     pub fn json(&self) -> Cow<'_, [u8]> {
         match (self.form(), self.parts()) {
             (_, Parts::Shaped(shaped)) => Cow::Owned(shaped.json()),
@@ -149,7 +151,7 @@ impl RawObject {
         }
     }
 
-    /// The same as shared bytes, without a copy when it is kept as it is.
+    /// Returns the JSON as shared bytes, without a copy unless the object is compressed or has a shape.
     pub fn json_bytes(&self) -> Bytes {
         match self.json() {
             Cow::Borrowed(_) => Bytes::from_owner(Json(self.clone())),
@@ -157,7 +159,7 @@ impl RawObject {
         }
     }
 
-    /// Length of the JSON in bytes, not compressed.
+    /// Returns the length of the uncompressed JSON in bytes.
     pub fn json_length(&self) -> usize {
         match self.parts() {
             Parts::Plain(plain) => plain.json_length(),
@@ -168,7 +170,7 @@ impl RawObject {
     /// Decodes the object.
     ///
     /// # Errors
-    /// The object is not a `K`. The message names the object and the field, and repeats no value.
+    /// The object is not a `K`. The error names the object and the field, and repeats no value.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<Arc<K>, DecodeError> {
         let json = self.json();
         serde_json::from_slice(&json)
@@ -176,27 +178,27 @@ impl RawObject {
             .map_err(|error| DecodeError::new::<K>(self, &json, &error))
     }
 
-    /// Whether both are the same object in memory, not merely equal ones.
+    /// Returns whether both are the same allocation.
     pub fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self.slice(), other.slice())
     }
 
-    /// Bytes of memory that the object takes, without what it shares with others.
+    /// Returns the bytes of memory that the object takes, without a shared shape or dictionary.
     pub fn memory(&self) -> usize {
         size_of::<Form>() + 2 * size_of::<usize>() + self.slice().len()
     }
 
-    /// Whether the JSON is kept compressed.
+    /// Returns whether the JSON is stored compressed.
     pub fn is_compressed(&self) -> bool {
         matches!(self.form(), Form::Compressed(_))
     }
 
-    /// Whether only what the object has of its own is kept, and the rest together with others of its kind.
+    /// Returns whether the object shares a shape with others, so that only its own values are stored.
     pub fn is_shaped(&self) -> bool {
         matches!(self.form(), Form::Shaped(_))
     }
 
-    /// Whether this is the object's name; the namespace is empty for what is in none.
+    /// Returns whether the object has this key. The namespace is empty for a cluster-scoped object.
     pub(crate) fn is_named(&self, namespace: &[u8], name: &[u8]) -> bool {
         self.name_bytes() == name && self.namespace_bytes() == namespace
     }
@@ -227,7 +229,7 @@ impl RawObject {
         (0..parts.owners()).map(move |number| parts.owner_uid(number))
     }
 
-    /// A number that no other object in memory has.
+    /// Returns the address of the object, which no other live object has.
     pub(crate) fn address(&self) -> usize {
         self.slice().as_ptr().addr()
     }
@@ -259,7 +261,7 @@ impl RawObject {
         text(self.field(field))
     }
 
-    /// Where the annotations lie in the JSON.
+    /// Returns the range of the annotations in the JSON.
     fn annotation_span(&self) -> Span {
         match self.parts() {
             Parts::Plain(plain) => plain.annotations(),
@@ -271,12 +273,12 @@ impl RawObject {
     }
 }
 
-/// The scan has found it to be UTF-8.
+/// Returns bytes as text. The scan has checked that they are UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// An object's bytes, to be read as what they are.
+/// A view of an object's bytes according to its form.
 #[derive(Clone, Copy)]
 enum Parts<'a> {
     Plain(Plain<'a>),
@@ -329,12 +331,12 @@ impl<'a> Parts<'a> {
 
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the body: it may hold secrets.
+        // Never print the body: it may contain secrets.
         write!(f, "{}@{}", self.key(), self.resource_version())
     }
 }
 
-/// The JSON of an object that is not compressed.
+/// The JSON of an object that is stored uncompressed.
 struct Json(RawObject);
 
 impl AsRef<[u8]> for Json {

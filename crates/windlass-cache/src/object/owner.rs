@@ -2,20 +2,20 @@
 
 use super::{Parts, text};
 
-/// One entry of `metadata.ownerReferences`.
+/// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerReference<'a> {
-    /// Group and version of the owner.
+    /// The group and version of the owner.
     pub api_version: &'a str,
-    /// Kind of the owner.
+    /// The kind of the owner.
     pub kind: &'a str,
-    /// Name of the owner.
+    /// The name of the owner.
     pub name: &'a str,
-    /// The owner's uid.
+    /// The uid of the owner.
     pub uid: &'a str,
     /// Whether the owner is the managing controller.
     pub controller: bool,
-    /// Whether the owner's foreground deletion waits for this object.
+    /// Whether a foreground deletion of the owner waits for this object.
     pub block_owner_deletion: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'a> OwnerReference<'a> {
         }
     }
 
-    /// The group of `api_version`; empty for the core group.
+    /// Returns the group of `api_version`; empty for the core group.
     pub fn group(&self) -> &'a str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }

@@ -1,7 +1,7 @@
 //! Describes why JSON does not decode as a type, without repeating any value.
 //!
-//! The messages of `serde_json` contain values. Here the JSON is decoded again with an error type that keeps the path, the
-//! kinds of what was expected and found, and nothing else.
+//! The messages of `serde_json` contain values. Here the JSON is decoded again with an error type that contains only the path and
+//! the kinds of the expected and the actual value.
 
 use std::fmt::{self, Write};
 
@@ -16,7 +16,7 @@ use serde::{
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-/// Describes the first problem that decoding `json` as a `K` meets. `error` is what `serde_json` said.
+/// Describes the first problem of decoding `json` as a `K`. `error` is the error of `serde_json`.
 pub(super) fn find<K: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(json) else {
         return format!("invalid JSON at line {} column {}", error.line(), error.column());
@@ -30,15 +30,15 @@ pub(super) fn find<K: DeserializeOwned>(json: &[u8], error: &serde_json::Error) 
             text.push_str(&error.inner().0);
             text
         }
-        // Only `serde_json` objects to it: a field is given twice, for example.
+        // Only `serde_json` rejects it, because a field is given twice, for example.
         Ok(_) => format!("the value at line {} column {} is not accepted", error.line(), error.column()),
     }
 }
 
-/// The longest path that is printed, in bytes.
+/// The maximum length of a printed path, in bytes.
 const MAX_PATH: usize = 256;
 
-/// The path as it is written in field selectors; keys with other characters are quoted.
+/// Formats a path. Keys with unusual characters are quoted.
 fn path(path: &Path) -> String {
     let mut text = String::new();
     for segment in path {
@@ -65,7 +65,7 @@ fn is_plain(key: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$'))
 }
 
-/// What is wrong with a value, in words.
+/// A description of what is wrong with a value.
 #[derive(Debug)]
 struct Problem(String);
 
@@ -84,7 +84,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl de::Error for Problem {
-    /// The message may contain the value. Only that of an untagged enum is known not to.
+    /// Drops the message, which may contain the value, unless it is that of an untagged enum.
     fn custom<T: fmt::Display>(message: T) -> Self {
         const UNTAGGED: &str = "data did not match any variant of untagged enum ";
         let message = message.to_string();
@@ -125,7 +125,7 @@ impl de::Error for Problem {
     }
 }
 
-/// The kind of a value.
+/// Returns the kind of a value.
 fn kind(found: &Unexpected<'_>) -> &'static str {
     match found {
         Unexpected::Bool(_) => "a boolean",
@@ -148,7 +148,7 @@ fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// A JSON value, to be decoded with [`Problem`] as the error.
+/// A JSON value whose deserializer fails with [`Problem`].
 #[derive(Clone, Copy)]
 struct Node<'a>(&'a Value);
 
@@ -223,7 +223,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 }
 
-/// The key of a member. As in `serde_json`, a type may ask for a number.
+/// The key of a member. As in `serde_json`, it may be read as a number.
 #[derive(Clone, Copy)]
 struct Key<'a>(&'a str);
 

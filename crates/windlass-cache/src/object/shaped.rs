@@ -1,7 +1,7 @@
-//! An object that is kept as what it has of its own, beside the shape that it shares with others.
+//! Objects that are stored as their own values and a shape that they share with others.
 //!
-//! Its bytes are: where the values begin, in two bytes; a bit for each hole of the shape, set where the value is not the
-//! usual one; the lengths of those values, 7 bits a byte; the values.
+//! The bytes are: the offset of the values, in two bytes; a bit for each hole of the shape, set if the value is not the usual
+//! one; the lengths of those values as varints; the values.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::scan::{Field, HoleId, Own, OwnerHoles, Place, Shape, integer};
 
-/// Where the values begin.
+/// The length of the offset of the values.
 const START: usize = 2;
 
-/// Reads such an object.
+/// A view of an object with a shape.
 #[derive(Clone, Copy)]
 pub(super) struct Shaped<'a> {
     shape: &'a Shape,
@@ -36,7 +36,7 @@ impl<'a> Shaped<'a> {
         self.bytes.get(START..START + self.shape.holes().div_ceil(8)).unwrap_or_default()
     }
 
-    /// The holes whose values are not the usual ones, and these.
+    /// Returns the holes whose values are not the usual ones, with their values.
     fn own_values(self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let bits = self.bits();
         let mut lengths = self.bytes.get(START + bits.len()..).unwrap_or_default();
@@ -56,7 +56,7 @@ impl<'a> Shaped<'a> {
         })
     }
 
-    /// The value in a hole.
+    /// Returns the value in a hole.
     pub(super) fn value(self, hole: HoleId) -> &'a [u8] {
         let hole = usize::from(hole);
         let bits = self.bits();
@@ -80,7 +80,7 @@ impl<'a> Shaped<'a> {
         self.moved(usize::MAX, self.shape.text().len())
     }
 
-    /// Where an offset in the shape's text, behind so many holes, lies in the JSON.
+    /// Maps an offset in the shape's text, after a number of holes, to the offset in the JSON.
     fn moved(self, holes: usize, offset: usize) -> usize {
         let own = self.own_values().take_while(|&(hole, _)| hole < holes);
         own.fold(offset, |offset, (hole, value)| offset + value.len() - self.shape.usual(hole).len())
@@ -100,7 +100,7 @@ impl<'a> Shaped<'a> {
         json
     }
 
-    /// Where the annotations lie in the JSON.
+    /// Returns the range of the annotations in the JSON.
     pub(super) fn annotations(self) -> Option<std::ops::Range<usize>> {
         let place = |place: Place| self.moved(place.holes.into(), self.shape.offset(place));
         let (start, end) = self.shape.fields().annotations?;
@@ -134,7 +134,7 @@ impl<'a> Shaped<'a> {
     }
 }
 
-/// The positions of the bits that are set.
+/// Returns the positions of the set bits.
 fn ones(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as usize;
@@ -165,7 +165,7 @@ fn take_length(lengths: &mut &[u8]) -> usize {
     length
 }
 
-/// Keeps what an object has of its own. `bytes` is working memory.
+/// Assembles an object from its own values. `bytes` is working memory.
 pub(super) fn assemble(shape: &Arc<Shape>, own: &[Own], source: &[u8], bytes: &mut Vec<u8>) -> RawObject {
     bytes.clear();
     bytes.resize(START + shape.holes().div_ceil(8), 0);

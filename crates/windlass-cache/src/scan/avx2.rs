@@ -1,6 +1,6 @@
-//! AVX2 and carry-less multiplication, where the processor has them.
+//! The implementation with AVX2 and carry-less multiplication.
 #![expect(unsafe_code, reason = "vector intrinsics; the functions around them are safe")]
-#![expect(clippy::inline_always, reason = "what is not inlined into `skip_avx2` is not compiled for AVX2")]
+#![expect(clippy::inline_always, reason = "only functions inlined into `skip_avx2` are compiled for AVX2")]
 #![expect(clippy::cast_ptr_alignment, reason = "the loads need no alignment")]
 
 use std::arch::x86_64::{
@@ -13,7 +13,7 @@ use super::{
     skip::{Kernel, Masks, Skip, Specials},
 };
 
-/// Goes on with a skip, by the portable twin when this processor lacks the instructions.
+/// Continues a skip. Uses the portable implementation if the processor lacks the instructions.
 #[inline]
 pub(super) fn skip(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
     let available = is_x86_feature_detected!("avx2")
@@ -32,7 +32,7 @@ fn skip_avx2(state: &mut Skip, bytes: &[u8]) -> Option<usize> {
     state.run::<Avx2>(bytes)
 }
 
-/// What a string's text is read by, in a block.
+/// Classifies a block for reading a string.
 #[inline]
 pub(super) fn specials(block: &[u8; 64]) -> Specials {
     if !is_x86_feature_detected!("avx2") {
@@ -47,7 +47,7 @@ fn specials_avx2(block: &[u8; 64]) -> Specials {
     Avx2::specials(block)
 }
 
-/// Only the functions above name it, so its methods run only where the features are.
+/// Used only by the functions above, so that its methods run only on processors with the features.
 struct Avx2;
 
 impl Kernel for Avx2 {
@@ -84,7 +84,7 @@ fn classify(block: &[u8; 64]) -> Masks {
         open: equal(low_folded, high_folded, b'{'),
         close: equal(low_folded, high_folded, b'}'),
         high: join(_mm256_movemask_epi8(low), _mm256_movemask_epi8(high)),
-        // The larger of a control character and the last one is the last one.
+        // The maximum of a control character and the last control character is the latter.
         control: equal(_mm256_max_epu8(low, last_control), _mm256_max_epu8(high, last_control), 0x1F),
     }
 }

@@ -5,29 +5,30 @@ use super::{
     skip::{Skip, Specials},
 };
 
-/// A string token: where its content lies, and whether it holds escapes.
+/// The content of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// Behind the opening quote.
+    /// The offset after the opening quote.
     pub(super) start: usize,
-    /// At the closing quote.
+    /// The offset of the closing quote.
     pub(super) end: usize,
+    /// The content has escapes.
     pub(super) escaped: bool,
 }
 
-/// A place in JSON bytes.
+/// A position in JSON bytes.
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    /// Some byte so far, or soon behind it, was not ASCII.
+    /// A byte before the position, or within the same block, is not ASCII.
     pub(super) non_ascii: bool,
-    /// There were line breaks or tabs so far.
+    /// There are line breaks or tabs before the position.
     pub(super) has_controls: bool,
     /// The block of bytes that was classified last.
     block: Block,
 }
 
-/// 64 bytes, or the last ones, and which of them can end a string's plain text.
+/// A block of up to 64 bytes, with a mask of those that can end the plain text of a string.
 #[derive(Clone, Copy)]
 struct Block {
     start: usize,
@@ -41,7 +42,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0, non_ascii: false, has_controls: false, block }
     }
 
-    /// The next byte that is not white space; the cursor is moved to it.
+    /// Skips white space and returns the next byte.
     #[inline(always)]
     pub(super) fn peek(&mut self) -> Result<u8, ScanError> {
         match self.bytes.get(self.at) {
@@ -75,7 +76,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves past `byte` when it comes next.
+    /// Moves past `byte` if it is next; returns whether it was.
     #[inline(always)]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, ScanError> {
         let found = self.peek()? == byte;
@@ -83,7 +84,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Reads a member's name and the colon behind it.
+    /// Reads a member's name and the colon after it.
     #[inline(always)]
     pub(super) fn key(&mut self) -> Result<Token, ScanError> {
         let key = self.string("a member name")?;
@@ -98,7 +99,7 @@ impl<'a> Cursor<'a> {
         self.content()
     }
 
-    /// Reads the content of a string whose opening quote has been read; the cursor stays before the closing one.
+    /// Reads the content of a string whose opening quote has been read. The cursor stops at the closing quote.
     #[inline(always)]
     pub(super) fn text(&mut self) -> Result<Token, ScanError> {
         let token = self.content()?;
@@ -115,7 +116,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same if it has no escapes and ends in the block at hand, as nearly all do.
+    /// As [`Self::content`], for a string without escapes that ends in the current block, as nearly all do.
     #[inline(always)]
     fn plain_content(&mut self) -> Option<Token> {
         let start = self.at;
@@ -137,7 +138,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut escaped = false;
         if start < self.bytes.len() {
-            // The block that begins here holds the whole of most strings, and often the next ones.
+            // A block that begins here contains most strings completely, and often the next ones, too.
             self.classify();
             if let Some(token) = self.plain_content() {
                 return Ok(token);
@@ -161,7 +162,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves on to the next quote, backslash or control character, or to the end.
+    /// Moves to the next quote, backslash or control character, or to the end.
     #[inline]
     fn find_special(&mut self) {
         loop {
@@ -182,7 +183,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Classifies the block of bytes that begins here.
+    /// Classifies the block that begins here.
     #[inline]
     fn classify(&mut self) {
         let rest = &self.bytes[self.at..];
@@ -244,7 +245,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Moves past `null` when it comes next.
+    /// Moves past `null` if it is next; returns whether it was.
     pub(super) fn eat_null(&mut self) -> Result<bool, ScanError> {
         if self.peek()? == b'n' {
             self.literal(b"null")?;
@@ -265,9 +266,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a number; answers its text.
+    /// Reads a number and returns its text.
     ///
-    /// A number that touches the end of the bytes is incomplete: more digits may follow.
+    /// A number at the end of the bytes is incomplete, because more digits may follow.
     pub(super) fn number(&mut self) -> Result<&'a [u8], ScanError> {
         let start = self.at;
         self.at += usize::from(self.byte()? == b'-');

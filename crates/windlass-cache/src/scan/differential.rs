@@ -1,4 +1,4 @@
-//! What this processor's way and the portable one have to agree on: for the tests and the fuzz target.
+//! Compares this processor's implementation with the portable one, for the tests and the fuzz target.
 
 use super::{
     kernel,
@@ -6,8 +6,10 @@ use super::{
     skip::{Kernel, Skip},
 };
 
-/// Skips a container by both ways, in pieces that end at `cuts`, and answers its end. Panics where they see different
-/// things.
+/// Skips a container with both implementations, in pieces that end at `cuts`, and returns its end.
+///
+/// # Panics
+/// The implementations disagree.
 pub fn compare(bytes: &[u8], cuts: &[usize]) -> Option<usize> {
     let portable = in_pieces(bytes, cuts, Skip::feed_scalar);
     assert_eq!(in_pieces(bytes, cuts, Skip::feed), portable, "in pieces that end at {cuts:?}");
@@ -17,7 +19,7 @@ pub fn compare(bytes: &[u8], cuts: &[usize]) -> Option<usize> {
     portable.0
 }
 
-/// The end, and what else was seen up to there.
+/// Returns the end, and the state of the skip there.
 fn in_pieces(
     bytes: &[u8],
     cuts: &[usize],

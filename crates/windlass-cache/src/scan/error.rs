@@ -1,12 +1,12 @@
-//! Why bytes could not be indexed.
+//! The error of a scan.
 
-/// Bytes that are not the JSON of a Kubernetes object.
+/// The bytes are not the JSON of a Kubernetes object.
 ///
-/// Messages say where and what was expected, never what was there: objects may hold secrets.
+/// Messages say where the problem is and what was expected. They repeat no value, since objects may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError {
-    /// The bytes end before the value does. With more bytes the same scan may succeed.
+    /// The bytes end before the value does. The scan may succeed with more bytes.
     #[error("the JSON ends before the object does")]
     Incomplete,
     /// The bytes are not JSON.
@@ -14,7 +14,7 @@ pub enum ScanError {
     Syntax {
         /// Byte offset from the start of the scanned value.
         offset: usize,
-        /// What would have been legal there.
+        /// The expected syntax.
         expected: &'static str,
     },
     /// The bytes are not UTF-8.
@@ -23,15 +23,15 @@ pub enum ScanError {
         /// Byte offset from the start of the scanned value.
         offset: usize,
     },
-    /// A field of the object's metadata is missing or not of its type.
+    /// A field of the object's metadata is missing or has another type.
     #[error("{field} is not {expected}")]
     Field {
-        /// Path of the field.
+        /// The path of the field.
         field: &'static str,
-        /// The type the field has in Kubernetes.
+        /// The type of the field in Kubernetes.
         expected: &'static str,
     },
-    /// The object is larger than the cache is willing to hold.
+    /// The object is larger than the limit.
     #[error("the object is larger than {limit} bytes")]
     TooLarge {
         /// The limit, in bytes.

@@ -2,20 +2,20 @@
 
 use super::{ScanError, object::ObjectScan};
 
-/// What a watch event says of its object.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchEventType {
-    /// The object exists, and did not before or was not known to.
+    /// The object was created, or is one of the initial objects.
     Added,
-    /// The object has changed.
+    /// The object was changed.
     Modified,
-    /// The object is gone; this was its last state.
+    /// The object was deleted; this was its last state.
     Deleted,
-    /// Everything up to the object's resourceVersion has been sent.
+    /// Everything up to the object's resource version has been sent.
     Bookmark,
-    /// The object is a `Status`: the watch has failed.
+    /// The watch failed; the object is a `Status`.
     Error,
-    /// A type that this version does not know.
+    /// A type that this version of the crate does not know.
     Unknown,
 }
 
@@ -33,7 +33,7 @@ impl ObjectScan<'_, '_> {
             match &*self.key_text(key)? {
                 b"type" => event = self.event_type()?,
                 b"object" => {
-                    // Of duplicate keys the last wins.
+                    // The last of duplicate keys wins.
                     self.index.clear();
                     self.object()?;
                     has_object = true;

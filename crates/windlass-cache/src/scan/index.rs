@@ -1,4 +1,4 @@
-//! What the scan finds in one object.
+//! The result of scanning one object.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{
     text::unescape,
 };
 
-/// Where a text lies: in the scanned bytes, or among the unescaped texts.
+/// The range of a text in the scanned bytes or in the unescaped texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) offset: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Text {
     pub(crate) unescaped: bool,
 }
 
-/// The texts that every object has. A number is the place in a table.
+/// The metadata fields that are indexed for every object. The discriminant is an index into tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Name,
@@ -44,11 +44,12 @@ pub(crate) struct Owner {
     pub(crate) block_owner_deletion_at: Option<Text>,
 }
 
-/// What the scan finds in one object. Reused from object to object.
+/// The result of scanning one object. It is reused for the next object.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Where the object begins and ends in the scanned bytes.
+    /// The start of the object in the scanned bytes.
     pub(crate) start: u32,
+    /// The end of the object in the scanned bytes.
     pub(crate) end: u32,
     pub(crate) has_type: bool,
     /// By [`Field`].
@@ -59,14 +60,14 @@ pub(crate) struct Index {
     pub(crate) labels: Vec<(Text, Text)>,
     pub(crate) owners: Vec<Owner>,
     pub(crate) finalizers: Vec<Text>,
-    /// Byte ranges to leave out: ascending, disjoint.
+    /// Byte ranges to drop: ascending and disjoint.
     pub(crate) cuts: Vec<(u32, u32)>,
-    /// Texts that held escapes, without them.
+    /// Texts whose escapes have been replaced.
     pub(crate) unescaped: Vec<u8>,
-    /// The object's shape, if it has a known one. Then labels, owners, finalizers and annotations are not listed here: they
-    /// are in the holes that the shape says.
+    /// The shape of the object, if it has a known one. Then labels, owners, finalizers and annotations are not listed here: the
+    /// shape says in which holes they are.
     pub(crate) shape: Option<Arc<Shape>>,
-    /// What stands in the holes of the shape that is not usual, by hole.
+    /// The values that are not the usual ones of the shape, sorted by hole.
     pub(crate) own: Vec<Own>,
 }
 
@@ -79,7 +80,7 @@ impl Index {
         self.unescaped.clear();
     }
 
-    /// Forgets what an earlier `metadata` said: of duplicate keys the last wins.
+    /// Clears the metadata. The last of duplicate `metadata` keys wins.
     pub(super) fn clear_metadata(&mut self) {
         self.texts = [None; 6];
         self.annotations = None;
@@ -90,7 +91,7 @@ impl Index {
         self.finalizers.clear();
     }
 
-    /// Keeps a string's place, and its text without escapes when it has some.
+    /// Records a string. If it has escapes, its unescaped text is stored.
     #[inline(always)]
     pub(super) fn keep(&mut self, bytes: &[u8], token: Token) -> Result<Text, ScanError> {
         if token.escaped { self.keep_unescaped(bytes, token) } else { Ok(Text::at(token.start, token.end)) }

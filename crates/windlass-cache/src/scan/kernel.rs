@@ -1,4 +1,4 @@
-//! Chooses the fastest way this processor has.
+//! Selects the fastest implementation for this processor.
 
 #[cfg(any(miri, not(target_arch = "x86_64")))]
 use super::skip::{Kernel, Skip, Specials};

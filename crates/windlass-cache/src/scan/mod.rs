@@ -1,13 +1,13 @@
-//! Indexes the JSON of Kubernetes objects without decoding it.
+//! Scans the JSON of Kubernetes objects without decoding it.
 //!
-//! An object's metadata is read; everything else is skipped, 64 bytes at a time, by AVX2 or NEON where the
-//! processor has them and by a portable twin where it has not. What the cache does not keep (`managedFields`
-//! unless asked for, and the fields of a [`Transform`]) is noted as a cut and never copied.
+//! The scan indexes an object's metadata and skips the rest, 64 bytes at a time, with AVX2 or NEON if the processor has them and
+//! with portable code otherwise. Fields that the cache drops (`managedFields` by default, and those of a [`Transform`]) are
+//! recorded as cuts and never copied.
 //!
-//! Objects of one kind ([`ScanOptions::one_kind`]) are first compared with the text that those before them have shared.
+//! Objects of one kind ([`ScanOptions::one_kind`]) are first compared with the shapes of earlier objects.
 //!
-//! What is read equals what `serde_json` reads: any white space, any escape, of duplicate keys the last. What is skipped
-//! is checked for balanced brackets and for UTF-8; its finer syntax is checked when the object is decoded.
+//! Indexed values equal those of `serde_json`: any white space, any escape, the last of duplicate keys. Skipped values are
+//! checked for balanced brackets and for UTF-8; the rest of their syntax is checked when the object is decoded.
 
 mod cursor;
 mod error;
@@ -48,20 +48,20 @@ pub(crate) use self::{
 use self::{cursor::Cursor, object::ObjectScan, shape::Shapes};
 use crate::{ObjectKey, RawObject, object::Assembler};
 
-/// What of an object is kept.
+/// The options of a scan: which parts of an object are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanOptions {
-    /// Fields to leave out. `metadata.managedFields` is left out unless `keep_managed_fields`.
+    /// Fields to drop, besides `metadata.managedFields`.
     pub transform: Option<Transform>,
-    /// Keeps `metadata.managedFields`, which are about half of most objects.
+    /// Keeps `metadata.managedFields`, which are about half of most objects. Default: false.
     pub keep_managed_fields: bool,
-    /// Keeps `apiVersion`, `kind` and `metadata` only.
+    /// Keeps only `apiVersion`, `kind` and `metadata`. Default: false.
     pub metadata_only: bool,
-    /// `apiVersion` and `kind` for objects that come without, as those in a typed list do.
+    /// `apiVersion` and `kind` for objects that lack them, as the items of a typed list do.
     pub type_meta: Option<(String, String)>,
-    /// The objects are of one kind: what they have in common is kept once.
+    /// All objects are of one kind, so that a shape that they have in common is stored once. Default: false.
     pub one_kind: bool,
-    /// Objects larger than this are refused. In bytes; at most 1 GiB.
+    /// The maximum size of an object in bytes, at most 1 GiB. Larger ones are rejected. Default: 64 MiB.
     pub max_object_size: usize,
 }
 
@@ -78,7 +78,7 @@ impl Default for ScanOptions {
     }
 }
 
-/// Indexes objects one after the other, reusing its working memory.
+/// Scans objects one after the other, reusing its working memory.
 #[derive(Debug)]
 pub struct Scanner {
     transform: Transform,
@@ -91,11 +91,11 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A scanner that keeps what `options` say.
+    /// Creates a scanner.
     pub fn new(options: &ScanOptions) -> Self {
         let given = options.transform.as_ref().map_or(&[][..], Transform::paths).iter().cloned();
         let managed = (!options.keep_managed_fields).then(FieldPath::managed_fields);
-        // The given paths compiled before; managedFields may always be left out.
+        // Cannot fail: the paths have been compiled before, and managedFields may be dropped.
         let transform = Transform::drop_fields(given.chain(managed)).unwrap_or_else(|_| Transform::nothing());
         Self {
             transform,
@@ -108,31 +108,31 @@ impl Scanner {
         }
     }
 
-    /// Returns the bytes of memory that the objects of the kind share.
+    /// Returns the bytes of the shapes of the objects so far.
     pub(crate) fn shapes_memory(&self) -> usize {
         self.shapes.as_ref().map_or(0, Shapes::memory)
     }
 
-    /// Indexes the object at the start of `bytes`. What comes behind it is not looked at.
+    /// Scans the object at the start of `bytes`. Bytes after it are not read.
     ///
     /// # Errors
-    /// [`ScanError::Incomplete`] when the object goes on behind `bytes`; the others are final.
+    /// [`ScanError::Incomplete`] if the object continues after `bytes`; other errors are final.
     pub fn scan<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Scanned<'a>, ScanError> {
         let length = self.index(bytes)?;
         Ok(self.view(&bytes[..length]))
     }
 
-    /// Indexes the object at the start of `bytes` and answers its length.
+    /// Indexes the object at the start of `bytes` and returns its length.
     pub(crate) fn index(&mut self, bytes: &[u8]) -> Result<usize, ScanError> {
         self.index_with(bytes, |scan| scan.object().map(drop)).map(|((), length)| length)
     }
 
-    /// Whether there were line breaks or tabs in what was indexed last.
+    /// Returns whether the last indexed bytes contain line breaks or tabs.
     pub(crate) fn has_controls(&self) -> bool {
         self.has_controls
     }
 
-    /// Indexes the watch event at the start of `bytes`; answers its type and its length.
+    /// Indexes the watch event at the start of `bytes`; returns its type and its length.
     pub(crate) fn index_event(&mut self, bytes: &[u8]) -> Result<(WatchEventType, usize), ScanError> {
         self.index_with(bytes, |scan| {
             let event = scan.event()?;
@@ -170,12 +170,15 @@ impl Scanner {
         Ok((found, length))
     }
 
-    /// What was indexed last, in these bytes.
+    /// Returns a view of the object that was indexed last, in these bytes.
     pub(crate) fn view<'a>(&'a mut self, source: &'a [u8]) -> Scanned<'a> {
         Scanned { source, index: &self.index, assembler: &mut self.assembler }
     }
 
-    /// Indexes bytes that are one object and nothing else but white space, and copies it.
+    /// Scans bytes that contain one object and white space only, and copies the object.
+    ///
+    /// # Errors
+    /// The bytes are not one object with a name.
     pub fn object(&mut self, bytes: &[u8]) -> Result<RawObject, ScanError> {
         let scanned = self.scan(bytes)?;
         let length = scanned.length();
@@ -186,7 +189,7 @@ impl Scanner {
     }
 }
 
-/// An object that has been indexed and not yet copied.
+/// An object that has been scanned and not yet copied.
 #[derive(Debug)]
 pub struct Scanned<'a> {
     source: &'a [u8],
@@ -195,32 +198,32 @@ pub struct Scanned<'a> {
 }
 
 impl<'a> Scanned<'a> {
-    /// How many bytes the object takes, white space before it included.
+    /// Returns the length of the object in bytes, including white space before it.
     pub fn length(&self) -> usize {
         self.index.end as usize
     }
 
-    /// `metadata.name`.
+    /// Returns `metadata.name`.
     pub fn name(&self) -> Option<&'a str> {
         self.text(Field::Name)
     }
 
-    /// `metadata.namespace`; an empty one counts as none.
+    /// Returns `metadata.namespace`. An empty one counts as none.
     pub fn namespace(&self) -> Option<&'a str> {
         self.text(Field::Namespace).filter(|namespace| !namespace.is_empty())
     }
 
-    /// `metadata.uid`, or the empty string.
+    /// Returns `metadata.uid`, or the empty string.
     pub fn uid(&self) -> &'a str {
         self.text(Field::Uid).unwrap_or_default()
     }
 
-    /// `metadata.resourceVersion`, or the empty string.
+    /// Returns `metadata.resourceVersion`, or the empty string.
     pub fn resource_version(&self) -> &'a str {
         self.text(Field::ResourceVersion).unwrap_or_default()
     }
 
-    /// `metadata.name`, when there is one.
+    /// Returns `metadata.name`, if it is set.
     pub(crate) fn name_bytes(&self) -> Option<&'a [u8]> {
         Some(self.bytes(Field::Name)).filter(|name| !name.is_empty())
     }
@@ -241,23 +244,23 @@ impl<'a> Scanned<'a> {
         self.index.field(field).map_or(&[], |text| self.index.text(self.source, text))
     }
 
-    /// The object's key.
+    /// Returns the key of the object.
     pub fn key(&self) -> Option<ObjectKey> {
         Some(ObjectKey::new(self.namespace(), self.name()?))
     }
 
-    /// The object's JSON as it came.
+    /// Returns the JSON of the object as it arrived.
     pub fn source(&self) -> &'a [u8] {
         self.source.get(self.index.start as usize..self.index.end as usize).unwrap_or_default()
     }
 
-    /// The value of an annotation, of an object that has no shape: bookmarks, having no name, never have one.
+    /// Returns the value of an annotation of an object without a shape. Bookmarks have no name and therefore no shape.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         let annotations = self.index.text(self.source, self.index.annotations?);
         string_map(annotations).into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Copies the object, without what is cut.
+    /// Copies the object without its cuts.
     ///
     /// # Errors
     /// The object has no name.
@@ -273,10 +276,10 @@ impl<'a> Scanned<'a> {
     }
 }
 
-/// Reads the members of an object whose values are strings; the others are left out.
+/// Returns the members of an object whose values are strings. Other members are left out.
 pub(crate) fn string_map(json: &[u8]) -> Vec<(String, String)> {
     let mut map = Vec::new();
-    // What is not an object of strings ends early: the scan has let it pass, a decode reports it.
+    // Invalid JSON ends the map early. A decode reports it.
     let _ = read_strings(&mut Cursor::new(json), &mut map);
     map
 }

@@ -1,6 +1,6 @@
-//! NEON, which every aarch64 processor has.
+//! The implementation with NEON, which every aarch64 processor has.
 #![expect(unsafe_code, reason = "vector intrinsics; the functions around them are safe")]
-#![expect(clippy::inline_always, reason = "a call for each 64 bytes would cost more than the work")]
+#![expect(clippy::inline_always, reason = "a call for each 64 bytes would cost more than the work itself")]
 
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vceqq_u8, vcgeq_u8, vcltq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8,
@@ -45,7 +45,7 @@ impl Kernel for Neon {
     }
 }
 
-/// One bit a byte from 64 bytes that are all ones or zero.
+/// Gathers one bit of each of 64 bytes that are all ones or zero.
 #[inline]
 #[target_feature(enable = "neon")]
 fn gather(parts: [uint8x16_t; 4]) -> u64 {

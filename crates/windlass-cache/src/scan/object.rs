@@ -1,4 +1,4 @@
-//! Indexes one object: metadata is read, the rest skipped, what is not kept is noted as a cut.
+//! Scans one object: indexes its metadata, skips the rest, and records dropped fields as cuts.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,19 @@ use super::{
     transform::{NodeId, ROOT, Transform},
 };
 
-/// Reads one object into an index.
+/// Scans one object into an index.
 pub(super) struct ObjectScan<'a, 'i> {
     pub(super) cursor: Cursor<'a>,
     pub(super) index: &'i mut Index,
     pub(super) transform: &'i Transform,
     pub(super) metadata_only: bool,
-    /// The shapes of the objects so far, if they are of one kind.
+    /// The shapes of earlier objects, if all are of one kind.
     pub(super) shapes: Option<&'i mut Shapes>,
     pub(super) type_members: &'i [u8],
 }
 
 impl<'a> ObjectScan<'a, '_> {
-    /// Reads the object that begins at the cursor.
+    /// Scans the object at the cursor.
     pub(super) fn object(&mut self) -> Result<(), ScanError> {
         if self.cursor.peek()? != b'{' {
             return self.wrong("the object", "an object");
@@ -37,7 +37,7 @@ impl<'a> ObjectScan<'a, '_> {
         Ok(())
     }
 
-    /// Reads the object token by token.
+    /// Scans the object token by token.
     fn tokens(&mut self) -> Result<(), ScanError> {
         let (mut api_version, mut kind) = (false, false);
         self.index.start = self.cursor.at as u32;
@@ -66,14 +66,14 @@ impl<'a> ObjectScan<'a, '_> {
         Ok(())
     }
 
-    /// Reads the members of the object that begins at the cursor. `member` reads a value and answers whether it
-    /// is kept; the others are cut out together with their commas.
+    /// Reads the members of the object at the cursor. `member` reads a value and returns whether it is kept. Other members are
+    /// cut together with their commas.
     fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, Token) -> Result<bool, ScanError>,
     ) -> Result<(), ScanError> {
         self.cursor.expect(b'{', "`{`")?;
-        // From here on nothing has been kept since the last member that was.
+        // The end of the last kept member: everything after it is cut so far.
         let mut cut_from = self.cursor.at;
         let (mut cutting, mut kept_any) = (false, false);
         if self.cursor.eat(b'}')? {
@@ -86,7 +86,7 @@ impl<'a> ObjectScan<'a, '_> {
             let key = self.cursor.key()?;
             if member(self, key)? {
                 if cutting {
-                    // The comma before this member is kept when a member before it is.
+                    // The comma before this member is kept if a member before it is.
                     let comma = if kept_any { self.last_comma(cut_from, start) } else { start };
                     self.index.cuts.insert(cuts, (cut_from as u32, comma as u32));
                 }
@@ -106,7 +106,7 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// The comma that stands, with white space around it, before the member at `start`.
+    /// Returns the offset of the comma before the member at `start`.
     fn last_comma(&self, from: usize, start: usize) -> usize {
         let before = &self.cursor.bytes[from..start];
         from + before.iter().rposition(|&byte| byte == b',').unwrap_or(before.len())
@@ -130,7 +130,7 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// Reads a value that is not indexed, along the transform; answers whether it is kept.
+    /// Reads a value that is not indexed, applying the transform. Returns whether it is kept.
     fn along(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
         let Some(node) = node else {
             self.cursor.skip_value()?;
@@ -309,7 +309,7 @@ impl<'a> ObjectScan<'a, '_> {
         }
     }
 
-    /// Reads an integer or null, which is zero; answers where the integer stands.
+    /// Reads an integer or null, which counts as zero. Returns the location of the integer, too.
     fn integer(&mut self, field: &'static str) -> Result<(i64, Option<Text>), ScanError> {
         if self.cursor.eat_null()? {
             return Ok((0, None));
@@ -323,7 +323,7 @@ impl<'a> ObjectScan<'a, '_> {
         Ok((number, Some(Text::at(start, self.cursor.at))))
     }
 
-    /// Reads a boolean or null, which is false; answers where the boolean stands.
+    /// Reads a boolean or null, which counts as false. Returns the location of the boolean, too.
     fn boolean(&mut self, field: &'static str) -> Result<(bool, Option<Text>), ScanError> {
         let first = self.cursor.peek()?;
         let start = self.cursor.at;
@@ -340,13 +340,13 @@ impl<'a> ObjectScan<'a, '_> {
         if self.cursor.eat_null()? { Ok(()) } else { self.wrong(field, "an object") }
     }
 
-    /// A value of another type: an error, but only where the value is JSON and complete.
+    /// Rejects a value of another type, after checking that it is complete JSON.
     fn wrong(&mut self, field: &'static str, expected: &'static str) -> Result<(), ScanError> {
         self.cursor.skip_value()?;
         Err(ScanError::Field { field, expected })
     }
 
-    /// A member's name, without escapes.
+    /// Returns a member's name without escapes.
     #[inline(always)]
     pub(super) fn key_text(&self, key: Token) -> Result<Cow<'a, [u8]>, ScanError> {
         let content = &self.cursor.bytes[key.start..key.end];

@@ -1,8 +1,8 @@
-//! The values at a field path.
+//! Reads the values at a field path.
 
 use super::{ScanError, cursor::Cursor, text::unescape, transform::Segment};
 
-/// Collects the scalars at a path below the value that begins at the cursor, and moves past it.
+/// Collects the scalars at a path within the value at the cursor, and moves past the value.
 pub(super) fn collect(
     cursor: &mut Cursor<'_>,
     path: &[Segment],
@@ -67,7 +67,7 @@ fn members(
             Segment::Member(name) => {
                 let text = unescape(&cursor.bytes[key.start..key.end], key.start)?;
                 if *text == *name.as_bytes() {
-                    // Of duplicate keys the last wins.
+                    // The last of duplicate keys wins.
                     values.truncate(before);
                     collect(cursor, rest, values)?;
                 } else {

@@ -1,4 +1,4 @@
-//! The portable twin: eight bytes at a time in a 64-bit word.
+//! The portable implementation: eight bytes at a time in a 64-bit word.
 
 use super::skip::{Kernel, Masks};
 
@@ -7,13 +7,13 @@ pub(super) struct Scalar;
 const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// The high bit of each byte that equals `byte`, of a word; no other bit.
+/// Sets the high bit of each byte of `word` that equals `byte`.
 pub(super) fn equal(word: u64, byte: u8) -> u64 {
     let difference = word ^ (ONES * u64::from(byte));
     !(((difference & LOW) + LOW) | difference | LOW)
 }
 
-/// The high bits of the eight bytes, gathered in the low eight bits.
+/// Gathers the high bits of the eight bytes in the low eight bits.
 fn gather(high_bits: u64) -> u64 {
     (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }

@@ -1,16 +1,16 @@
-//! Finds the end of a JSON container without looking at what is inside.
+//! Finds the end of a JSON container without parsing its content.
 //!
-//! 64 bytes at a time: which of them are quotes, backslashes, opening or closing brackets, as bit masks; which of
-//! those lie inside strings, by a prefix xor over the quotes. As long as a block has fewer closing brackets than
-//! containers are open, the end cannot be in it and two population counts are all the work.
+//! The skip works on blocks of 64 bytes. Bit masks say which bytes are quotes, backslashes, and opening or closing brackets; a
+//! prefix xor over the quotes says which bytes are inside strings. While a block has fewer closing brackets than there are open
+//! containers, it cannot contain the end, and two population counts are enough.
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined is not compiled for the kernel's instructions"
+    reason = "only inlined functions are compiled for the kernel's instructions"
 )]
 
 use super::kernel;
 
-/// Bit masks of one block of 64 bytes; bit `i` speaks of byte `i`.
+/// Bit masks of a block of 64 bytes. Bit `i` belongs to byte `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Masks {
     pub(super) quote: u64,
@@ -23,19 +23,19 @@ pub(super) struct Masks {
     pub(super) control: u64,
 }
 
-/// What a string's text is read by.
+/// The bytes of a block that matter for reading a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Specials {
-    /// Quotes, backslashes and control characters; bit `i` speaks of byte `i`.
+    /// Quotes, backslashes and control characters. Bit `i` belongs to byte `i`.
     pub(super) special: u64,
-    /// Some byte is not ASCII.
+    /// Whether a byte is not ASCII.
     pub(super) high: bool,
 }
 
-/// One way to compute [`Masks`].
+/// An implementation of [`Masks`] for some instruction set.
 pub(super) trait Kernel {
     fn classify(block: &[u8; 64]) -> Masks;
-    /// Bit `i` of the result is the xor of bits `0..=i`.
+    /// Returns the prefix xor: bit `i` of the result is the xor of bits `0..=i`.
     fn prefix_xor(bits: u64) -> u64;
 
     #[inline(always)]
@@ -45,35 +45,35 @@ pub(super) trait Kernel {
     }
 }
 
-/// Where a skip stands. It can stop after any byte and go on with the next.
+/// The state of a skip. It can stop after any byte and continue with the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Skip {
     depth: usize,
-    /// All ones inside a string, else zero.
+    /// All ones inside a string, otherwise zero.
     in_string: u64,
-    /// One when the next byte is escaped, else zero.
+    /// One if the next byte is escaped, otherwise zero.
     escaped: u64,
-    /// Some byte was not ASCII.
+    /// A byte was not ASCII.
     pub(crate) non_ascii: bool,
-    /// Some byte was a control character: a line break, a tab.
+    /// A byte was a control character, such as a line break or tab.
     pub(crate) has_controls: bool,
-    /// Some such byte stood in a string, where JSON allows none.
+    /// A control character was inside a string, which JSON forbids.
     pub(crate) has_controls_in_strings: bool,
 }
 
 impl Skip {
-    /// Goes on over `bytes`, the first of which opened the container unless this continues an earlier call.
-    /// Answers the offset behind the container's last byte, or `None` when the container goes on behind `bytes`.
+    /// Continues with `bytes`. The first byte of the first call opens the container. Returns the offset after the container's last
+    /// byte, or `None` if the container continues after `bytes`.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         kernel::skip(self, bytes)
     }
 
-    /// Whether the bytes so far end inside a string.
+    /// Returns whether the bytes so far end inside a string.
     pub(crate) fn is_in_string(&self) -> bool {
         self.in_string != 0
     }
 
-    /// The same by the scalar twin, whatever the processor offers.
+    /// As [`Self::feed`], with the portable implementation.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn feed_scalar(&mut self, bytes: &[u8]) -> Option<usize> {
         self.run::<super::scalar::Scalar>(bytes)
@@ -117,15 +117,15 @@ impl Skip {
         end
     }
 
-    /// Which bytes are escaped by a backslash before them. `length` bytes of the block are real.
+    /// Returns a mask of the bytes that are escaped by a backslash. The block has `length` valid bytes.
     #[inline(always)]
     fn escapes(&mut self, backslash: u64, length: usize) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
         if backslash == 0 {
             return std::mem::take(&mut self.escaped);
         }
-        // A run of backslashes escapes what follows it when its length is odd. Subtracting the starts from
-        // the odd bits carries through each run, and tells by the parity of its end which it was.
+        // A run of backslashes escapes the byte after it if its length is odd. Subtracting the starts of the runs from the
+        // odd bits carries through each run; the parity of its end shows the parity of its length.
         let start = backslash & !self.escaped;
         let even = (start << 1 | ODD).wrapping_sub(start) ^ ODD;
         let escaped = even ^ (backslash | self.escaped);
@@ -137,7 +137,7 @@ impl Skip {
     #[cold]
     #[inline(never)]
     fn note_controls(&mut self, control: u64, in_string: u64, end: Option<usize>) {
-        // What comes behind the container is not its own.
+        // Ignore the bytes after the container.
         let own = match end {
             Some(end) if end < 64 => control & ((1 << end) - 1),
             _ => control,

@@ -1,11 +1,11 @@
-//! The text of JSON strings that hold escapes.
+//! The text of JSON strings with escapes.
 
 use std::borrow::Cow;
 
 use super::ScanError;
 
-/// Undoes the escapes of a string's content, which the cursor has found to be well formed.
-/// `offset` is where the content starts, for the error.
+/// Replaces the escapes in the content of a string, which the cursor has checked. `offset` is the offset of the content, for the
+/// error.
 pub(super) fn unescape(content: &[u8], offset: usize) -> Result<Cow<'_, [u8]>, ScanError> {
     let Some(first) = content.iter().position(|&byte| byte == b'\\') else {
         return Ok(Cow::Borrowed(content));
@@ -40,7 +40,7 @@ pub(super) fn unescape(content: &[u8], offset: usize) -> Result<Cow<'_, [u8]>, S
     Ok(Cow::Owned(text))
 }
 
-/// The letter of a `\uXXXX` escape, or of two that are a surrogate pair, and the length of what was read.
+/// Returns the character of a `\uXXXX` escape or of a surrogate pair, and the length of the escapes.
 fn unicode(escape: &[u8]) -> Option<(char, usize)> {
     let first = code_unit(escape)?;
     if !(0xD800..0xDC00).contains(&first) {

@@ -1,4 +1,4 @@
-//! Fields that are left out while scanning, before they cost memory.
+//! Transforms: fields that the scan drops before they cost memory.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 
 /// The path of a field: `spec.template`, `spec.containers[*].env`, `metadata.annotations['example.com/big']`.
 ///
-/// A segment names a member; `*` names every member; `[*]` goes into every element of an array.
+/// A segment names a member, `*` names every member, and `[*]` names every element of an array.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath {
     segments: Vec<Segment>,
@@ -19,9 +19,9 @@ pub(crate) enum Segment {
     Elements,
 }
 
-/// The text is not a field path.
+/// A field path cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{path}` is not a field path: {reason}")]
+#[error("invalid field path `{path}`: {reason}")]
 pub struct FieldPathError {
     path: String,
     reason: &'static str,
@@ -50,34 +50,34 @@ impl std::str::FromStr for FieldPath {
             }
             if let Some(behind) = rest.strip_prefix('.') {
                 if behind.is_empty() {
-                    return Err(error("it ends with a dot"));
+                    return Err(error("the path ends with a dot"));
                 }
                 rest = behind;
             }
         }
         if segments.is_empty() {
-            return Err(error("it is empty"));
+            return Err(error("the path is empty"));
         }
         Ok(Self { segments })
     }
 }
 
-/// Reads `*]` or `'name']`; answers the segment and what comes behind it.
+/// Parses `*]` or `'name']`; returns the segment and the rest.
 fn bracketed(text: &str) -> Result<(Segment, &str), &'static str> {
     if let Some(behind) = text.strip_prefix("*]") {
         return Ok((Segment::Elements, behind));
     }
     for quote in ["'", "\""] {
         if let Some((name, behind)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
-            let behind = behind.strip_prefix(']').ok_or("a bracket is not closed")?;
+            let behind = behind.strip_prefix(']').ok_or("expected `]` after a quoted name")?;
             return Ok((Segment::Member(name.into()), behind));
         }
     }
-    Err("in brackets stands `*` or a quoted name")
+    Err("expected `*` or a quoted name in brackets")
 }
 
 impl FieldPath {
-    /// `metadata.managedFields`.
+    /// Returns the path `metadata.managedFields`.
     pub(crate) fn managed_fields() -> Self {
         Self { segments: ["metadata", "managedFields"].map(|name| Segment::Member(name.into())).to_vec() }
     }
@@ -88,10 +88,10 @@ impl FieldPath {
 }
 
 impl FieldPath {
-    /// The values at the path in an object's JSON: strings as they are, numbers and booleans as they are written.
+    /// Returns the values at the path. Numbers and booleans are returned as they are written in JSON.
     pub(crate) fn values(&self, json: &[u8]) -> Vec<String> {
         let mut values = Vec::new();
-        // What does not parse has no values; a decode reports it.
+        // Invalid JSON has no values. A decode reports it.
         let _ = super::path::collect(&mut Cursor::new(json), &self.segments, &mut values);
         values
     }
@@ -112,7 +112,7 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// Field paths to leave out, compiled into one tree that the scan walks along.
+/// Paths of the fields to drop, compiled into a tree for the scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transform {
     nodes: Vec<Node>,
@@ -133,16 +133,14 @@ pub(super) struct NodeId(u16);
 
 pub(super) const ROOT: NodeId = NodeId(0);
 
-/// A transform would leave out what the cache lives on.
+/// A transform is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransformError {
-    /// The field cannot be left out.
-    #[error(
-        "`{0}` cannot be left out: the cache needs the object's name, namespace, uid and resourceVersion"
-    )]
+    /// The cache needs the field.
+    #[error("`{0}` cannot be dropped: the cache needs the object's name, namespace, uid and resourceVersion")]
     Needed(FieldPath),
-    /// Elements of an array cannot be left out.
-    #[error("`{0}` names the elements of an array; only members can be left out")]
+    /// The path names elements of an array.
+    #[error("`{0}` names the elements of an array; only members can be dropped")]
     Elements(FieldPath),
     /// There are too many paths.
     #[error("a transform has at most 65,000 path segments")]
@@ -150,7 +148,10 @@ pub enum TransformError {
 }
 
 impl Transform {
-    /// Compiles the paths of the fields to leave out.
+    /// Compiles the paths of the fields to drop.
+    ///
+    /// # Errors
+    /// The cache needs one of the fields, or a path names elements of an array, or there are too many paths.
     pub fn drop_fields(paths: impl IntoIterator<Item = FieldPath>) -> Result<Self, TransformError> {
         let mut transform = Self { nodes: vec![Node::default()], paths: paths.into_iter().collect() };
         transform.paths.sort();
@@ -162,7 +163,7 @@ impl Transform {
         Ok(transform)
     }
 
-    /// Lets what `*` says of every member hold for the members that are named, too.
+    /// Applies the paths through `*` to the named members, too.
     fn spread_any(&mut self, node: usize) -> Result<(), TransformError> {
         let named: Vec<_> = self.nodes[node].members.iter().map(|(_, id)| usize::from(id.0)).collect();
         let any = self.nodes[node].any_member.map(|id| usize::from(id.0));
@@ -176,7 +177,7 @@ impl Transform {
         any.into_iter().chain(elements).try_for_each(|child| self.spread_any(child))
     }
 
-    /// Adds what holds at `from` to what holds at `to`.
+    /// Adds the paths at `from` to those at `to`.
     fn merge(&mut self, from: usize, to: usize) -> Result<(), TransformError> {
         self.nodes[to].drop |= self.nodes[from].drop;
         let Node { members, any_member, elements, .. } = self.nodes[from].clone();
@@ -190,12 +191,12 @@ impl Transform {
         Ok(())
     }
 
-    /// Leaves out nothing.
+    /// Returns a transform that drops nothing.
     pub(crate) fn nothing() -> Self {
         Self { nodes: vec![Node::default()], paths: Vec::new() }
     }
 
-    /// The paths, in order.
+    /// Returns the paths, sorted.
     pub fn paths(&self) -> &[FieldPath] {
         &self.paths
     }
@@ -246,7 +247,7 @@ impl Transform {
         Ok(id.0.into())
     }
 
-    /// Where a member of the object at `node` leads.
+    /// Returns the node of a member of the object at `node`.
     #[inline]
     pub(super) fn member(&self, node: NodeId, name: &[u8]) -> Option<NodeId> {
         let node = &self.nodes[usize::from(node.0)];
@@ -254,12 +255,12 @@ impl Transform {
         named.or(node.any_member)
     }
 
-    /// Where the elements of the array at `node` lead.
+    /// Returns the node of the elements of the array at `node`.
     pub(super) fn elements(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[usize::from(node.0)].elements
     }
 
-    /// Whether the field at `node` is left out.
+    /// Returns whether the field at `node` is dropped.
     pub(super) fn drops(&self, node: NodeId) -> bool {
         self.nodes[usize::from(node.0)].drop
     }

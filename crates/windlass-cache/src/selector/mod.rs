@@ -8,9 +8,9 @@ use crate::RawObject;
 
 pub use self::parse::SelectorError;
 
-/// Chooses objects by their labels, as `kubectl -l` and `metav1.LabelSelector` do.
+/// A label selector, as in `kubectl -l` and `metav1.LabelSelector`.
 ///
-/// The conditions are in the order of their labels, so that selectors that say the same in another order are equal.
+/// Requirements are sorted, so that equal selectors compare equal whatever the order in which they are written.
 ///
 /// ```
 /// use windlass_cache::Selector;
@@ -24,16 +24,16 @@ pub struct Selector {
     requirements: Vec<Requirement>,
 }
 
-/// One condition on one label.
+/// A requirement on a label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirement {
-    /// The label.
+    /// The key of the label.
     pub key: String,
-    /// What it must be.
+    /// The operator and its values.
     pub operator: Operator,
 }
 
-/// What a label must be.
+/// The operator of a requirement, with its values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
     /// Present, with this value.
@@ -55,32 +55,32 @@ pub enum Operator {
 }
 
 impl Selector {
-    /// The selector that chooses every object.
+    /// Returns the selector that matches every object.
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// Chooses the objects that have all these labels.
+    /// Returns a selector for objects that have all these labels.
     pub fn from_labels<K: Into<String>, V: Into<String>>(labels: impl IntoIterator<Item = (K, V)>) -> Self {
         labels.into_iter().map(|(key, value)| Requirement::equals(key, value)).collect()
     }
 
-    /// The conditions, all of which must hold.
+    /// Returns the requirements. An object must meet all of them.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }
 
-    /// Whether every object is chosen.
+    /// Returns whether every object matches.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether the object is chosen.
+    /// Returns whether an object matches.
     pub fn matches(&self, object: &RawObject) -> bool {
         self.matches_labels(|key| object.label(key))
     }
 
-    /// Whether an object is chosen whose labels `label` looks up.
+    /// Returns whether an object matches whose labels are looked up by `label`.
     pub fn matches_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.operator.matches(label(&requirement.key)))
     }
@@ -95,12 +95,12 @@ impl FromIterator<Requirement> for Selector {
 }
 
 impl Requirement {
-    /// A label must have a value.
+    /// Requires a label to have a value.
     pub fn equals(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), operator: Operator::Equals(value.into()) }
     }
 
-    /// A label must be present.
+    /// Requires a label to be present.
     pub fn exists(key: impl Into<String>) -> Self {
         Self { key: key.into(), operator: Operator::Exists }
     }

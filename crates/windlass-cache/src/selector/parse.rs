@@ -1,12 +1,12 @@
-//! Reads label selectors as the API server does.
+//! Parses label selectors as the API server does.
 
 use std::str::FromStr;
 
 use super::{Operator, Requirement, Selector};
 
-/// The text is not a label selector.
+/// A label selector cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{selector}` is not a label selector: {reason}")]
+#[error("invalid label selector `{selector}`: {reason}")]
 pub struct SelectorError {
     selector: String,
     reason: &'static str,
@@ -32,7 +32,7 @@ struct Parser<'a> {
     rest: &'a str,
 }
 
-/// Longer ones first.
+/// The symbols. Longer ones precede their prefixes.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
 impl<'a> Parser<'a> {
@@ -46,7 +46,7 @@ impl<'a> Parser<'a> {
             match self.next() {
                 Token::End => return Ok(requirements.into_iter().collect()),
                 Token::Symbol(",") => {}
-                _ => return Err("behind a condition comes `,` or nothing"),
+                _ => return Err("expected `,` or the end of the selector"),
             }
         }
     }
@@ -68,46 +68,46 @@ impl<'a> Parser<'a> {
             Token::Symbol("!=") => Operator::NotEquals(self.value()?),
             Token::Symbol(">") => Operator::GreaterThan(self.bound()?),
             Token::Symbol("<") => Operator::LessThan(self.bound()?),
-            _ => return Err("behind a label comes one of in, notin, =, ==, !=, >, <"),
+            _ => return Err("expected one of in, notin, =, ==, !=, >, < after the label"),
         })
     }
 
     fn key(&mut self) -> Result<&'a str, &'static str> {
-        let Token::Word(key) = self.next() else { return Err("a label is missing") };
+        let Token::Word(key) = self.next() else { return Err("expected a label") };
         let name = match key.split_once('/') {
             None => key,
             Some((prefix, name)) if is_subdomain(prefix) => name,
-            Some(_) => return Err("before the slash of a label stands a DNS name in lower case"),
+            Some(_) => return Err("the prefix of a label must be a DNS subdomain in lower case"),
         };
         if name.is_empty() || !is_value(name) {
             return Err(
-                "a label consists of at most 63 letters, digits, `-`, `_` and `.`, and begins and ends with \
-                        a letter or digit",
+                "a label name has at most 63 letters, digits, `-`, `_` and `.`, and begins and ends with a \
+                 letter or digit",
             );
         }
         Ok(key)
     }
 
-    /// One value; nothing stands for the empty one.
+    /// Parses a value, which may be empty.
     fn value(&mut self) -> Result<String, &'static str> {
         if matches!(self.peek(), Token::End | Token::Symbol(",")) {
             return Ok(String::new());
         }
         match self.next() {
             Token::Word(value) => checked(value),
-            _ => Err("a value is missing"),
+            _ => Err("expected a value"),
         }
     }
 
     fn bound(&mut self) -> Result<i64, &'static str> {
-        self.value()?.parse().map_err(|_| "`>` and `<` compare with an integer")
+        self.value()?.parse().map_err(|_| "expected an integer after `>` or `<`")
     }
 
-    /// `(a,b)`; nothing beside a comma, or at all, stands for the empty value.
+    /// Parses `(a,b)`. Values may be empty.
     fn values(&mut self) -> Result<Vec<String>, &'static str> {
-        const COMMA: &str = "values stand in parentheses, with commas between them";
+        const COMMA: &str = "expected `,` or `)` after a value";
         if !self.eat("(") {
-            return Err("`in` and `notin` need values in parentheses");
+            return Err("expected `(` after in or notin");
         }
         let mut values = Vec::new();
         loop {
@@ -170,7 +170,7 @@ fn checked(value: &str) -> Result<String, &'static str> {
         return Ok(value.to_owned());
     }
     Err(
-        "a value consists of at most 63 letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit",
+        "a value has at most 63 letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit",
     )
 }
 

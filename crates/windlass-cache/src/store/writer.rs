@@ -127,11 +127,6 @@ impl Writer {
         writer
     }
 
-    /// Returns whether nothing has been published yet, because the first list goes straight into the hidden copy.
-    pub(crate) fn is_loading(&self) -> bool {
-        self.state.first_lists.is_direct()
-    }
-
     /// Returns the indexes whose function has panicked since the last call, each with the first object for which it did.
     pub fn take_index_panics(&mut self) -> Vec<(String, ObjectKey)> {
         std::mem::take(&mut self.state.index_panics)

@@ -1,4 +1,4 @@
-//! What the error of an object that does not decode says, and what it must not say.
+//! The error of an object that does not decode.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn the_type_is_named_without_its_modules() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// Strings that a message could take for a part of itself, and numbers.
+/// Strings with characters that error messages use, and numbers.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         "[`\"', :]{0,3}[A-Z0-9]{4,9}[`\"', :]{0,3}".prop_map(Value::from),
@@ -126,7 +126,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The values, as far as they are long enough to be told from words.
+/// Collects the strings and numbers.
 fn leaves(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| leaves(item, found)),

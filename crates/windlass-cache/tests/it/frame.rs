@@ -18,12 +18,12 @@ fn scanner() -> Scanner {
     Scanner::new(&ScanOptions { type_meta, ..ScanOptions::default() })
 }
 
-/// Every size of pieces; under Miri, which takes long, a few.
+/// The sizes of pieces: all, or a few under Miri, which is slow.
 fn sizes(body: &str) -> impl Iterator<Item = usize> {
     (1..body.len()).step_by(if cfg!(miri) { 61 } else { 1 })
 }
 
-/// What a watch's body says, cut into pieces of a size.
+/// Describes the events of a watch whose body arrives in pieces of a size.
 fn watch(body: &str, size: usize) -> Vec<String> {
     let (mut framer, mut scanner) = (WatchFramer::new(LIMIT), scanner());
     let mut told = Vec::new();
@@ -44,7 +44,7 @@ fn watch(body: &str, size: usize) -> Vec<String> {
     told
 }
 
-/// What a list's body says, cut into pieces of a size.
+/// Describes the items of a list whose body arrives in pieces of a size.
 fn list(body: &str, size: usize) -> (Vec<String>, Option<ListMeta>) {
     let (mut framer, mut scanner) = (ListFramer::new(LIMIT), scanner());
     let mut told = Vec::new();
@@ -69,7 +69,7 @@ fn list(body: &str, size: usize) -> (Vec<String>, Option<ListMeta>) {
 }
 
 #[test]
-fn a_watch_is_the_same_however_it_is_cut() {
+fn a_watch_does_not_depend_on_where_pieces_end() {
     let body = concat!(
         r#"{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","managedFields":[{}]}}}"#,
         "\n",
@@ -93,7 +93,7 @@ fn a_watch_is_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn a_watch_goes_on_behind_what_is_broken() {
+fn a_watch_continues_after_an_invalid_event() {
     let body = concat!(
         r#"{"type":"ADDED","object":{"kind":"Pod","metadata":{"labels":{"a":1},"namespace":"n","name":"typed"}}}"#,
         "\n",
@@ -118,7 +118,7 @@ fn a_watch_goes_on_behind_what_is_broken() {
 }
 
 #[test]
-fn a_list_is_the_same_however_it_is_cut() {
+fn a_list_does_not_depend_on_where_pieces_end() {
     let body = concat!(
         r#"{"kind":"PodList", "apiVersion":"v1","items":[ {"metadata":{"name":"a"},"spec":{"x":[1,{}]}} ,"#,
         r#"{"metadata":{"name":7}},{"kind":"Pod","metadata":{"name":"b"}}],"metadata":{"continue":"t","#,
@@ -137,7 +137,7 @@ fn a_list_is_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn a_list_that_is_none_is_an_error() {
+fn a_body_that_is_not_a_list_is_an_error() {
     for body in [
         "[]",
         r#"{"items":{}}"#,

@@ -1,4 +1,4 @@
-//! Handlers, and what they are told.
+//! The informer core and its subscriptions.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use windlass_cache::{
 
 const SOURCE: SourceId = SourceId(0);
 
-/// Writes down what it is told.
+/// Records the changes that it gets.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -65,7 +65,7 @@ fn list(informer: &InformerCore, objects: &[(&str, u64)], version: u64) {
     });
 }
 
-/// Tells a handler all that waits for it.
+/// Delivers all pending changes to a handler.
 async fn drain(registration: &SubscriptionGuard, subscription: &mut Subscription, handler: &Diary) {
     while registration.backlog() > 0 {
         assert!(subscription.deliver(&mut |delta| handler.note(delta)).await);
@@ -85,7 +85,7 @@ async fn the_first_list_becomes_visible_as_a_whole() {
     let mut scanner = Scanner::new(&ScanOptions::default());
     informer.feed(SOURCE, |sink| {
         sink.end_list();
-        // A change comes in the same piece of the body.
+        // A change arrives in the same piece of the body.
         let json = json("a", 3);
         sink.upsert(scanner.scan(json.as_bytes()).expect("an object")).expect("an object");
     });
@@ -95,11 +95,10 @@ async fn the_first_list_becomes_visible_as_a_whole() {
 }
 
 #[tokio::test]
-async fn who_comes_during_the_first_list_is_told_each_object_once() {
+async fn a_subscription_during_the_first_list_gets_each_object_once() {
     let informer = InformerCore::new(InformerOptions::default());
     informer.feed(SOURCE, |sink| sink.begin_list());
     put(&informer, "a", 1);
-    // It shows what has come so far to those who read by it.
     assert!(informer.add_index("name", IndexFn::new(|object| vec![object.name().to_owned()])));
     let (registration, mut subscription) = informer.subscribe();
     registration.resync();
@@ -111,7 +110,7 @@ async fn who_comes_during_the_first_list_is_told_each_object_once() {
 }
 
 #[tokio::test]
-async fn each_handler_is_told_its_own_beginning() {
+async fn each_subscription_begins_with_its_own_initial_list() {
     let informer = InformerCore::new(InformerOptions::default());
     let (early, mut early_feed) = informer.subscribe();
     let diary = Diary::default();
@@ -135,7 +134,7 @@ async fn each_handler_is_told_its_own_beginning() {
 }
 
 #[tokio::test]
-async fn a_removed_handler_is_told_nothing_more() {
+async fn a_removed_handler_gets_no_more_changes() {
     let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut feed) = informer.subscribe();
     put(&informer, "a", 1);
@@ -160,7 +159,7 @@ async fn a_resync_repeats_the_objects() {
 
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eighty thousand changes take too long")]
-async fn a_slow_handler_is_told_the_latest_of_each_object() {
+async fn a_slow_handler_gets_the_latest_state_of_each_object() {
     let informer = InformerCore::new(InformerOptions::default());
     list(&informer, &[("a", 1)], 1);
     let (registration, mut feed) = informer.subscribe();
@@ -184,7 +183,7 @@ async fn a_slow_handler_is_told_the_latest_of_each_object() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_not_taken_for_gone() {
+async fn an_unreadable_object_is_not_deleted() {
     let informer = InformerCore::new(InformerOptions::default());
     list(&informer, &[("a", 1), ("b", 1), ("c", 1)], 2);
     informer.feed(SOURCE, |sink| {
@@ -203,7 +202,7 @@ async fn what_cannot_be_read_is_not_taken_for_gone() {
 }
 
 #[tokio::test]
-async fn all_watches_of_a_cache_must_be_through() {
+async fn an_informer_has_synced_when_all_its_watches_have() {
     let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
     let through = |source, version: &str| {
         informer.feed(SourceId(source), |sink| {
@@ -224,7 +223,7 @@ async fn all_watches_of_a_cache_must_be_through() {
 
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
-async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
+async fn short_lived_objects_leave_nothing_in_the_backlog() {
     let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();
     for number in 0..1024 {
@@ -244,7 +243,7 @@ async fn what_comes_and_goes_behind_a_slow_handler_leaves_nothing() {
 
 #[tokio::test]
 #[cfg_attr(miri, ignore = "eleven thousand changes take too long")]
-async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() {
+async fn overlapping_short_lived_objects_are_compacted_in_the_backlog() {
     let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();
     for number in 0..1024 {
@@ -257,7 +256,7 @@ async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() 
         delete(&informer, &format!("brief-{}", number - 1), 30_000 + number);
     }
     assert!(registration.backlog() < 2100, "{}", registration.backlog());
-    // What remains is told in order, and merged into further on.
+    // The remaining changes are delivered in order, and later ones are merged into them.
     put(&informer, "brief-4999", 50_000);
     put(&informer, "last", 50_001);
     let diary = Diary::default();
@@ -265,7 +264,7 @@ async fn short_lived_objects_that_overlap_leave_nothing_behind_a_slow_handler() 
     assert_eq!(diary.take()[1024..], ["kept-7:8-24999", "+brief-4999!", "+last!"]);
 }
 
-/// A list or an event of one of several watches.
+/// Feeds an object from one of several watches.
 fn put_from(informer: &InformerCore, source: u16, name: &str, version: u64) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
@@ -341,7 +340,7 @@ async fn an_index_does_not_show_a_part_of_the_first_list() {
     assert_eq!(informer.store().index_values("name").expect("an index"), ["a"]);
 }
 
-/// A change that panics after it has begun, as it would with a bug in the scan.
+/// Panics in the middle of a change, as a bug in the scan would.
 fn panic_after(informer: &InformerCore, name: &str, version: u64, delete: bool) {
     let mut scanner = Scanner::new(&ScanOptions::default());
     let json = json(name, version);
@@ -370,7 +369,7 @@ async fn a_change_that_panics_leaves_the_store_as_it_was() {
     panic_after(&informer, "c", 4, false);
     assert_eq!(names(&informer), ["a", "b"]);
     assert_eq!(informer.store().index_values("name").expect("an index"), ["a", "b"]);
-    // The watch begins again with a list.
+    // The watch restarts with a list.
     list(&informer, &[("b", 1), ("c", 5)], 6);
     assert_eq!(names(&informer), ["b", "c"]);
     assert_eq!(informer.store().index_values("name").expect("an index"), ["b", "c"]);
@@ -425,7 +424,7 @@ async fn an_index_function_that_panics_gives_no_value_and_is_reported() {
     assert_eq!(names(&informer), ["good"]);
 }
 
-/// Feeds a list of objects of one kind to a watch of the informer, as a server sends it.
+/// Feeds a list of objects of one kind through a reflector.
 fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
     let now = Instant::now();
     let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("things") };
@@ -441,7 +440,8 @@ fn list_of_kind(informer: &InformerCore, source: u16, items: &[String]) {
 }
 
 #[tokio::test]
-async fn the_memory_of_what_objects_share_is_counted_for_each_watch() {
+#[cfg_attr(miri, ignore = "ten megabytes of JSON take too long")]
+async fn the_memory_of_shapes_is_counted_for_each_watch() {
     let informer = InformerCore::new(InformerOptions { sources: 2, ..InformerOptions::default() });
     let text = "x".repeat(50_000);
     let items = |namespace: &str| {
@@ -483,7 +483,7 @@ async fn the_memory_of_decoded_objects_is_counted_and_bounded() {
 }
 
 #[tokio::test]
-async fn the_states_that_only_a_backlog_keeps_are_counted() {
+async fn old_states_that_only_a_backlog_keeps_are_counted() {
     let informer = InformerCore::new(InformerOptions::default());
     let (registration, mut subscription) = informer.subscribe();
     list(&informer, &[("a", 1)], 1);

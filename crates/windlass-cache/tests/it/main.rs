@@ -1,4 +1,4 @@
-//! The cache from the outside.
+//! Tests of the cache through its public API.
 
 mod decode;
 mod frame;

@@ -1,4 +1,4 @@
-//! The store against a plain map, under random changes and lists.
+//! Compares the store with a plain map under random changes and lists.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use windlass_cache::{
     Writer,
 };
 
-/// The watch that shows a namespace.
+/// Returns the watch of a namespace.
 fn source(namespace: &str) -> SourceId {
     SourceId(u16::from(namespace == "n2"))
 }
@@ -17,7 +17,7 @@ fn is_in(source: SourceId, namespace: &str) -> bool {
     self::source(namespace) == source
 }
 
-/// What is known of an object.
+/// An object of the model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Thing {
     namespace: &'static str,
@@ -74,7 +74,7 @@ fn thing() -> impl Strategy<Value = Thing> {
     let namespace = select(vec!["", "n1", "n2"]);
     let name = select(vec!["a", "b", "c", "d"]);
     (namespace, name, 0..2_u8, 0..9_u8).prop_map(|(namespace, name, uid, version)| {
-        // A version stands for one state.
+        // A version belongs to one state.
         let number = usize::from(uid) + usize::from(version);
         let (label, owner) = (["l1", "l2"][number % 2], ["o1", "o2"][number / 2 % 2]);
         Thing { namespace, name, uid, version, label, owner, color: ["red", "blue"][number / 4 % 2] }
@@ -103,12 +103,12 @@ fn colors() -> IndexFn {
     IndexFn::field("spec.colors[*]".parse().expect("a path"))
 }
 
-/// The store, the map, and what the deltas make of another map.
+/// The store, the model, and a map that follows the deltas.
 struct Bench {
     store: Store,
     writer: Writer,
     model: BTreeMap<Key, Thing>,
-    /// What readers see of it: nothing of the first list of a source before it has ended.
+    /// The part of the model that readers see: a first list is invisible before it ends.
     shown: BTreeMap<Key, Thing>,
     /// How far the first list of each source is.
     first: [First; 2],
@@ -171,7 +171,7 @@ impl Bench {
         loaded.chain(deltas).try_for_each(|delta| self.tell(delta))
     }
 
-    /// A write that panics changes nothing. What a first list has shown is lost, or not: another list must follow.
+    /// A write that panics changes nothing. The first list of a source must be repeated afterwards.
     fn panic(&mut self, things: &[Thing]) {
         self.first[0] = self.first[0].max(First::Coming);
         let mut ignored = self.model.clone();
@@ -183,7 +183,6 @@ impl Bench {
             });
         });
         std::panic::catch_unwind(panic).expect_err("it panics");
-        // As the runtime does: the watches begin again. What follows is an empty first list, or a list of what there is.
         for source in [SourceId(0), SourceId(1)] {
             if self.first[usize::from(source.0)] == First::Coming {
                 self.model.retain(|key, _| !is_in(source, key.0));
@@ -197,7 +196,7 @@ impl Bench {
         }
     }
 
-    /// Each delta fits what was told before.
+    /// Applies a delta, which must agree with the previous deltas.
     fn tell(&mut self, delta: Delta) -> Result<(), TestCaseError> {
         let object = delta.object();
         let key = (object.namespace().unwrap_or_default().to_owned(), object.name().to_owned());
@@ -257,7 +256,7 @@ impl Bench {
     }
 }
 
-/// The same version of the same object changes nothing.
+/// Upserts an object in the store and in the model. The same version of an object changes nothing.
 fn put(transaction: &mut Transaction<'_>, model: &mut BTreeMap<Key, Thing>, thing: &Thing) {
     let object = RawObject::from_json(thing.json().as_bytes()).expect("an object");
     let seen = ObjectRef::of(source(thing.namespace), &object);
@@ -285,7 +284,7 @@ proptest! {
 
 #[test]
 #[cfg_attr(miri, ignore = "zstd is C")]
-fn the_compressed_tier_says_the_same_in_less_memory() {
+fn the_compressed_tier_takes_less_memory() {
     let (mut raw, mut compressed) = (Bench::new(Tier::Raw), Bench::new(Tier::Compressed));
     for bench in [&mut raw, &mut compressed] {
         for number in 0..3000 {

@@ -1,4 +1,4 @@
-//! What a store holds after what was written.
+//! Reads of a store after writes.
 
 use serde_json::{Value, json};
 use windlass_cache::{
@@ -40,7 +40,7 @@ fn show(delta: &Delta) -> String {
 }
 
 #[test]
-fn what_a_list_does_not_show_is_deleted() {
+fn objects_missing_from_a_list_are_deleted() {
     let (store, mut writer) = Store::new(StoreOptions::default());
     writer.write(|transaction| transaction.begin_list(SOURCE));
     for name in ["a", "b", "c"] {

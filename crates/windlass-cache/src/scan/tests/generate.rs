@@ -1,10 +1,10 @@
-//! JSON of every shape, as text.
+//! Generates JSON text.
 
 use std::fmt::Write;
 
 use proptest::{prelude::*, sample::select};
 
-/// A value, before it is written down.
+/// A value, before it is serialized.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
     Literal(&'static str),
@@ -25,7 +25,7 @@ pub(super) fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// A value that is mostly what an object of Kubernetes looks like.
+/// A value that mostly looks like an object of Kubernetes.
 pub(super) fn object() -> impl Strategy<Value = Json> {
     let member = prop_oneof![
         4 => metadata().prop_map(|metadata| ("metadata".to_owned(), metadata)),
@@ -92,7 +92,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![4 => select(vec!["a", "b", "c"]).prop_map(str::to_owned), 1 => any::<String>()]
 }
 
-/// Writes a value down, with white space and escapes where they are legal.
+/// Serializes a value, with random white space and escapes.
 pub(super) fn render(value: &Json, seed: u64) -> String {
     let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
     writer.value(value);
@@ -100,14 +100,14 @@ pub(super) fn render(value: &Json, seed: u64) -> String {
     writer.out
 }
 
-/// Writes a value down as servers do: without white space, and with escapes only where they are needed.
+/// Serializes a value as servers do: without white space and unnecessary escapes.
 pub(super) fn compact(value: &Json) -> String {
     let mut writer = Writer { out: String::new(), random: 1, plain: true };
     writer.value(value);
     writer.out
 }
 
-/// The same object with some other values: one of the same kind, mostly.
+/// Returns the same object with some other values: usually an object of the same kind.
 pub(super) fn relative(value: &Json, seed: u64) -> Json {
     let mut writer = Writer { out: String::new(), random: seed | 1, plain: false };
     writer.relative(value)
@@ -116,7 +116,7 @@ pub(super) fn relative(value: &Json, seed: u64) -> Json {
 struct Writer {
     out: String,
     random: u64,
-    /// Nothing is left to chance.
+    /// Serialize without random white space and escapes.
     plain: bool,
 }
 

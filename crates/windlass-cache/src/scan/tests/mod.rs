@@ -1,4 +1,4 @@
-//! The scan against `serde_json`, on JSON of every shape and on JSON that is broken.
+//! Compares the scan with `serde_json`, on valid and on invalid JSON.
 
 mod generate;
 mod reference;
@@ -21,8 +21,7 @@ fn scan(json: &[u8], options: &ScanOptions) -> Result<RawObject, ScanError> {
     Scanner::new(options).object(json)
 }
 
-/// Whatever the bytes are: what the scan accepts is what `serde_json` reads, and what that reads as an object the scan
-/// accepts.
+/// Checks that the scan agrees with `serde_json` on any bytes, and accepts every object that `serde_json` accepts.
 fn compare(json: &[u8]) -> Result<(), TestCaseError> {
     let scanned = scan(json, &whole());
     let read = serde_json::from_slice::<Value>(json);
@@ -32,10 +31,10 @@ fn compare(json: &[u8]) -> Result<(), TestCaseError> {
             let kept: Value = serde_json::from_slice(&object.json()).expect("the same JSON");
             prop_assert_eq!(&kept, value);
         }
-        // What is skipped is not checked in full; then the object does not decode, and says so.
+        // Skipped values are not checked in full. Such an object does not decode.
         (Ok(object), Err(_)) => prop_assert!(object.decode::<Value>().is_err()),
         (Err(error), Ok(value)) => {
-            // A field of the wrong type is refused even where a later one of the same name would be right.
+            // A field of the wrong type is rejected even if a later field of the same name has the right type.
             let wrong = Seen::read(value).is_none() || has_duplicates(json);
             prop_assert!(wrong, "refused ({error}) what is an object: {value}");
         }
@@ -44,7 +43,7 @@ fn compare(json: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The end of a container, one byte at a time.
+/// Finds the end of a container one byte at a time.
 fn naive_end(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, &byte) in bytes.iter().enumerate() {
@@ -65,10 +64,10 @@ fn naive_end(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Several blocks of the skipper; under Miri, which takes long, two.
+/// Several blocks of the skip; two under Miri, which is slow.
 const LONGEST: usize = if cfg!(miri) { 100 } else { 400 };
 
-/// Bytes that matter to the skipper, and some that do not.
+/// Bytes that matter to the skip, and some that do not.
 fn structural() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![
         8 => Just(b'x'), 4 => Just(b'\\'), 3 => Just(b'"'), 2 => Just(b'{'), 2 => Just(b'['),
@@ -84,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 512 }, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn twins_are_equal(bytes in structural(), mut cuts in prop::collection::vec(0..LONGEST, 0..8)) {
+    fn implementations_agree(bytes in structural(), mut cuts in prop::collection::vec(0..LONGEST, 0..8)) {
         cuts.sort_unstable();
         for cuts in [&[][..], &cuts] {
             prop_assert_eq!(differential::compare(&bytes, cuts), naive_end(&bytes));
@@ -192,7 +191,7 @@ proptest! {
 }
 
 #[test]
-fn what_people_send_to_break_things() {
+fn hostile_input_is_rejected() {
     let deep =
         format!(r#"{{"metadata":{{"name":"a"}},"spec":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let object = scan(deep.as_bytes(), &whole()).expect("deep, and skipped");
@@ -232,7 +231,7 @@ fn what_people_send_to_break_things() {
 }
 
 #[test]
-fn of_duplicate_keys_the_last_wins() {
+fn the_last_of_duplicate_keys_wins() {
     let json = br#"{"metadata":{"name":"a","labels":{"x":"1"}},"metadata":{"name":"b","n\u0061me":"c","labels":{"y":"1","y":"2"}}}"#;
     let object = scan(json, &whole()).expect("an object");
     assert_eq!(object.name(), "c");
@@ -240,7 +239,7 @@ fn of_duplicate_keys_the_last_wins() {
 }
 
 #[test]
-fn objects_of_one_kind_keep_what_they_have_of_their_own() {
+fn objects_of_one_kind_keep_their_own_values() {
     let pod = |name: &str, version: u64, node: &str| {
         format!(
             r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"default","uid":"uid-{name}","resourceVersion":"{version}","generation":{version},"labels":{{"app":"web","node":"{node}"}},"annotations":{{"note":"of {name}"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"owner-of-{name}","controller":true}}],"managedFields":[{{"manager":"{name}"}}],"finalizers":["a/b"]}},"spec":{{"nodeName":"{node}","containers":[{{"name":"app","image":"registry.example.com/web:1","ports":[{{"containerPort":80}}]}}]}},"status":{{"phase":"Running","ready":true}}}}"#
@@ -266,7 +265,7 @@ fn objects_of_one_kind_keep_what_they_have_of_their_own() {
 }
 
 #[test]
-fn objects_that_all_look_different_are_kept_as_they_are() {
+fn objects_that_all_look_different_are_stored_as_json() {
     let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
     let different = |number: u32| {
         format!(r#"{{"metadata":{{"name":"a","uid":"u"}},"data":{{"key-{number}":"{number}"}}}}"#)
@@ -282,7 +281,7 @@ fn objects_that_all_look_different_are_kept_as_they_are() {
 }
 
 #[test]
-fn a_shape_with_a_repeated_key_says_nothing_of_one_without() {
+fn a_shape_with_a_repeated_key_does_not_affect_others() {
     let options = ScanOptions { type_meta: Some(("v1".into(), "Thing".into())), ..ScanOptions::default() };
     let mut scanner = Scanner::new(&ScanOptions { one_kind: true, ..options.clone() });
     let name = |name: &str| format!(r#"{{"metadata":{{"name":"{name}","uid":"u"}}"#);

@@ -1,4 +1,4 @@
-//! What `serde_json` makes of the same bytes.
+//! The reference for the scan: the same results by `serde_json`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{RawObject, scan::transform::Segment};
 
-/// What the index says of an object.
+/// The indexed parts of an object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     texts: Vec<String>,
@@ -47,7 +47,7 @@ impl Seen {
         }
     }
 
-    /// The same from a value; `None` when it is not the object of a kind.
+    /// Reads them from a value; `None` if it is not an object of Kubernetes.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let empty = Map::new();
         let metadata = match value.as_object()?.get("metadata") {
@@ -112,7 +112,7 @@ fn array(value: Option<&Value>) -> Option<&[Value]> {
     }
 }
 
-/// Takes the fields at a path out of a value.
+/// Removes the fields at a path from a value.
 pub(super) fn without(value: &mut Value, path: &[Segment]) {
     let Some((first, rest)) = path.split_first() else { return };
     match (first, value) {
@@ -137,7 +137,7 @@ pub(super) fn without(value: &mut Value, path: &[Segment]) {
     }
 }
 
-/// Whether some object in the JSON has two members of one name.
+/// Returns whether an object in the JSON has two members of the same name.
 pub(super) fn has_duplicates(json: &[u8]) -> bool {
     serde_json::from_slice::<Duplicates>(json).is_ok_and(|duplicates| duplicates.0)
 }

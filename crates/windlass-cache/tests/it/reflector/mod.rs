@@ -1,4 +1,4 @@
-//! A reflector and a server, as scenarios: what the server does, and what comes of it.
+//! Transcripts of a reflector and a scripted server.
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 mod script;
@@ -14,7 +14,7 @@ fn check(script: &str, expected: &Expect) {
 }
 
 #[test]
-fn the_objects_come_as_the_beginning_of_the_watch() {
+fn a_watch_can_begin_with_the_objects() {
     check(
         "
         answer 200
@@ -30,18 +30,18 @@ fn the_objects_come_as_the_beginning_of_the_watch() {
             answer 200
                 list begins
             event ADDED a 5
-                is a@5
+                upsert a@5
             event ADDED b 3
-                is b@3
+                upsert b@3
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             event MODIFIED a 10
-                is a@10
-                seen 10
+                upsert a@10
+                progress 10
             event DELETED b 11
-                gone b@11
-                seen 11
+                delete b@11
+                progress 11
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=11&timeoutSeconds=300
         "#]],
@@ -49,7 +49,7 @@ fn the_objects_come_as_the_beginning_of_the_watch() {
 }
 
 #[test]
-fn a_server_that_cannot_list_by_watch_is_asked_for_pages() {
+fn without_initial_events_the_collection_is_listed_in_pages() {
     check(
         r#"
         answer 422
@@ -69,31 +69,31 @@ fn a_server_that_cannot_list_by_watch_is_asked_for_pages() {
             answer 422
             body {"kind":"Status","code":422,"reason":"Invalid","message":"sendInitialEvents is forbidden"}
             end
-                no list by watch
+                watch list unsupported
                 0.0s GET ?limit=500
             answer 200
                 list begins
             body {"metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a","resourceVersion":"1"}}]}
-                is a@1
+                upsert a@1
             end
                 0.0s GET ?limit=500&continue=more
             answer 200
             body {"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"b","resourceVersion":"2"}}]}
-                is b@2
+                upsert b@2
             end
                 list ends
-                seen 7
+                progress 7
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=309
             answer 200
             event ADDED c 8
-                is c@8
-                seen 8
+                upsert c@8
+                progress 8
         "#]],
     );
 }
 
 #[test]
-fn an_old_server_ignores_the_wish_and_is_silent() {
+fn silence_at_the_beginning_of_a_watch_leads_to_a_list() {
     check(
         "
         answer 200
@@ -106,9 +106,9 @@ fn an_old_server_ignores_the_wish_and_is_silent() {
             answer 200
                 list begins
             event ADDED a 5
-                is a@5
+                upsert a@5
             wait 10
-                no list by watch
+                watch list unsupported
                 10.0s GET ?limit=500
             answer 200
                 list begins
@@ -117,7 +117,7 @@ fn an_old_server_ignores_the_wish_and_is_silent() {
 }
 
 #[test]
-fn a_bookmark_that_ends_nothing_shows_an_old_server() {
+fn an_ordinary_bookmark_at_the_beginning_of_a_watch_leads_to_a_list() {
     check(
         "
         answer 200
@@ -129,16 +129,16 @@ fn a_bookmark_that_ends_nothing_shows_an_old_server() {
             answer 200
                 list begins
             event ADDED a 5
-                is a@5
+                upsert a@5
             bookmark 8
-                no list by watch
+                watch list unsupported
                 0.0s GET ?limit=500
         "#]],
     );
 }
 
 #[test]
-fn slow_beginnings_are_waited_for_as_long_as_something_comes() {
+fn slow_initial_events_are_awaited() {
     check(
         "
         answer 200
@@ -155,23 +155,23 @@ fn slow_beginnings_are_waited_for_as_long_as_something_comes() {
             answer 200
                 list begins
             event ADDED a 5
-                is a@5
+                upsert a@5
             wait 9
             event ADDED b 6
-                is b@6
+                upsert b@6
             wait 9
             event ADDED c 7
-                is c@7
+                upsert c@7
             wait 9
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
         "#]],
     );
 }
 
 #[test]
-fn a_dropped_watch_goes_on_where_it_was() {
+fn a_dropped_watch_resumes_without_a_list() {
     check(
         r#"
         answer 200
@@ -194,10 +194,10 @@ fn a_dropped_watch_goes_on_where_it_was() {
                 list begins
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             event ADDED a 12
-                is a@12
-                seen 12
+                upsert a@12
+                progress 12
             wait 2
             break connection reset
                 2.0s GET ?limit=1
@@ -207,19 +207,19 @@ fn a_dropped_watch_goes_on_where_it_was() {
                 2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=12&timeoutSeconds=302
             answer 200
             event MODIFIED a 13
-                is a@13
-                seen 13
+                upsert a@13
+                progress 13
             end
                 2.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=13&timeoutSeconds=309
             answer 200
             end
-                failed, again in 0.9s: pods: the watch ended right after it began
+                failed, retry in 0.9s: pods: the watch ended right after it began
         "#]],
     );
 }
 
 #[test]
-fn expired_in_the_stream_and_at_the_door() {
+fn an_expired_resource_version_leads_to_a_list() {
     check(
         r#"
         answer 200
@@ -240,22 +240,22 @@ fn expired_in_the_stream_and_at_the_door() {
                 list begins
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}}
-                list again: the server no longer has the resourceVersion (410)
+                relisting: the server no longer has the resourceVersion (410)
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
             answer 200
                 list begins
             event ADDED a 20
-                is a@20
+                upsert a@20
             bookmark 21 initial-events-end
                 list ends
-                seen 21
+                progress 21
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=21&timeoutSeconds=302
             answer 410
             end
-                list again: the server no longer has the resourceVersion (410)
+                relisting: the server no longer has the resourceVersion (410)
             wait 2
                 1.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
@@ -265,7 +265,7 @@ fn expired_in_the_stream_and_at_the_door() {
 }
 
 #[test]
-fn an_expired_page_makes_the_list_begin_again_without_pages() {
+fn an_expired_page_leads_to_an_unpaged_list() {
     let config = |config: &mut windlass_cache::ReflectorConfig| config.watch_list = false;
     let told = play_with(
         config,
@@ -289,21 +289,21 @@ fn an_expired_page_makes_the_list_begin_again_without_pages() {
             0.0s GET ?limit=500&continue=more
         answer 410
         end
-            list again: the server no longer has the resourceVersion (410)
+            relisting: the server no longer has the resourceVersion (410)
             0.0s GET ?
         answer 200
             list begins
         body {"metadata":{"resourceVersion":"9"},"items":[]}
         end
             list ends
-            seen 9
+            progress 9
             0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=9&timeoutSeconds=309
     "#]]
     .assert_eq(&told);
 }
 
 #[test]
-fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
+fn a_watch_that_is_silent_after_bookmarks_is_cancelled() {
     check(
         "
         answer 200
@@ -320,15 +320,15 @@ fn bookmarks_alone_move_the_watch_on_and_silence_then_ends_it() {
                 list begins
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             wait 60
             bookmark 30
-                seen 30
+                progress 30
             wait 60
             bookmark 40
-                seen 40
+                progress 40
             wait 150
-                failed, again in 0.8s: pods: the watch was silent for too long and was cancelled
+                failed, retry in 0.8s: pods: the watch was silent for too long and was cancelled
         "#]],
     );
 }
@@ -352,7 +352,7 @@ fn a_server_that_was_replaced_is_listed_again() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 200
@@ -361,14 +361,14 @@ fn a_server_that_was_replaced_is_listed_again() {
             answer 200
             body {"metadata":{"resourceVersion":"40"},"items":[]}
             end
-                list again: the server's resourceVersion went back: it was replaced or restored
+                relisting: the server's resourceVersion went back: it was replaced or restored
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
         "#]],
     );
 }
 
 #[test]
-fn a_server_that_starts_anew_while_it_cannot_be_reached_is_listed_again() {
+fn a_server_that_restarts_without_its_data_is_listed_again() {
     check(
         r#"
         answer 200
@@ -391,39 +391,39 @@ fn a_server_that_starts_anew_while_it_cannot_be_reached_is_listed_again() {
             answer 200
                 list begins
             event ADDED a 5
-                is a@5
+                upsert a@5
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             break connection refused
-                failed, again in 0.9s: pods: the server cannot be reached: connection refused
+                failed, retry in 0.9s: pods: the server cannot be reached: connection refused
             wait 2
                 0.9s GET ?limit=1
             break connection refused
-                failed, again in 1.7s: pods: the server cannot be reached: connection refused
+                failed, retry in 1.7s: pods: the server cannot be reached: connection refused
             wait 4
                 3.7s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"26"},"items":[{"metadata":{"name":"b","resourceVersion":"20"}}]}
             end
-                list again: the server's resourceVersion went back: it was replaced or restored
+                relisting: the server's resourceVersion went back: it was replaced or restored
                 6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
             answer 200
                 list begins
             event ADDED b 20
-                is b@20
+                upsert b@20
             bookmark 26 initial-events-end
                 list ends
                 recovered
-                seen 26
+                progress 26
         "#]],
     );
 }
 
 #[test]
-fn a_server_that_starts_anew_behind_a_proxy_is_listed_again() {
+fn a_server_that_restarts_without_its_data_behind_a_proxy_is_listed_again() {
     check(
         r#"
         answer 200
@@ -442,25 +442,25 @@ fn a_server_that_starts_anew_behind_a_proxy_is_listed_again() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 502
             end
-                failed, again in 0.9s: pods: the server responded 502
+                failed, retry in 0.9s: pods: the server responded 502
             wait 2
                 0.9s GET ?limit=1
             answer 200
             body {"metadata":{"resourceVersion":"26"},"items":[]}
             end
-                list again: the server's resourceVersion went back: it was replaced or restored
+                relisting: the server's resourceVersion went back: it was replaced or restored
                 2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
         "#]],
     );
 }
 
 #[test]
-fn a_kind_that_was_deleted_and_is_there_again_is_listed_again() {
+fn a_kind_that_was_deleted_and_created_again_is_listed_again() {
     check(
         r#"
         answer 200
@@ -481,33 +481,33 @@ fn a_kind_that_was_deleted_and_is_there_again_is_listed_again() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             break connection refused
-                failed, again in 0.9s: pods: the server cannot be reached: connection refused
+                failed, retry in 0.9s: pods: the server cannot be reached: connection refused
             wait 2
                 0.9s GET ?limit=1
             answer 404
             end
-                failed, again in 1.7s: pods: the server does not have this kind (404); waiting until its CRD is installed
-                list again: the server no longer has the kind (404)
+                failed, retry in 1.7s: pods: the server does not have this kind (404); waiting until its CRD is installed
+                relisting: the server no longer has the kind (404)
             wait 4
                 3.7s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=309
             answer 200
                 list begins
             event ADDED a 7
-                is a@7
+                upsert a@7
             bookmark 901 initial-events-end
                 list ends
                 recovered
-                seen 901
+                progress 901
         "#]],
     );
 }
 
 #[test]
-fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
+fn the_comparison_after_a_failed_connection_is_retried() {
     check(
         r#"
         answer 200
@@ -536,24 +536,24 @@ fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             wait 60
             break connection reset
                 60.0s GET ?limit=1
             answer 503
             end
-                failed, again in 0.9s: pods: the server responded 503
+                failed, retry in 0.9s: pods: the server responded 503
             wait 2
                 60.9s GET ?limit=1
             answer 200
             piece {"metadata":{"resourceVersion":"9
             break connection reset
-                failed, again in 1.7s: pods: the server cannot be reached: connection reset
+                failed, retry in 1.7s: pods: the server cannot be reached: connection reset
             wait 4
                 63.7s GET ?limit=1
             answer 200
             wait 10
-                failed, again in 5.3s: pods: the list was silent for too long and was cancelled
+                failed, retry in 5.3s: pods: the list was silent for too long and was cancelled
             wait 8
                 81.3s GET ?limit=1
             answer 200
@@ -562,9 +562,9 @@ fn the_comparison_after_a_failed_connection_is_repeated_until_it_is_answered() {
                 84.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=321
             answer 200
             event ADDED a 901
-                is a@901
+                upsert a@901
                 recovered
-                seen 901
+                progress 901
         "#]],
     );
 }
@@ -587,7 +587,7 @@ fn without_permission_to_list_a_watch_resumes_without_a_comparison() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             break connection reset
                 0.0s GET ?limit=1
             answer 403
@@ -595,13 +595,13 @@ fn without_permission_to_list_a_watch_resumes_without_a_comparison() {
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=302
             answer 200
             bookmark 901
-                seen 901
+                progress 901
         "#]],
     );
 }
 
 #[test]
-fn a_replica_that_lags_does_not_lead_to_a_list() {
+fn a_lagging_replica_does_not_lead_to_a_list() {
     check(
         r#"
         answer 200
@@ -623,7 +623,7 @@ fn a_replica_that_lags_does_not_lead_to_a_list() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 200
@@ -636,8 +636,8 @@ fn a_replica_that_lags_does_not_lead_to_a_list() {
             answer 200
             bookmark 891
             event ADDED a 905
-                is a@905
-                seen 905
+                upsert a@905
+                progress 905
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=905&timeoutSeconds=302
         "#]],
@@ -659,19 +659,19 @@ fn an_event_older_than_one_before_it_leads_to_a_list() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             event ADDED a 910
-                is a@910
-                seen 910
+                upsert a@910
+                progress 910
             event ADDED b 905
-                list again: the server's resourceVersion went back: it was replaced or restored
+                relisting: the server's resourceVersion went back: it was replaced or restored
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
         "#]],
     );
 }
 
 #[test]
-fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not() {
+fn initial_events_are_requested_again_ten_minutes_after_silence_but_not_after_a_refusal() {
     let expired = r#"line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
     let list = r#"
         answer 200
@@ -692,25 +692,25 @@ fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not(
             answer 200
                 list begins
             wait 10
-                no list by watch
+                watch list unsupported
                 10.0s GET ?limit=500
             answer 200
                 list begins
             body {"metadata":{"resourceVersion":"7"},"items":[]}
             end
                 list ends
-                seen 7
+                progress 7
                 10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
             answer 200
             line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-                list again: the server no longer has the resourceVersion (410)
+                relisting: the server no longer has the resourceVersion (410)
                 10.0s GET ?limit=500
             answer 200
                 list begins
             body {"metadata":{"resourceVersion":"7"},"items":[]}
             end
                 list ends
-                seen 7
+                progress 7
                 10.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
             answer 200
             wait 300
@@ -719,7 +719,7 @@ fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not(
             answer 200
             wait 300
             line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-                list again: the server no longer has the resourceVersion (410)
+                relisting: the server no longer has the resourceVersion (410)
                 610.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
         "#]],
     );
@@ -730,14 +730,14 @@ fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not(
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 400
             end
-                no list by watch
+                watch list unsupported
                 0.0s GET ?limit=500
             answer 200
                 list begins
             body {"metadata":{"resourceVersion":"7"},"items":[]}
             end
                 list ends
-                seen 7
+                progress 7
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=302
             answer 200
             wait 300
@@ -746,7 +746,7 @@ fn a_silent_beginning_is_tried_again_after_ten_minutes_and_a_refused_one_is_not(
             answer 200
             wait 300
             line {"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}
-                list again: the server no longer has the resourceVersion (410)
+                relisting: the server no longer has the resourceVersion (410)
                 600.0s GET ?limit=500
         "#]],
     );
@@ -783,13 +783,13 @@ fn a_server_that_stays_behind_is_listed_again() {
                 list begins
             bookmark 900 initial-events-end
                 list ends
-                seen 900
+                progress 900
             end
                 0.0s GET ?watch=true&allowWatchBookmarks=true&resourceVersion=900&timeoutSeconds=300
             answer 504
             body {"code":504,"reason":"Timeout","message":"Too large resource version: 900, current: 40","details":{"retryAfterSeconds":1}}
             end
-                failed, again in 1.0s: pods: the server responded 504 Timeout: Too large resource version: 900, current: 40
+                failed, retry in 1.0s: pods: the server responded 504 Timeout: Too large resource version: 900, current: 40
             wait 2
                 1.0s GET ?limit=1
             answer 200
@@ -799,7 +799,7 @@ fn a_server_that_stays_behind_is_listed_again() {
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
-                failed, again in 2.1s: pods: the server responded 504: Too large resource version: 900, current: 40
+                failed, retry in 2.1s: pods: the server responded 504: Too large resource version: 900, current: 40
             wait 4
                 4.1s GET ?limit=1
             answer 200
@@ -809,14 +809,14 @@ fn a_server_that_stays_behind_is_listed_again() {
             answer 504
             body {"code":504,"message":"Too large resource version: 900, current: 40"}
             end
-                list again: the server stays behind the resourceVersion: it was replaced or restored
+                relisting: the server stays behind the resourceVersion: it was replaced or restored
                 6.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=321
         "#]],
     );
 }
 
 #[test]
-fn a_kind_that_is_not_there_yet_is_waited_for() {
+fn a_missing_kind_is_retried_often() {
     check(
         r#"
         answer 404
@@ -834,12 +834,12 @@ fn a_kind_that_is_not_there_yet_is_waited_for() {
             answer 404
             body 404 page not found
             end
-                failed, again in 0.8s: pods: the server does not have this kind (404); waiting until its CRD is installed
+                failed, retry in 0.8s: pods: the server does not have this kind (404); waiting until its CRD is installed
             wait 2
                 0.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 404
             end
-                failed, again in 2.1s: pods: the server does not have this kind (404); waiting until its CRD is installed
+                failed, retry in 2.1s: pods: the server does not have this kind (404); waiting until its CRD is installed
             wait 10
                 4.1s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
@@ -847,13 +847,13 @@ fn a_kind_that_is_not_there_yet_is_waited_for() {
             bookmark 9 initial-events-end
                 list ends
                 recovered
-                seen 9
+                progress 9
         "#]],
     );
 }
 
 #[test]
-fn retry_after_is_obeyed_and_forbidden_says_what_to_do() {
+fn retry_after_is_respected_and_forbidden_says_what_to_do() {
     check(
         r#"
         answer 429 retry-after 17
@@ -868,20 +868,20 @@ fn retry_after_is_obeyed_and_forbidden_says_what_to_do() {
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 429 retry-after 17
             end
-                failed, again in 17.0s: pods: the server responded 429
+                failed, retry in 17.0s: pods: the server responded 429
             wait 16
             wait 1
                 17.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 403
             body {"code":403,"reason":"Forbidden","message":"pods is forbidden: User \"x\" cannot list resource \"pods\""}
             end
-                failed, again in 2.1s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on this resource
+                failed, retry in 2.1s: pods: forbidden (403): pods is forbidden: User "x" cannot list resource "pods"; grant the verbs list and watch on this resource
         "#]],
     );
 }
 
 #[test]
-fn a_retry_after_beyond_reason_is_cut_to_two_minutes() {
+fn retry_after_is_limited_to_two_minutes() {
     check(
         r#"
         answer 429 retry-after 18446744073709551615
@@ -899,18 +899,18 @@ fn a_retry_after_beyond_reason_is_cut_to_two_minutes() {
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             answer 429 retry-after 18446744073709551615
             end
-                failed, again in 120.0s: pods: the server responded 429
+                failed, retry in 120.0s: pods: the server responded 429
             wait 120
                 120.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 503
             body {"code":503,"details":{"retryAfterSeconds":18446744073709551615}}
             end
-                failed, again in 120.0s: pods: the server responded 503
+                failed, retry in 120.0s: pods: the server responded 503
             wait 120
                 240.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 429 retry-after 4000000000
             end
-                failed, again in 120.0s: pods: the server responded 429
+                failed, retry in 120.0s: pods: the server responded 429
             wait 120
                 360.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
         "#]],
@@ -918,7 +918,7 @@ fn a_retry_after_beyond_reason_is_cut_to_two_minutes() {
 }
 
 #[test]
-fn times_beyond_reason_do_not_overflow() {
+fn extreme_durations_do_not_overflow() {
     let config = |config: &mut windlass_cache::ReflectorConfig| {
         config.watch_timeout = Duration::MAX;
         config.response_timeout = Duration::MAX;
@@ -940,7 +940,7 @@ fn times_beyond_reason_do_not_overflow() {
     expect![[r#"
             0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=33436446
         break connection refused
-            failed, again in 31692081.0s: pods: the server cannot be reached: connection refused
+            failed, retry in 31692081.0s: pods: the server cannot be reached: connection refused
         wait 50000000
             31692081.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=31834832
         answer 200
@@ -948,14 +948,14 @@ fn times_beyond_reason_do_not_overflow() {
         bookmark 9 initial-events-end
             list ends
             recovered
-            seen 9
+            progress 9
         bookmark 10
-            seen 10
+            progress 10
     "#]].assert_eq(&told);
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_given_up() {
+fn a_request_without_a_response_is_cancelled() {
     check(
         "
         wait 60
@@ -965,7 +965,7 @@ fn a_server_that_does_not_answer_is_given_up() {
         &expect![[r#"
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
             wait 60
-                failed, again in 0.8s: pods: the server did not respond in time
+                failed, retry in 0.8s: pods: the server did not respond in time
             wait 2
                 60.8s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
             answer 200
@@ -975,7 +975,7 @@ fn a_server_that_does_not_answer_is_given_up() {
 }
 
 #[test]
-fn one_bad_object_does_not_stop_the_watch() {
+fn an_unreadable_object_does_not_stop_the_watch() {
     check(
         r#"
         answer 200
@@ -992,30 +992,30 @@ fn one_bad_object_does_not_stop_the_watch() {
             answer 200
                 list begins
             line {"type":"ADDED","object":{"metadata":{"labels":{"x":1},"name":"typed","namespace":"n"}}}
-                unreadable, not gone: Some(n/typed)
+                unreadable: Some(n/typed)
                 skipped: pods: an object could not be read (n/typed): a label's value is not a string
             line {"type":"ADDED","object":{"metadata":{}}}
-                unreadable, not gone: None
+                unreadable: None
                 skipped: pods: an object could not be read: metadata.name is not set
             line {"type":"ADDED","object":
             event ADDED a 5
-                unreadable, not gone: None
+                unreadable: None
                 skipped: pods: an object could not be read: not JSON: expected an event that ends with its line at byte 0
-                is a@5
+                upsert a@5
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             line nonsense
                 skipped: pods: an object could not be read: not JSON: expected an event at byte 0
             event ADDED b 10
-                is b@10
-                seen 10
+                upsert b@10
+                progress 10
         "#]],
     );
 }
 
 #[test]
-fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
+fn a_watch_that_breaks_off_within_an_event_twice_leads_to_a_list() {
     check(
         r#"
         answer 200
@@ -1037,13 +1037,13 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
                 list begins
             bookmark 9 initial-events-end
                 list ends
-                seen 9
+                progress 9
             event ADDED a 10
-                is a@10
-                seen 10
+                upsert a@10
+                progress 10
             piece {"type":"ADDED","obj
             end
-                failed, again in 0.8s: pods: the response ended before it was complete
+                failed, retry in 0.8s: pods: the response ended before it was complete
             wait 2
                 0.8s GET ?limit=1
             answer 200
@@ -1053,7 +1053,7 @@ fn a_body_that_breaks_off_within_an_event_twice_is_listed_again() {
             answer 200
             piece {"type":"ADDED","obj
             end
-                list again: the watch broke off within an event twice
+                relisting: the watch broke off within an event twice
                 2.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
         "#]],
     );

@@ -1,4 +1,4 @@
-//! Plays a server's part, line by line, and writes down what the reflector does.
+//! Plays the server line by line and records what the reflector does.
 
 use std::{
     fmt::Write,
@@ -10,7 +10,7 @@ use windlass_cache::{
     Notice, ObjectKey, Reflector, ReflectorConfig, ScanError, ScanOptions, Sink, Step, scan::Scanned,
 };
 
-/// Plays a script with the defaults.
+/// Plays a script with the default configuration.
 pub(super) fn play(script: &str) -> String {
     play_with(|_| {}, script)
 }
@@ -87,7 +87,7 @@ impl Scene {
         self.reflector.on_bytes(self.now, Bytes::from(text), &mut self.log);
     }
 
-    /// Lets time pass, waking the reflector when it wants to be.
+    /// Advances the time, and polls the reflector whenever it asked for it.
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(until) = self.settle().filter(|until| *until <= end) {
@@ -96,7 +96,7 @@ impl Scene {
         self.now = end;
     }
 
-    /// Does what the reflector wants done at once; answers when it wants to be woken.
+    /// Polls the reflector until it waits; returns when it wants to be polled again.
     fn settle(&mut self) -> Option<Instant> {
         loop {
             match self.reflector.poll(self.now, &mut self.log) {
@@ -125,18 +125,18 @@ impl Sink for Log {
 
     fn upsert(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {
         let object = object.to_object()?;
-        self.line(format_args!("is {object:?}"));
+        self.line(format_args!("upsert {object:?}"));
         Ok(())
     }
 
     fn delete(&mut self, object: Scanned<'_>) -> Result<(), ScanError> {
         let object = object.to_object()?;
-        self.line(format_args!("gone {object:?}"));
+        self.line(format_args!("delete {object:?}"));
         Ok(())
     }
 
     fn unreadable(&mut self, key: Option<&ObjectKey>) {
-        self.line(format_args!("unreadable, not gone: {key:?}"));
+        self.line(format_args!("unreadable: {key:?}"));
     }
 
     fn end_list(&mut self) {
@@ -144,19 +144,19 @@ impl Sink for Log {
     }
 
     fn progress(&mut self, resource_version: &str) {
-        self.line(format_args!("seen {resource_version}"));
+        self.line(format_args!("progress {resource_version}"));
     }
 
     fn notice(&mut self, notice: Notice) {
         match notice {
             Notice::Failed { error, retry_in } => {
-                self.line(format_args!("failed, again in {:.1}s: {error}", retry_in.as_secs_f64()));
+                self.line(format_args!("failed, retry in {:.1}s: {error}", retry_in.as_secs_f64()));
             }
             Notice::Recovered => self.line("recovered"),
             Notice::Unreadable(error) => self.line(format_args!("skipped: {error}")),
             Notice::IndexPanicked { .. } => unreachable!("a reflector has no index"),
-            Notice::WatchListUnsupported => self.line("no list by watch"),
-            Notice::Relisting { reason } => self.line(format_args!("list again: {reason}")),
+            Notice::WatchListUnsupported => self.line("watch list unsupported"),
+            Notice::Relisting { reason } => self.line(format_args!("relisting: {reason}")),
         }
     }
 }

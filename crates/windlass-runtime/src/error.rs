@@ -325,8 +325,13 @@ pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
     find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
 }
 
-/// An error with its causes on one line, each said once.
+/// Returns an error with its causes on one line. A cause whose text the line has already is left out.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    // kube's client wraps every error of a request in one that says "ServiceError".
+    while let Some(kube_client::Error::Service(cause)) = error.downcast_ref() {
+        error = cause.as_ref();
+    }
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -422,5 +427,18 @@ impl From<BoxError> for Error {
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::new(Kind::Other(error.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_says_each_cause_once_and_nothing_of_kubes_wrapping() {
+        let refused = std::io::Error::other("connection refused");
+        let inner = kube_client::Error::Service(Error::transport(refused).while_doing("listing pods").into());
+        let outer = kube_client::Error::Service(inner.into());
+        assert_eq!(chain(&outer), "listing pods: no answer from the API server: connection refused");
     }
 }

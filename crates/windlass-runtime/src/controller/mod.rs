@@ -27,7 +27,7 @@ use crate::{
     handler::{MapContext, QueueKey},
     informer::WatchOptions,
     kind::{Kind, Object},
-    manager::{Shared, Shutdown},
+    manager::{ManagerState, Shutdown},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
     source::Watch,
@@ -349,7 +349,7 @@ pub(crate) trait AnyController: Send {
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
     /// Requests the caches, before they are started.
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<Shared>) -> BoxFuture<'a, Result<()>>;
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>>;
     /// Starts to fill the queue, and waits until the first lists have ended. Does nothing a second time.
     fn start_sources(&mut self) -> BoxFuture<'_, Result<()>>;
     /// Reconciles until `shutdown`, then completes the reconciles under way.
@@ -373,7 +373,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
         self.settings.warm_up
     }
 
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<Shared>) -> BoxFuture<'a, Result<()>> {
+    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let owns = self.watches.iter().any(Watch::maps_to_owner);
             let limit = self.settings.cache_sync_timeout;
@@ -426,7 +426,7 @@ async fn resolve_scope(
     primary: Option<Kind>,
     needed: bool,
     limit: Duration,
-    shared: &Shared,
+    shared: &ManagerState,
 ) -> Result<Option<Kind>> {
     let Some(mut kind) = primary else { return Ok(None) };
     if kind.namespaced.is_none() && needed {

@@ -26,7 +26,7 @@ use crate::{
     handler::{EventHandler, Keys, MapContext, QueueKey},
     informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
-    manager::Shared,
+    manager::ManagerState,
     metrics::OneController,
     predicate::Predicate,
     source::Watch,
@@ -45,7 +45,7 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) hot_loops: HotLoops<Q>,
     pub(super) metrics: OneController,
     predicates: Arc<Vec<Predicate>>,
-    manager: Arc<Shared>,
+    manager: Arc<ManagerState>,
     caches: Arc<Caches>,
     /// Watches whose handler is not added yet: the queue fills only when the controller is to work, or to warm up.
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
@@ -99,7 +99,7 @@ impl<Q: QueueKey> Running<Q> {
         reconcile: ErasedReconcile<Q>,
         predicates: Vec<Predicate>,
         settings: Settings,
-        manager: &Arc<Shared>,
+        manager: &Arc<ManagerState>,
     ) -> Arc<Self> {
         let mut queue = WorkQueue::builder(name).seed(manager.env.random());
         if let Some(limiter) = settings.rate_limiter.clone() {

@@ -31,7 +31,7 @@ use crate::{
     env::Env,
     error::{Error, Result},
     events::{EventType, Recorder},
-    manager::Shared,
+    manager::ManagerState,
     metrics::NameLabel,
 };
 
@@ -105,7 +105,7 @@ impl LeaderElection {
         Ok(())
     }
 
-    pub(crate) fn start(self, shared: &Arc<Shared>) -> Leadership {
+    pub(crate) fn start(self, shared: &Arc<ManagerState>) -> Leadership {
         let namespace = self.namespace.unwrap_or_else(|| shared.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
         let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });

@@ -3,9 +3,11 @@
 mod http;
 mod listen;
 mod run;
+mod run_context;
 mod runnable;
-mod shared;
+mod shutdown;
 mod signals;
+mod state;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -15,10 +17,12 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use tokio::sync::mpsc;
 
-pub(crate) use self::{run::Running, shared::Shared};
+use self::run::RunningManager;
+pub(crate) use self::state::ManagerState;
 pub use self::{
+    run_context::RunContext,
     runnable::{Group, Runnable},
-    shared::{RunContext, Shutdown},
+    shutdown::Shutdown,
 };
 use crate::{
     client::{ClientBuilder, ConfigSource},
@@ -272,7 +276,7 @@ impl Manager {
 
     /// Runs until `stop` completes, then stops gracefully. Ignores [`on_run`](Self::on_run).
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<()> {
-        Running::start_and_stop(self, stop).await
+        RunningManager::start_and_stop(self, stop).await
     }
 
     async fn connect(target: Target, env: &Env) -> Result<Client> {

@@ -15,10 +15,9 @@ use tokio::{
 };
 
 use super::{
-    Manager, Shared,
+    Manager, ManagerState, RunContext, Shutdown,
     http::{HealthEndpoints, MetricsEndpoint, serve},
     runnable::{Ended, Group, Runnable, RunningGroup},
-    shared::{RunContext, Shutdown},
 };
 use crate::{
     controller::AnyController,
@@ -35,8 +34,8 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 const EVENTS_LIMIT: Duration = Duration::from_secs(2);
 
 /// A running manager.
-pub(crate) struct Running {
-    shared: Arc<Shared>,
+pub(super) struct RunningManager {
+    state: Arc<ManagerState>,
     groups: [RunningGroup; 4],
     /// Runnables that start when this replica becomes the leader.
     elected: Vec<Runnable>,
@@ -57,21 +56,21 @@ enum Next {
     Leadership(LeadershipChange),
 }
 
-impl Running {
+impl RunningManager {
     pub(super) async fn start_and_stop(
         manager: Manager,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
         let Manager { target, env, metrics, health, namespaces, later: (_, mut later), .. } = manager;
         tokio::pin!(stop);
-        let shared = async {
+        let state = async {
             let client = Manager::connect(target, &env).await?;
-            Shared::new(client, env.clone(), metrics, namespaces).await
+            ManagerState::new(client, env.clone(), metrics, namespaces).await
         };
-        let shared = tokio::select! {
+        let state = tokio::select! {
             biased;
             () = &mut stop => return Ok(()),
-            shared = shared => shared?,
+            state = state => state?,
         };
         let (tell, ended) = mpsc::unbounded_channel();
         let mut running = Self {
@@ -83,7 +82,7 @@ impl Running {
             grace: manager.grace,
             health,
             started: Arc::default(),
-            shared,
+            state,
         };
         let parts = Parts {
             metrics_address: manager.metrics_address,
@@ -113,7 +112,7 @@ impl Running {
         }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
-            let endpoint = MetricsEndpoint(self.shared.metrics.clone());
+            let endpoint = MetricsEndpoint(self.state.metrics.clone());
             self.start_one(serve("metrics", address, endpoint)?);
         }
         if let Some(address) = parts.health_address {
@@ -128,9 +127,9 @@ impl Running {
         }
         let mut controllers = parts.controllers;
         for controller in &mut controllers {
-            controller.prepare(&self.shared).await?;
+            controller.prepare(&self.state).await?;
         }
-        self.shared.informers.start();
+        self.state.informers.start();
         self.started.store(true, Ordering::Release);
         for runnable in late {
             self.start_one(runnable);
@@ -139,7 +138,7 @@ impl Running {
             self.start_controller(controller);
         }
         match parts.election {
-            Some(election) => self.leadership = Some(election.start(&self.shared)),
+            Some(election) => self.leadership = Some(election.start(&self.state)),
             None => self.lead(),
         }
         Ok(())
@@ -147,7 +146,7 @@ impl Running {
 
     /// Adds the readiness checks that every manager has.
     fn add_checks(&self) {
-        let (informers, started) = (self.shared.informers.clone(), self.started.clone());
+        let (informers, started) = (self.state.informers.clone(), self.started.clone());
         // Readiness tells whether the caches were ever filled: one that is filled stays so.
         let synced = Arc::new(AtomicBool::new(false));
         self.health.add_ready("informer-sync", move || {
@@ -160,7 +159,7 @@ impl Running {
             };
             std::future::ready(result)
         });
-        let supervisor = self.shared.supervisor.clone();
+        let supervisor = self.state.supervisor.clone();
         self.health.add_ready("tasks", move || {
             let down = supervisor.down();
             std::future::ready(if down.is_empty() {
@@ -199,7 +198,7 @@ impl Running {
             return;
         }
         let group = &mut self.groups[runnable.group as usize];
-        let cx = RunContext { shared: self.shared.clone(), shutdown: group.shutdown().clone() };
+        let cx = RunContext { state: self.state.clone(), shutdown: group.shutdown().clone() };
         let run: BoxFuture<'static, Result<(), BoxError>> = (runnable.run)(cx);
         group.start(runnable.name, run);
     }
@@ -253,8 +252,8 @@ impl Running {
             leadership.end(RELEASE_LIMIT, !elected.still_running).await;
         }
         late.extend(self.groups[Group::Others as usize].stop(deadline).await.aborted);
-        self.shared.events.shutdown(EVENTS_LIMIT).await;
-        self.shared.informers.shutdown().await;
+        self.state.events.shutdown(EVENTS_LIMIT).await;
+        self.state.informers.shutdown().await;
         for group in [Group::Webhooks, Group::Http] {
             late.extend(self.groups[group as usize].stop(deadline).await.aborted);
         }

@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::shared::{RunContext, Shutdown};
+use super::{RunContext, Shutdown};
 use crate::{error::BoxError, supervisor::panic_message};
 
 /// The time that an aborted task may take to end. A task can only be aborted when it awaits something.

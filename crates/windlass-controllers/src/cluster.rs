@@ -1,7 +1,7 @@
 //! All controllers together.
 
 use kube_client::Client;
-use windlass_runtime::{Manager, Result};
+use windlass_runtime::{Controller, Manager, Result};
 
 use crate::{
     deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, root_ca, scheduler,
@@ -36,20 +36,22 @@ impl Controllers {
 
     /// A manager that holds all of them, for those who want to add to it.
     pub fn manager(self) -> Manager {
-        let manager = Manager::new(self.client)
-            .controller(namespace::controller())
-            .controller(service_account::controller())
-            .controller(scheduler::controller())
-            .controller(kubelet::controller())
-            .controller(node_lifecycle::controller())
-            .controller(replica_set::controller())
-            .controller(deployment::controller())
-            .runnable("node", kubelet::keep_node);
-        let manager = garbage_collector::add_to(manager);
-        match self.root_ca {
-            Some(pem) => manager.controller(root_ca::controller(pem)),
-            None => manager,
-        }
+        let manager = Manager::new(self.client).runnable("node", kubelet::keep_node);
+        let root_ca = self.root_ca.map(root_ca::controller);
+        // They write as fast as their cluster changes, which is no loop: a slow rollout would look like a broken one.
+        [
+            namespace::controller(),
+            service_account::controller(),
+            scheduler::controller(),
+            kubelet::controller(),
+            node_lifecycle::controller(),
+            replica_set::controller(),
+            deployment::controller(),
+        ]
+        .into_iter()
+        .chain(root_ca)
+        .map(Controller::allow_hot_loops)
+        .fold(garbage_collector::add_to(manager), Manager::controller)
     }
 
     /// Runs them until `stop` is done, then stops them in order.

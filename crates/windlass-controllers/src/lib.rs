@@ -19,7 +19,6 @@ mod labels;
 mod namespace;
 mod namespaced;
 mod node_lifecycle;
-mod patient;
 mod replica_set;
 mod resources;
 mod root_ca;

@@ -7,13 +7,11 @@ use kube_core::ResourceExt;
 use serde_json::json;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
-use crate::patient::Patient;
-
 const NO_SCHEDULE: &str = "NoSchedule";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Node>(Patient(reconcile)).named("node-lifecycle-controller")
+    Controller::of::<Node>(reconcile).named("node-lifecycle-controller")
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {

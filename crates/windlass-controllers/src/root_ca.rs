@@ -7,7 +7,6 @@ use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use crate::namespaced::{self, create_unless_there};
-use crate::patient::Patient;
 
 const NAME: &str = "kube-root-ca.crt";
 const ANNOTATION: &str = "kubernetes.io/description";
@@ -21,7 +20,7 @@ struct Publisher {
 
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller(certificate: String) -> Controller {
-    Controller::of::<Namespace>(Patient(Publisher { certificate }))
+    Controller::of::<Namespace>(Publisher { certificate })
         .named("root-ca-certificate-publisher-controller")
         .watches::<ConfigMap>(|config, _| Ok(namespaced::of_object(config, NAME)))
         .concurrency(4)

@@ -5,13 +5,12 @@ use kube_core::ObjectMeta;
 use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
 
 use crate::namespaced::{self, create_unless_there};
-use crate::patient::Patient;
 
 const DEFAULT: &str = "default";
 
 /// The controller. Its keys are namespaces.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(Patient(reconcile))
+    Controller::of::<Namespace>(reconcile)
         .named("serviceaccount-controller")
         .watches::<ServiceAccount>(|account, _| Ok(namespaced::of_object(account, DEFAULT)))
         .concurrency(4)

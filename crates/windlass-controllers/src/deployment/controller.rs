@@ -13,7 +13,6 @@ use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
 use super::plan::{HASH_LABEL, REVISION, Task, plan};
 use crate::claim;
-use crate::patient::Patient;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
@@ -21,10 +20,7 @@ const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Deployment>(Patient(reconcile))
-        .named("deployment-controller")
-        .owns::<ReplicaSet>()
-        .concurrency(4)
+    Controller::of::<Deployment>(reconcile).named("deployment-controller").owns::<ReplicaSet>().concurrency(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
@@ -35,7 +31,8 @@ async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
     if deployment.metadata.deletion_timestamp.is_some() {
         return Ok(Action::done());
     }
-    let sets = cx.lister::<ReplicaSet>()?.namespace(&deployment.namespace().unwrap_or_default()).all()?;
+    let namespace = deployment.namespace().unwrap_or_default();
+    let sets = cx.lister::<ReplicaSet>()?.namespace(&namespace).all()?.complete()?;
     let sets = claim::sort(sets, &spec.selector, uid).settle(&*deployment, &cx).await?;
     let plan = plan(&deployment, &sets, cx.now());
     let mut status = plan.status;

@@ -15,7 +15,6 @@ use windlass_runtime::{Action, Context, Controller, Error, Reconciler, Result};
 use super::graph::{Deletion, Node, OwnerRef, Uid};
 use super::observer::Observer;
 use super::verdict::{FOREGROUND, ORPHAN, OwnerState, Propagation, Verdict, judge};
-use crate::patient::Patient;
 use crate::resources::Resource;
 
 /// When an owner that is there, but was not seen by a watch, is looked for again.
@@ -52,7 +51,7 @@ impl Reconciler<(), Uid> for Collector {
 
 impl Collector {
     pub(super) fn controller(observer: Arc<Observer>) -> Controller<Uid> {
-        Controller::keyed::<()>("garbage-collector-controller", Patient(Self { observer }))
+        Controller::keyed::<()>("garbage-collector-controller", Self { observer })
     }
 
     /// Judges an object that is not being deleted.

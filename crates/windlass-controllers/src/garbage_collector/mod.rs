@@ -24,8 +24,8 @@ const WORKERS: usize = 8;
 /// Adds the collector to a manager.
 pub(crate) fn add_to(manager: Manager) -> Manager {
     let observer = Arc::new(Observer::default());
-    let collector = Collector::controller(observer.clone()).concurrency(WORKERS);
+    let collector = Collector::controller(observer.clone()).concurrency(WORKERS).allow_hot_loops();
     observer.connect(collector.handle());
-    let watches = Watches::controller(observer);
+    let watches = Watches::controller(observer).allow_hot_loops();
     manager.controller(collector).controller(watches)
 }

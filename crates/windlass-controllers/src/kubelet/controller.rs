@@ -12,7 +12,6 @@ use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler
 use super::addresses::Addresses;
 use super::lifecycle::{Memory, Place, advance};
 use super::node::{HOST_IP, NODE_NAME};
-use crate::patient::Patient;
 
 /// How many pods take a step side by side.
 const WORKERS: usize = 8;
@@ -26,7 +25,7 @@ struct Kubelet {
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(Patient(Kubelet::default())).named("kubelet").concurrency(WORKERS)
+    Controller::of::<Pod>(Kubelet::default()).named("kubelet").concurrency(WORKERS)
 }
 
 impl Reconciler<Pod> for Kubelet {

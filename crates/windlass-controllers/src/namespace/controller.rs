@@ -10,7 +10,6 @@ use kube_core::ResourceExt;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::sweep;
-use crate::patient::Patient;
 
 /// The finalizer in `spec` that this controller answers for.
 const KUBERNETES: &str = "kubernetes";
@@ -24,7 +23,7 @@ struct Namespaces {
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Namespace>(Patient(Namespaces::default())).named("namespace-controller").concurrency(4)
+    Controller::of::<Namespace>(Namespaces::default()).named("namespace-controller").concurrency(4)
 }
 
 impl Reconciler<Namespace> for Namespaces {

@@ -9,12 +9,11 @@ use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
 
 use super::plan::plan;
-use crate::patient::Patient;
 use crate::{claim, conditions, labels};
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<ReplicaSet>(Patient(reconcile))
+    Controller::of::<ReplicaSet>(reconcile)
         .named("replicaset-controller")
         .owns::<Pod>()
         .watches::<Pod>(adopters)
@@ -37,7 +36,7 @@ fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
 async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {
     let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
     let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Action::done()) };
-    let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?;
+    let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
     let owned = claim::sort(pods, &spec.selector, uid).settle(&*set, &cx).await?;
     let plan = plan(&set, &owned, cx.now());
     let template = spec.template.clone().unwrap_or_default();

@@ -12,7 +12,6 @@ use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey
 use super::fit::{Candidate, choose, requests};
 use super::ledger::Ledger;
 use crate::conditions;
-use crate::patient::Patient;
 
 /// The scheduler that pods name which do not choose another.
 const NAME: &str = "default-scheduler";
@@ -26,7 +25,7 @@ struct Scheduler {
 
 /// The controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(Patient(Scheduler::default())).named(NAME).watches::<Node>(|_, cx| waiting(cx))
+    Controller::of::<Pod>(Scheduler::default()).named(NAME).watches::<Node>(|_, cx| waiting(cx))
 }
 
 /// The pods that a change of a node may concern: all that have no place.

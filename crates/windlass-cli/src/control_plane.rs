@@ -1,4 +1,4 @@
-//! A control plane of this process: the API server over TLS, and the controllers that make it a cluster.
+//! A control plane in this process: the API server over TLS, and the controllers of a cluster.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,24 +12,24 @@ use windlass_controllers::Controllers;
 use crate::error::Result;
 use crate::kubeconfig_file;
 
-/// A control plane that runs.
+/// A running control plane.
 pub(crate) struct ControlPlane {
     server: Server,
     listening: Listening,
     controllers: Option<(oneshot::Sender<()>, JoinHandle<windlass_runtime::Result<()>>)>,
-    took: Duration,
+    startup_time: Duration,
 }
 
 impl ControlPlane {
-    /// Starts to serve at `port` of the loopback address; 0 is any free one.
+    /// Starts the API server on `port` of the loopback address. 0 chooses a free one.
     pub(crate) async fn start(port: u16) -> Result<Self> {
         let begun = Instant::now();
         let server = Server::builder().build()?;
         let listening = server.listen(Listen::port(port)).await?;
-        Ok(Self { server, listening, controllers: None, took: begun.elapsed() })
+        Ok(Self { server, listening, controllers: None, startup_time: begun.elapsed() })
     }
 
-    /// Starts the controllers, in the background.
+    /// Starts the controllers in the background.
     pub(crate) fn start_controllers(&mut self) {
         let (stop, stopped) = oneshot::channel::<()>();
         let controllers =
@@ -38,7 +38,7 @@ impl ControlPlane {
         self.controllers = Some((stop, running));
     }
 
-    /// Waits for the controllers to end by themselves, which they do not unless something is very wrong.
+    /// Waits until the controllers fail. Never returns if they were not started.
     pub(crate) async fn controllers_failed(&mut self) -> Result<()> {
         match &mut self.controllers {
             Some((_, running)) => Ok(running.await??),
@@ -46,7 +46,7 @@ impl ControlPlane {
         }
     }
 
-    /// A client inside the process, with an administrator's rights.
+    /// Returns an in-process client with the rights of an administrator.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.server.service(Identity::admin()), "default")
     }
@@ -59,12 +59,12 @@ impl ControlPlane {
         self.listening.kubeconfig()
     }
 
-    /// How long it took until it was ready to serve.
-    pub(crate) fn took(&self) -> Duration {
-        self.took
+    /// Returns how long it took until the API server was ready.
+    pub(crate) fn startup_time(&self) -> Duration {
+        self.startup_time
     }
 
-    /// Writes the administrator's kubeconfig.
+    /// Writes the kubeconfig of the administrator to a file.
     pub(crate) fn write_kubeconfig(&self, path: &Path) -> Result<()> {
         Ok(kubeconfig_file::write(path, self.kubeconfig())?)
     }
@@ -75,8 +75,8 @@ impl ControlPlane {
             drop(stop);
             match running.await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "the controllers did not stop well"),
-                Err(error) => tracing::warn!(%error, "the controllers did not stop well"),
+                Ok(Err(error)) => tracing::warn!(%error, "the controllers failed to stop"),
+                Err(error) => tracing::warn!(%error, "the controllers failed to stop"),
             }
         }
         self.listening.shutdown().await;

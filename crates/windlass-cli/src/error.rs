@@ -1,6 +1,6 @@
-//! Errors as the command tells them: one sentence, with what to do.
+//! The error of the command.
 
-/// Whatever went wrong; it is only ever shown.
+/// Any error. It is only printed.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,10 +1,13 @@
-//! Logs on stderr, quiet unless asked.
+//! Logs on stderr.
 
 use std::io::IsTerminal;
+use std::{env, io};
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging: warnings and errors; with `verbose` more; `RUST_LOG` has the last word.
+/// Starts logging at the level that `-v` asks for: warnings without it. `RUST_LOG` overrides it.
+///
+/// Colors are used only on a terminal, and not if `NO_COLOR` is set.
 pub(crate) fn start(verbose: u8) {
     let default = match verbose {
         0 => "warn",
@@ -13,9 +16,10 @@ pub(crate) fn start(verbose: u8) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal() && !no_color)
         .init();
 }

@@ -1,6 +1,6 @@
 //! The `windlass` command.
 //!
-//! One file per verb holds its arguments; what a verb does lies beside it, or in the libraries.
+//! `verb/` has one file with the arguments of each subcommand. What a subcommand does is in a module beside it, or in the libraries.
 #![forbid(unsafe_code)]
 
 mod control_plane;
@@ -8,24 +8,24 @@ mod demo;
 mod error;
 mod kubeconfig_file;
 mod logging;
+mod output;
 mod signals;
 mod verb;
-mod voice;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::output::Output;
 use crate::verb::Verb;
-use crate::voice::Voice;
 
-/// Kubernetes operators in Rust, with a Kubernetes control plane in the box.
+/// Runs a Kubernetes control plane for operators, in one process.
 ///
-/// Nothing else has to be installed: no container engine, no downloaded kube-apiserver or etcd.
+/// Nothing else has to be installed: no container engine, no kube-apiserver and no etcd.
 #[derive(Parser)]
 #[command(name = "windlass", version, after_help = FIRST_STEPS)]
 struct Command {
-    /// Say more on stderr: -v what happens, -vv how (RUST_LOG has the last word).
+    /// Log more, to stderr: -v for info, -vv for debug, -vvv for trace. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 
@@ -35,20 +35,20 @@ struct Command {
 
 const FIRST_STEPS: &str = "\
 First steps:
-  windlass demo            an operator at work: a control plane, a CRD, and the pods it keeps
-  windlass demo --tour     the same, driven by itself: 1 pod, 3 pods, 1 pod; ends when all was seen
-  windlass cluster         a control plane for kubectl and for your own operator
+  windlass demo            run an example operator on a control plane of its own, and see what it does
+  windlass demo --tour     the same without a second terminal: scales up and down, deletes, and ends
+  windlass cluster         run a control plane for kubectl and for your own operator
 
-Exit codes: 0 all went well, 1 it did not (the reason is on stderr), 2 the arguments make no sense.";
+Output goes to stdout, logs and errors to stderr.
+Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";
 
 fn main() -> ExitCode {
     let command = Command::parse();
     logging::start(command.verbose);
-    let mut voice = Voice::stdout();
-    match command.verb.run(&mut voice) {
+    match command.verb.run(&mut Output::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            Voice::stderr().line(format_args!("error: {error}"));
+            Output::stderr().line(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -1,40 +1,43 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once.
+//! Ctrl-C and SIGTERM: the first asks for a graceful shutdown, the second exits at once.
+
+use std::io;
+use std::process;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Told once that the process is to end.
+/// The receiving side of a shutdown request.
 #[derive(Clone)]
-pub(crate) struct Stop(watch::Receiver<bool>);
+pub(crate) struct ShutdownSignal(watch::Receiver<bool>);
 
-impl Stop {
-    /// Listens from now on.
+impl ShutdownSignal {
+    /// Starts to listen for signals. From then on, they do not end the process by themselves.
     ///
     /// # Errors
-    /// The operating system's, when it lets nobody listen to signals.
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    /// The operating system refuses to install a signal handler.
+    pub(crate) fn listen() -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let (tell, told) = watch::channel(false);
+        let (sender, receiver) = watch::channel(false);
         tokio::spawn(async move {
-            for asked in 0.. {
+            for earlier in 0.. {
                 tokio::select! {
                     biased;
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
-                if asked > 0 {
-                    std::process::exit(1);
+                if earlier > 0 {
+                    process::exit(1);
                 }
-                tell.send_replace(true);
+                sender.send_replace(true);
             }
         });
-        Ok(Self(told))
+        Ok(Self(receiver))
     }
 
-    /// Waits until the process is to end.
-    pub(crate) async fn asked(&self) {
-        // The task above owns the sender and never ends, so this can only succeed.
-        let _ = self.0.clone().wait_for(|asked| *asked).await;
+    /// Waits for the first signal.
+    pub(crate) async fn received(&self) {
+        // The task above owns the sender and never ends, so this cannot fail.
+        let _ = self.0.clone().wait_for(|received| *received).await;
     }
 }

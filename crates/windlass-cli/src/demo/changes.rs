@@ -1,4 +1,4 @@
-//! From the watches of CustomPods and pods to lines.
+//! Watches CustomPods and pods, and sends a line for each change.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,30 +10,30 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use windlass_runtime::{Action, BoxError, Context, Controller, Delta, EventHandler, Keys, MapContext, Watch};
 
-use super::narrator::{Narrator, ParentSeen, PodSeen};
+use super::narrator::{CustomPodState, Narrator, PodState};
 
-/// Where lines go.
-pub(super) type Told = mpsc::UnboundedSender<String>;
+/// The receiver of the lines.
+pub(super) type LineSender = mpsc::UnboundedSender<String>;
 
-/// A channel for lines. What people read is never so much that it had to be bounded.
-pub(super) fn channel() -> (Told, mpsc::UnboundedReceiver<String>) {
+/// Creates a channel for lines. It is unbounded: a demo has few changes.
+pub(super) fn channel() -> (LineSender, mpsc::UnboundedReceiver<String>) {
     mpsc::unbounded_channel()
 }
 
-/// A controller that reconciles nothing: its watches talk.
-pub(super) fn controller(told: Told) -> Controller<&'static str> {
+/// Returns a controller whose watches send lines. It reconciles nothing.
+pub(super) fn controller(lines: LineSender) -> Controller<&'static str> {
     let narrator = std::sync::Arc::new(Mutex::new(Narrator::default()));
     let nothing = async |_: &'static str, _: Context<()>| Ok::<_, windlass_runtime::Error>(Action::done());
-    let parents = Teller {
-        told: told.clone(),
+    let parents = DescribeChanges {
+        lines: lines.clone(),
         narrator: narrator.clone(),
-        seen: |narrator, parent: &CustomPod| narrator.parent(parent_seen(parent)),
+        changed: |narrator, parent: &CustomPod| narrator.parent(custom_pod_state(parent)),
         gone: |narrator, name| narrator.parent_gone(name),
     };
-    let pods = Teller {
-        told,
+    let pods = DescribeChanges {
+        lines,
         narrator,
-        seen: |narrator, pod: &Pod| narrator.pod(pod_seen(pod)),
+        changed: |narrator, pod: &Pod| narrator.pod(pod_state(pod)),
         gone: |narrator, name| narrator.pod_gone(name),
     };
     Controller::keyed::<()>("narrator", nothing)
@@ -41,14 +41,14 @@ pub(super) fn controller(told: Told) -> Controller<&'static str> {
         .watch(Watch::with_handler(ApiResource::erase::<Pod>(&()), pods))
 }
 
-struct Teller<K> {
-    told: Told,
+struct DescribeChanges<K> {
+    lines: LineSender,
     narrator: std::sync::Arc<Mutex<Narrator>>,
-    seen: fn(&mut Narrator, &K) -> Vec<String>,
+    changed: fn(&mut Narrator, &K) -> Vec<String>,
     gone: fn(&mut Narrator, &str) -> Vec<String>,
 }
 
-impl<K> EventHandler<&'static str> for Teller<K>
+impl<K> EventHandler<&'static str> for DescribeChanges<K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
 {
@@ -56,21 +56,21 @@ where
         let mut narrator = self.narrator.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = match delta {
             Delta::Added { object, .. } | Delta::Updated { new: object, .. } => match object.decode::<K>() {
-                Ok(object) => (self.seen)(&mut narrator, &object),
-                Err(error) => vec![format!("{} cannot be read: {error}", object.key())],
+                Ok(object) => (self.changed)(&mut narrator, &object),
+                Err(error) => vec![format!("{} does not decode: {error}", object.key())],
             },
             Delta::Deleted { last, .. } => (self.gone)(&mut narrator, last.name()),
         };
         for line in lines {
-            // Nobody listens any more when the demo ends.
-            let _ = self.told.send(line);
+            // The receiver is dropped when the demo ends.
+            let _ = self.lines.send(line);
         }
         Ok(())
     }
 }
 
-fn parent_seen(parent: &CustomPod) -> ParentSeen {
-    ParentSeen {
+fn custom_pod_state(parent: &CustomPod) -> CustomPodState {
+    CustomPodState {
         name: parent.name_any(),
         wanted: parent.spec.replicas,
         reported: parent.status.as_ref().map(|status| status.pod_names.clone()),
@@ -78,10 +78,10 @@ fn parent_seen(parent: &CustomPod) -> ParentSeen {
     }
 }
 
-fn pod_seen(pod: &Pod) -> PodSeen {
+fn pod_state(pod: &Pod) -> PodState {
     let status = pod.status.clone().unwrap_or_default();
     let owners = pod.metadata.owner_references.iter().flatten();
-    PodSeen {
+    PodState {
         name: pod.name_any(),
         owner: owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.name.clone()).next(),
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),

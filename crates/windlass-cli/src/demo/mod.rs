@@ -1,9 +1,9 @@
-//! The demo: the CustomPod operator at work on a control plane of its own.
+//! The demo: the CustomPod operator on a control plane of its own.
 
+mod changes;
 mod guide;
 mod narrator;
 mod operator;
-mod tell;
 mod tour;
 
 use std::path::Path;
@@ -12,38 +12,43 @@ use std::time::Duration;
 use self::operator::Operator;
 use crate::control_plane::ControlPlane;
 use crate::error::Result;
-use crate::signals::Stop;
-use crate::voice::Voice;
+use crate::output::Output;
+use crate::signals::ShutdownSignal;
 
-/// Runs the operator and tells what happens, until it is time to stop.
-pub(crate) async fn watch(port: u16, kubeconfig: &Path, stop: &Stop, voice: &mut Voice) -> Result<()> {
+/// Runs the operator and prints each change, until the shutdown signal.
+pub(crate) async fn watch(
+    port: u16,
+    kubeconfig: &Path,
+    shutdown: &ShutdownSignal,
+    out: &mut Output,
+) -> Result<()> {
     let mut plane = ControlPlane::start(port).await?;
     plane.write_kubeconfig(kubeconfig)?;
-    guide::open(voice, &plane.url(), plane.took(), kubeconfig);
+    guide::print(out, &plane.url(), plane.startup_time(), kubeconfig);
     plane.start_controllers();
     let client = plane.client();
-    let outcome = tokio::select! {
+    let result = tokio::select! {
         biased;
-        () = stop.asked() => Ok(()),
-        outcome = narrate(&client, voice) => outcome,
+        () = shutdown.received() => Ok(()),
+        result = print_changes(&client, out) => result,
         failed = plane.controllers_failed() => failed,
     };
     plane.stop().await;
-    outcome
+    result
 }
 
-async fn narrate(client: &kube::Client, voice: &mut Voice) -> Result<()> {
+async fn print_changes(client: &kube::Client, out: &mut Output) -> Result<()> {
     operator::install(client).await?;
-    voice.moment("the CRD custompods.zhhnzw.mock.com is installed");
-    let (told, mut lines) = tell::channel();
-    let mut operator = Operator::start(client.clone(), Some(told));
-    voice.moment("the operator runs");
+    out.timed("the CRD custompods.zhhnzw.mock.com is installed");
+    let (sender, mut lines) = changes::channel();
+    let mut operator = Operator::start(client.clone(), Some(sender));
+    out.timed("the operator runs");
     operator::create_sample(client).await?;
     loop {
         tokio::select! {
             biased;
             line = lines.recv() => match line {
-                Some(line) => voice.moment(line),
+                Some(line) => out.timed(line),
                 None => return operator.ended().await,
             },
             ended = operator.ended() => return ended,
@@ -51,40 +56,40 @@ async fn narrate(client: &kube::Client, voice: &mut Voice) -> Result<()> {
     }
 }
 
-/// Takes the tour: each step done, and seen.
+/// Runs the tour: performs each step and checks its result.
 pub(crate) async fn tour(
     port: u16,
     kubeconfig: Option<&Path>,
     limit: Duration,
-    stop: &Stop,
-    voice: &mut Voice,
+    shutdown: &ShutdownSignal,
+    out: &mut Output,
 ) -> Result<()> {
     let mut plane = ControlPlane::start(port).await?;
     if let Some(path) = kubeconfig {
         plane.write_kubeconfig(path)?;
     }
-    voice.moment(format_args!("the control plane serves at {}", plane.url()));
+    out.timed(format_args!("the control plane serves at {}", plane.url()));
     plane.start_controllers();
     let kubeconfig = plane.kubeconfig().to_owned();
     let client = plane.client();
-    let outcome = tokio::select! {
+    let result = tokio::select! {
         biased;
-        () = stop.asked() => Err("the tour was interrupted".into()),
-        outcome = conduct(client, &kubeconfig, limit, voice) => outcome,
+        () = shutdown.received() => Err("the tour was interrupted".into()),
+        result = run_tour(client, &kubeconfig, limit, out) => result,
         failed = plane.controllers_failed() => failed,
     };
     plane.stop().await;
-    outcome
+    result
 }
 
-async fn conduct(client: kube::Client, kubeconfig: &str, limit: Duration, voice: &mut Voice) -> Result<()> {
+async fn run_tour(client: kube::Client, kubeconfig: &str, limit: Duration, out: &mut Output) -> Result<()> {
     operator::install(&client).await?;
-    voice.moment("the CRD custompods.zhhnzw.mock.com is installed");
+    out.timed("the CRD custompods.zhhnzw.mock.com is installed");
     let mut operator = Operator::start(client, None);
-    voice.moment("the operator runs");
+    out.timed("the operator runs");
     tokio::select! {
         biased;
-        toured = tour::run(kubeconfig, limit, voice) => toured,
+        result = tour::run(kubeconfig, limit, out) => result,
         ended = operator.ended() => {
             ended?;
             Err("the operator ended before the tour did".into())

@@ -1,10 +1,10 @@
-//! Tells what happens to CustomPods and their pods, in plain words, each change once.
+//! Describes changes of CustomPods and their pods in sentences, each change once.
 
 use std::collections::BTreeMap;
 
-/// A CustomPod, as far as the story goes.
+/// The described part of a CustomPod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ParentSeen {
+pub(super) struct CustomPodState {
     pub name: String,
     pub wanted: u32,
     /// `status.podNames`; `None` before there is a status.
@@ -12,9 +12,9 @@ pub(super) struct ParentSeen {
     pub deleting: bool,
 }
 
-/// A pod, as far as the story goes.
+/// The described part of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PodSeen {
+pub(super) struct PodState {
     pub name: String,
     /// The name of the CustomPod that controls it.
     pub owner: Option<String>,
@@ -24,16 +24,16 @@ pub(super) struct PodSeen {
     pub deleting: bool,
 }
 
-/// Remembers what was told.
+/// Compares each state with the last one that was described.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
-    parents: BTreeMap<String, ParentSeen>,
-    pods: BTreeMap<String, PodSeen>,
+    parents: BTreeMap<String, CustomPodState>,
+    pods: BTreeMap<String, PodState>,
 }
 
 impl Narrator {
-    /// What a new state of a CustomPod is worth telling.
-    pub(super) fn parent(&mut self, now: ParentSeen) -> Vec<String> {
+    /// Describes what has changed in a CustomPod.
+    pub(super) fn parent(&mut self, now: CustomPodState) -> Vec<String> {
         let before = self.parents.insert(now.name.clone(), now.clone());
         let name = &now.name;
         let mut lines = Vec::new();
@@ -48,9 +48,9 @@ impl Narrator {
             }
             Some(_) => {}
         }
-        let told = before.as_ref().and_then(|old| old.reported.as_ref());
+        let described = before.as_ref().and_then(|old| old.reported.as_ref());
         if let Some(reported) = &now.reported
-            && told != Some(reported)
+            && described != Some(reported)
         {
             lines.push(match reported.as_slice() {
                 [] => format!("custompod {name} reports no pods"),
@@ -58,31 +58,31 @@ impl Narrator {
             });
         }
         if now.deleting && !before.is_some_and(|old| old.deleting) {
-            lines.push(format!("custompod {name} is asked to go; it waits for its pods"));
+            lines.push(format!("custompod {name} is terminating; its pods are deleted first"));
         }
         lines
     }
 
-    /// A CustomPod is gone.
+    /// Describes the end of a CustomPod.
     pub(super) fn parent_gone(&mut self, name: &str) -> Vec<String> {
         match self.parents.remove(name) {
-            Some(_) => vec![format!("custompod {name} is gone; what it owned is collected")],
+            Some(_) => vec![format!("custompod {name} is gone; its pods are garbage-collected")],
             None => Vec::new(),
         }
     }
 
-    /// What a new state of a pod is worth telling.
-    pub(super) fn pod(&mut self, now: PodSeen) -> Vec<String> {
+    /// Describes what has changed in a pod.
+    pub(super) fn pod(&mut self, now: PodState) -> Vec<String> {
         let before = self.pods.insert(now.name.clone(), now.clone());
         let name = &now.name;
         let mut lines = Vec::new();
         let old = before.unwrap_or_else(|| {
             let whose = now.owner.as_ref().map(|owner| format!(" for {owner}")).unwrap_or_default();
             lines.push(format!("  pod {name} was created{whose}"));
-            PodSeen::default()
+            PodState::default()
         });
         if let Some(node) = now.node.as_ref().filter(|_| old.node.is_none()) {
-            lines.push(format!("  pod {name} goes to node {node}"));
+            lines.push(format!("  pod {name} is scheduled to node {node}"));
         }
         if now.phase != old.phase && !now.deleting {
             match now.phase.as_str() {
@@ -90,18 +90,18 @@ impl Narrator {
                     let at = now.ip.as_ref().map(|ip| format!(" at {ip}")).unwrap_or_default();
                     lines.push(format!("  pod {name} runs{at}"));
                 }
-                "Succeeded" => lines.push(format!("  pod {name} has done its work")),
+                "Succeeded" => lines.push(format!("  pod {name} has succeeded")),
                 "Failed" => lines.push(format!("  pod {name} has failed")),
                 _ => {}
             }
         }
         if now.deleting && !old.deleting {
-            lines.push(format!("  pod {name} is asked to stop"));
+            lines.push(format!("  pod {name} is terminating"));
         }
         lines
     }
 
-    /// A pod is gone.
+    /// Describes the end of a pod.
     pub(super) fn pod_gone(&mut self, name: &str) -> Vec<String> {
         match self.pods.remove(name) {
             Some(_) => vec![format!("  pod {name} is gone")],
@@ -110,7 +110,7 @@ impl Narrator {
     }
 }
 
-/// `1 pod`, `3 pods`.
+/// Formats a number of pods: `1 pod`, `3 pods`.
 pub(super) fn pods(count: usize) -> String {
     format!("{count} pod{}", if count == 1 { "" } else { "s" })
 }
@@ -119,17 +119,22 @@ pub(super) fn pods(count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn parent(wanted: u32, reported: Option<&[&str]>) -> ParentSeen {
+    fn parent(wanted: u32, reported: Option<&[&str]>) -> CustomPodState {
         let reported = reported.map(|names| names.iter().map(ToString::to_string).collect());
-        ParentSeen { name: "web".into(), wanted, reported, deleting: false }
+        CustomPodState { name: "web".into(), wanted, reported, deleting: false }
     }
 
-    fn pod(phase: &str) -> PodSeen {
-        PodSeen { name: "web-1".into(), owner: Some("web".into()), phase: phase.into(), ..PodSeen::default() }
+    fn pod(phase: &str) -> PodState {
+        PodState {
+            name: "web-1".into(),
+            owner: Some("web".into()),
+            phase: phase.into(),
+            ..PodState::default()
+        }
     }
 
     #[test]
-    fn a_custompods_life_is_told_once() {
+    fn each_change_of_a_custompod_is_described_once() {
         let mut narrator = Narrator::default();
         assert_eq!(narrator.parent(parent(1, None)), ["custompod web appeared; it wants 1 pod"]);
         assert_eq!(narrator.parent(parent(1, None)), [""; 0]);
@@ -141,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn a_pods_life_is_told_once() {
+    fn each_change_of_a_pod_is_described_once() {
         let mut narrator = Narrator::default();
         assert_eq!(narrator.pod(pod("Pending")), ["  pod web-1 was created for web"]);
-        let placed = PodSeen { node: Some("windlass".into()), ..pod("Pending") };
-        assert_eq!(narrator.pod(placed.clone()), ["  pod web-1 goes to node windlass"]);
-        let running = PodSeen { phase: "Running".into(), ip: Some("10.244.0.2".into()), ..placed };
+        let placed = PodState { node: Some("windlass".into()), ..pod("Pending") };
+        assert_eq!(narrator.pod(placed.clone()), ["  pod web-1 is scheduled to node windlass"]);
+        let running = PodState { phase: "Running".into(), ip: Some("10.244.0.2".into()), ..placed };
         assert_eq!(narrator.pod(running.clone()), ["  pod web-1 runs at 10.244.0.2"]);
         assert_eq!(narrator.pod(running.clone()), [""; 0]);
-        let stopping = PodSeen { deleting: true, ..running };
-        assert_eq!(narrator.pod(stopping.clone()), ["  pod web-1 is asked to stop"]);
-        let stopped = PodSeen { phase: "Succeeded".into(), ..stopping };
-        assert_eq!(narrator.pod(stopped), [""; 0], "how it ended is not the story");
+        let stopping = PodState { deleting: true, ..running };
+        assert_eq!(narrator.pod(stopping.clone()), ["  pod web-1 is terminating"]);
+        let stopped = PodState { phase: "Succeeded".into(), ..stopping };
+        assert_eq!(narrator.pod(stopped), [""; 0], "the exit of a terminating pod is not described");
         assert_eq!(narrator.pod_gone("web-1"), ["  pod web-1 is gone"]);
     }
 }

@@ -10,29 +10,29 @@ use kube::{Client, Error as KubeError};
 use tokio::task::JoinHandle;
 use windlass_runtime::Manager;
 
-use super::tell::{self, Told};
+use super::changes::{self, LineSender};
 use super::tour::SAMPLE;
 use crate::error::Result;
 
-/// How long the server may take to serve a new CRD.
+/// The limit for the server to serve a new CRD.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The operator as it runs. Dropping it ends it.
+/// The running operator. Dropping it aborts it.
 pub(super) struct Operator {
     running: JoinHandle<windlass_runtime::Result<()>>,
 }
 
 impl Operator {
-    /// Starts it, and what is told about it goes to `told`.
-    pub(super) fn start(client: Client, told: Option<Told>) -> Self {
+    /// Starts the operator. If `lines` is given, each change of a CustomPod or pod is sent to it.
+    pub(super) fn start(client: Client, lines: Option<LineSender>) -> Self {
         let mut manager = Manager::new(client).controller(custom_pod::controller());
-        if let Some(told) = told {
-            manager = manager.controller(tell::controller(told));
+        if let Some(lines) = lines {
+            manager = manager.controller(changes::controller(lines));
         }
         Self { running: tokio::spawn(manager.run_until(std::future::pending())) }
     }
 
-    /// Waits for its end, which does not come by itself.
+    /// Waits until the operator ends, which it does only if it fails.
     pub(super) async fn ended(&mut self) -> Result<()> {
         Ok((&mut self.running).await??)
     }
@@ -65,7 +65,7 @@ pub(super) async fn install(client: &Client) -> Result<()> {
     }
 }
 
-/// Creates the CustomPod of the article, which wants one pod.
+/// Creates the sample CustomPod with one replica.
 pub(super) async fn create_sample(client: &Client) -> Result<()> {
     let sample = CustomPod::new(SAMPLE, CustomPodSpec { replicas: 1 });
     Api::<CustomPod>::default_namespaced(client.clone()).create(&PostParams::default(), &sample).await?;

@@ -6,16 +6,19 @@ use clap::Args;
 
 use crate::control_plane::ControlPlane;
 use crate::error::Result;
-use crate::signals::Stop;
-use crate::voice::Voice;
+use crate::output::Output;
+use crate::signals::ShutdownSignal;
 
-/// Where the kubeconfig goes unless told otherwise.
+/// The default path of the kubeconfig.
 pub(super) const KUBECONFIG: &str = ".windlass/kubeconfig";
 
 /// Run a control plane in the foreground, until Ctrl-C.
 ///
-/// A Kubernetes API server with the controllers of a cluster and one simulated node, all in this process, on the loopback address.
-/// Its kubeconfig is written when it is ready to serve. Nothing is kept when it ends.
+/// It consists of an API server on the loopback address, the controllers of a cluster, and one node that simulates its pods, all in
+/// this process. When it is ready, it writes a kubeconfig and prints its path.
+///
+/// All state is in memory and is lost at the end. Each start creates a new certificate authority and new credentials, so clients of an
+/// earlier start have to read the kubeconfig again.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -23,46 +26,57 @@ Examples:
   kubectl --kubeconfig .windlass/kubeconfig create deployment web --image nginx --replicas 3
 
   windlass cluster --port 6443 --kubeconfig /tmp/kubeconfig
-  KUBECONFIG=/tmp/kubeconfig helm install ...
+  KUBECONFIG=/tmp/kubeconfig cargo run        # your operator
 
-Pods are simulated. Annotations tell what they do: kubelet.windlass.dev/run-for: 5s,
-/exit-code: \"1\", /start-after: 2s, /ready-after: 1s, /stop-after: 3s, /image-pull: fail;
-with .CONTAINER appended, for one container.")]
+Controllers run for Deployments, ReplicaSets, namespaces, service accounts, nodes, scheduling and garbage collection. None run for
+Jobs, CronJobs, StatefulSets and DaemonSets: these are stored, and no pods are created for them.
+
+Pods are simulated: no image is pulled and no process runs. Annotations of a pod set what it does:
+  kubelet.windlass.dev/start-after: 2s      time until its image is there
+  kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready
+  kubelet.windlass.dev/run-for: 5s          time from its start until it ends by itself; never without it
+  kubelet.windlass.dev/exit-code: \"1\"       its exit code
+  kubelet.windlass.dev/stop-after: 3s       time from its deletion until it stops
+  kubelet.windlass.dev/image-pull: fail     its image cannot be pulled
+  kubelet.windlass.dev/log: \"text\"          what `kubectl logs` prints
+Append .CONTAINER to a key for one container only.
+
+Logs go to stderr: warnings and errors only, unless -v or RUST_LOG asks for more.")]
 pub(crate) struct Cluster {
-    /// The port of the API server; 0 is any free one.
+    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Where to write the kubeconfig; it grants everything, so it is for your eyes only (mode 0600).
+    /// Write the kubeconfig to this file, with mode 0600: it has the rights of an administrator.
     #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig: PathBuf,
 
-    /// The API server alone, without controllers: nothing is collected, scheduled or run.
+    /// Run the API server without controllers: nothing schedules or runs pods or collects garbage.
     #[arg(long)]
     bare: bool,
 }
 
 impl Cluster {
-    pub(crate) async fn run(self, voice: &mut Voice) -> Result<()> {
-        let stop = Stop::listen()?;
+    pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
+        let shutdown = ShutdownSignal::listen()?;
         let mut plane = ControlPlane::start(self.port).await?;
         plane.write_kubeconfig(&self.kubeconfig)?;
         let path = self.kubeconfig.display();
-        voice.line(format_args!("{} serves since {} ms", plane.url(), plane.took().as_millis()));
-        voice.line(format_args!("kubeconfig: {path}"));
-        voice.line("");
-        voice.line(format_args!("  kubectl --kubeconfig {path} get namespaces"));
-        voice.line("");
-        voice.line("Ctrl-C ends it; nothing is kept.");
+        out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));
+        out.line(format_args!("kubeconfig: {path}"));
+        out.line("");
+        out.line(format_args!("  kubectl --kubeconfig {path} get namespaces"));
+        out.line("");
+        out.line("All state is in memory and is lost at the end. Logs go to stderr (more with -v). Ctrl-C stops it.");
         if !self.bare {
             plane.start_controllers();
         }
-        let outcome = tokio::select! {
+        let result = tokio::select! {
             biased;
-            () = stop.asked() => Ok(()),
+            () = shutdown.received() => Ok(()),
             failed = plane.controllers_failed() => failed,
         };
         plane.stop().await;
-        outcome
+        result
     }
 }

@@ -8,28 +8,29 @@ use clap::Args;
 use super::cluster::KUBECONFIG;
 use crate::demo;
 use crate::error::Result;
-use crate::signals::Stop;
-use crate::voice::Voice;
+use crate::output::Output;
+use crate::signals::ShutdownSignal;
 
-/// Watch an operator at work: a control plane, a CRD, and the pods it keeps.
+/// Run an example operator on a control plane of its own, and print what it does.
 ///
-/// Runs the CustomPod operator on a control plane of its own, creates a CustomPod that wants one pod, and tells in plain words what
-/// happens, until Ctrl-C. It also tells which kubectl lines to try meanwhile, in another terminal.
+/// Runs the CustomPod operator, creates a CustomPod with one replica, and prints each change of CustomPods and pods until Ctrl-C. It
+/// also prints kubectl commands to try in another terminal.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   windlass demo
   windlass demo --tour")]
 pub(crate) struct Demo {
-    /// Do it all alone: 1 pod, 3 pods, 1 pod, a pod deleted by hand, the object deleted; end with success only if all was seen.
+    /// Go through all steps and end: 1 pod, 3 pods, 1 pod, a pod deleted by hand, the CustomPod deleted. Fails if a step has not the
+    /// expected result.
     #[arg(long)]
     tour: bool,
 
-    /// The port of the API server; 0 is any free one.
+    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
     #[arg(long, default_value_t = 0)]
     port: u16,
 
-    /// Where to write the kubeconfig (mode 0600). The tour writes none unless it is told where.
+    /// Write the kubeconfig to this file, with mode 0600. Default: .windlass/kubeconfig; with --tour, none is written.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
@@ -39,13 +40,13 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) async fn run(self, voice: &mut Voice) -> Result<()> {
-        let stop = Stop::listen()?;
+    pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
+        let shutdown = ShutdownSignal::listen()?;
         if self.tour {
             let limit = Duration::from_secs(self.step_timeout);
-            return demo::tour(self.port, self.kubeconfig.as_deref(), limit, &stop, voice).await;
+            return demo::tour(self.port, self.kubeconfig.as_deref(), limit, &shutdown, out).await;
         }
         let kubeconfig = self.kubeconfig.unwrap_or_else(|| KUBECONFIG.into());
-        demo::watch(self.port, &kubeconfig, &stop, voice).await
+        demo::watch(self.port, &kubeconfig, &shutdown, out).await
     }
 }

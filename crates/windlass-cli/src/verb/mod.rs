@@ -1,14 +1,15 @@
-//! The verbs, one file each.
+//! The subcommands, one file each.
 
 mod cluster;
 mod demo;
 
 use clap::Subcommand;
+use tokio::runtime::Builder;
 
 use crate::error::Result;
-use crate::voice::Voice;
+use crate::output::Output;
 
-/// What the command can do.
+/// A subcommand with its arguments.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Cluster(cluster::Cluster),
@@ -16,18 +17,18 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Does it; returns when it is done.
-    pub(crate) fn run(self, voice: &mut Voice) -> Result<()> {
-        // The control plane is at rest most of the time: few threads keep it small, and two suffice to keep it quick.
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let outcome = runtime.block_on(async {
+    /// Runs the subcommand to its end.
+    pub(crate) fn run(self, out: &mut Output) -> Result<()> {
+        // The control plane is idle most of the time: two threads keep it small and still responsive.
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let result = runtime.block_on(async {
             match self {
-                Self::Cluster(cluster) => cluster.run(voice).await,
-                Self::Demo(demo) => demo.run(voice).await,
+                Self::Cluster(cluster) => cluster.run(out).await,
+                Self::Demo(demo) => demo.run(out).await,
             }
         });
-        // Whatever still blocks a thread (a lookup, a file) must not hold up the end.
+        // A blocking task, such as a name lookup, must not delay the exit.
         runtime.shutdown_background();
-        outcome
+        result
     }
 }

@@ -52,6 +52,16 @@ fn a_cluster_writes_its_kubeconfig_for_its_owner_only_and_ends_at_ctrl_c() {
 }
 
 #[test]
+fn logs_go_to_stderr_and_have_no_colors_off_a_terminal() {
+    let mut cluster = Windlass::start(&["cluster", "-v"]);
+    cluster.until("Logs go to stderr");
+    cluster.signal("INT");
+    assert_eq!(cluster.end().code(), Some(0));
+    let logs = cluster.complaints();
+    assert!(logs.contains("INFO") && !logs.contains('\x1b'), "{logs}");
+}
+
+#[test]
 fn sigterm_ends_it_as_well() {
     let mut cluster = Windlass::cluster(&["--bare"]);
     cluster.signal("TERM");
@@ -118,7 +128,7 @@ fn the_tour_sees_every_step() {
     let (code, said, complaint) = outcome(&["demo", "--tour"]);
     assert_eq!(code, 0, "{said}\n{complaint}");
     assert_eq!(said.matches("seen: ").count(), 5, "{said}");
-    assert!(said.contains("All 5 steps were seen."), "{said}");
+    assert!(said.contains("All 5 steps had the expected result."), "{said}");
 }
 
 #[test]
@@ -126,7 +136,7 @@ fn a_tour_without_time_fails_and_says_at_which_step() {
     let (code, _, complaint) = outcome(&["demo", "--tour", "--step-timeout", "0"]);
     assert_eq!(code, 1);
     assert!(
-        complaint.contains("the tour failed at step ") && complaint.contains("not seen within"),
+        complaint.contains("the tour failed at step ") && complaint.contains("not reached within"),
         "{complaint}"
     );
 }

@@ -1,6 +1,6 @@
-//! The `windlass` command from outside: as a process, driven by signals and by real kubectls.
+//! Runs the `windlass` command as a process, with signals and with kubectl.
 //!
-//! Each test has a control plane of its own. Tests that need kubectl say so on stderr where there is none, and pass.
+//! Each test has a control plane of its own. Tests that need kubectl pass with a message on stderr if there is none.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod process;

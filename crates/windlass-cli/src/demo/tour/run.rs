@@ -1,4 +1,4 @@
-//! The tour's shell: acts through TLS like any other client, and looks until the goal is reached.
+//! Runs the tour over TLS, as any other client would.
 
 use std::time::{Duration, Instant};
 
@@ -10,38 +10,38 @@ use kube::core::ResourceExt;
 use kube::{Client, Config};
 use serde_json::json;
 
-use super::{Act, Goal, Reported, SAMPLE, STEPS, View};
+use super::{Action, ClusterState, Goal, ReportedStatus, SAMPLE, STEPS};
 use crate::error::{Error, Result};
-use crate::voice::Voice;
+use crate::output::Output;
 
-/// How often the tour looks.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The interval at which the tour reads the state.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Takes all steps through the control plane that `kubeconfig` names.
+/// Performs all steps on the control plane of `kubeconfig`.
 ///
 /// # Errors
-/// When a step could not be done, or what it must lead to was not seen within `limit`.
-pub(in crate::demo) async fn run(kubeconfig: &str, limit: Duration, voice: &mut Voice) -> Result<()> {
+/// A request failed, or a step did not have its expected result within `limit`.
+pub(in crate::demo) async fn run(kubeconfig: &str, limit: Duration, out: &mut Output) -> Result<()> {
     let mut tour = Tour::connect(kubeconfig).await?;
     for (number, step) in (1..).zip(STEPS) {
         let failed = |why: Error| -> Error {
             format!("the tour failed at step {number} of {} ({}): {why}", STEPS.len(), step.command).into()
         };
-        let before = tour.look().await.map_err(failed)?;
-        voice.line("");
-        voice.moment(format_args!("{number}. {}", command(step.command, &before)));
+        let before = tour.observe().await.map_err(failed)?;
+        out.line("");
+        out.timed(format_args!("{number}. {}", command(step.command, &before)));
         let begun = Instant::now();
-        tour.act(step.act, &before).await.map_err(failed)?;
-        let seen = tour.until(&step.act.goal(&before), limit).await.map_err(failed)?;
-        voice.moment(format_args!("   seen: {seen} ({} ms)", begun.elapsed().as_millis()));
+        tour.perform(step.action, &before).await.map_err(failed)?;
+        let seen = tour.wait_for(&step.action.goal(&before), limit).await.map_err(failed)?;
+        out.timed(format_args!("   seen: {seen} ({} ms)", begun.elapsed().as_millis()));
     }
-    voice.line("");
-    voice.moment(format_args!("All {} steps were seen.", STEPS.len()));
+    out.line("");
+    out.timed(format_args!("All {} steps had the expected result.", STEPS.len()));
     Ok(())
 }
 
-/// The command, with the pod's name in its place.
-fn command(command: &str, before: &View) -> String {
+/// Replaces `POD` in a command by the name of a pod.
+fn command(command: &str, before: &ClusterState) -> String {
     match before.pods.first() {
         Some((name, _)) => command.replace("POD", name),
         None => command.to_owned(),
@@ -51,7 +51,7 @@ fn command(command: &str, before: &View) -> String {
 struct Tour {
     parents: Api<CustomPod>,
     pods: Api<Pod>,
-    /// The uid of the CustomPod, once there is one: what its pods name as their owner.
+    /// The uid of the CustomPod, for finding its pods after it is gone. `None` until it exists.
     parent: Option<String>,
 }
 
@@ -67,43 +67,43 @@ impl Tour {
         })
     }
 
-    async fn act(&self, act: Act, before: &View) -> Result<()> {
-        match act {
-            Act::Create { replicas } => {
+    async fn perform(&self, action: Action, before: &ClusterState) -> Result<()> {
+        match action {
+            Action::Create { replicas } => {
                 let sample = CustomPod::new(SAMPLE, CustomPodSpec { replicas });
                 self.parents.create(&PostParams::default(), &sample).await?;
             }
-            Act::Scale { replicas } => {
+            Action::Scale { replicas } => {
                 let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
                 self.parents.patch(SAMPLE, &PatchParams::default(), &patch).await?;
             }
-            Act::DeletePod => {
+            Action::DeletePod => {
                 let (name, _) = before.pods.first().ok_or("there is no pod to delete")?;
                 self.pods.delete(name, &DeleteParams::default()).await?;
             }
-            Act::DeleteParent => {
+            Action::DeleteParent => {
                 self.parents.delete(SAMPLE, &DeleteParams::background()).await?;
             }
         }
         Ok(())
     }
 
-    /// Looks until the goal is reached.
-    async fn until(&mut self, goal: &Goal, limit: Duration) -> Result<String> {
+    /// Reads the state until the goal is reached.
+    async fn wait_for(&mut self, goal: &Goal, limit: Duration) -> Result<String> {
         let end = Instant::now() + limit;
         loop {
-            let missing = match goal.check(&self.look().await?) {
+            let missing = match goal.check(&self.observe().await?) {
                 Ok(seen) => return Ok(seen),
                 Err(missing) => missing,
             };
             if Instant::now() >= end {
-                return Err(format!("not seen within {limit:?}; now {missing}").into());
+                return Err(format!("not reached within {limit:?}: {missing}").into());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn look(&mut self) -> Result<View> {
+    async fn observe(&mut self) -> Result<ClusterState> {
         let parent = self.parents.get_opt(SAMPLE).await?;
         if let Some(parent) = &parent {
             self.parent = parent.uid();
@@ -116,15 +116,15 @@ impl Tour {
                 .flatten()
                 .any(|owner| Some(&owner.uid) == self.parent.as_ref())
         };
-        Ok(View {
+        Ok(ClusterState {
             parent: parent.map(|parent| reported(&parent)),
             pods: pods.items.iter().filter(owned).map(|pod| (pod.name_any(), runs(pod))).collect(),
         })
     }
 }
 
-fn reported(parent: &CustomPod) -> Reported {
-    parent.status.as_ref().map_or_else(Reported::default, |status| Reported {
+fn reported(parent: &CustomPod) -> ReportedStatus {
+    parent.status.as_ref().map_or_else(ReportedStatus::default, |status| ReportedStatus {
         replicas: status.replicas,
         pod_names: status.pod_names.iter().cloned().collect(),
     })

@@ -1,0 +1,37 @@
+//! Keys that are always ready leave time for other tasks.
+
+use std::{sync::mpsc, time::Duration};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
+use windlass_test::TestCluster;
+
+use crate::fixture::{SOON, create_config_map, run};
+
+/// B4: reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on a runtime with one
+/// thread: timers fire, and the manager stops when it is asked to.
+#[test]
+fn reconciles_that_never_wait_starve_nothing() {
+    let (finished, wait) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let cluster = TestCluster::start().await;
+            for n in 0..20 {
+                create_config_map(&cluster.client(), &format!("m{n}")).await;
+            }
+            let controller =
+                Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
+                    cx.get(&key)?;
+                    Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
+                });
+            let running = run(Manager::new(cluster.client()).controller(controller));
+            for _ in 0..20 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            running.stop().await.expect("a graceful end");
+        });
+        let _ = finished.send(());
+    });
+    wait.recv_timeout(SOON).expect("the other tasks run");
+}

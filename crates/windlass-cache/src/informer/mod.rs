@@ -10,14 +10,16 @@ pub use self::{
 };
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
+    ops::{Deref, DerefMut},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use self::subscription::SubscriptionQueue;
@@ -56,12 +58,61 @@ pub struct InformerCore {
 #[derive(Debug)]
 struct Inner {
     store: Store,
+    /// Locked by [`Inner::lock`] only.
     state: Mutex<InformerState>,
     /// The high-water mark of each watch.
     marks: Box<[AtomicU64]>,
     /// Counts the changes of the marks.
     progress: watch::Sender<u64>,
     synced: watch::Sender<bool>,
+}
+
+thread_local! {
+    /// The address of the informer that this thread has locked.
+    static LOCKED: Cell<*const Inner> = const { Cell::new(std::ptr::null()) };
+}
+
+impl Inner {
+    /// Locks the state.
+    ///
+    /// # Panics
+    /// This thread has locked it already: an index function calls its informer.
+    fn lock(&self) -> Locked<'_> {
+        let outer = LOCKED.get();
+        assert!(
+            !std::ptr::eq(outer, self),
+            "an index function must not call the informer of its index; it may read the store"
+        );
+        let state = self.state.lock();
+        LOCKED.set(self);
+        Locked { state, outer }
+    }
+}
+
+/// The locked state of an informer.
+struct Locked<'a> {
+    state: MutexGuard<'a, InformerState>,
+    outer: *const Inner,
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        LOCKED.set(self.outer);
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = InformerState;
+
+    fn deref(&self) -> &InformerState {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut InformerState {
+        &mut self.state
+    }
 }
 
 struct InformerState {
@@ -156,7 +207,7 @@ impl InformerCore {
 
     /// Adds a named index over all objects. Returns `false`, and changes nothing, if an index has that name already.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        let mut state = self.inner.state.lock();
+        let mut state = self.inner.lock();
         let added = state.writer.add_index(name, function);
         let (handler, notices) = (state.notices.clone(), index_notices(&mut state.writer));
         drop(state);
@@ -166,13 +217,13 @@ impl InformerCore {
 
     /// Sets the handler of the notices of the watches.
     pub fn set_notice_handler(&self, handler: NoticeHandler) {
-        self.inner.state.lock().notices = Some(handler);
+        self.inner.lock().notices = Some(handler);
     }
 
     /// Subscribes to changes: first every object of the store as an initial [`Delta::Added`], then every change. The
     /// subscription ends when the guard is dropped.
     pub fn subscribe(&self) -> (SubscriptionGuard, Subscription) {
-        let mut state = self.inner.state.lock();
+        let mut state = self.inner.lock();
         let queue = Arc::new(SubscriptionQueue::new(self.inner.store.list()));
         if self.has_synced() {
             queue.push_synced();
@@ -185,7 +236,7 @@ impl InformerCore {
     }
 
     fn unsubscribe(&self, number: u64) {
-        let mut state = self.inner.state.lock();
+        let mut state = self.inner.lock();
         if let Some(queue) = state.handlers.remove(&number) {
             state.coalesced += queue.merged();
             queue.close();
@@ -194,12 +245,12 @@ impl InformerCore {
 
     /// Returns the number of subscriptions.
     pub fn handlers(&self) -> usize {
-        self.inner.state.lock().handlers.len()
+        self.inner.lock().handlers.len()
     }
 
     /// Returns the counters and the current sizes.
     pub fn metrics(&self) -> InformerMetrics {
-        let state = self.inner.state.lock();
+        let state = self.inner.lock();
         let memory = self.inner.store.memory();
         InformerMetrics {
             objects: self.inner.store.len(),
@@ -221,7 +272,7 @@ impl InformerCore {
     /// If `feed` panics, none of its changes become visible. The watch must then begin a new list.
     pub fn feed<R>(&self, source: SourceId, feed: impl FnOnce(&mut InformerSink<'_, '_>) -> R) -> R {
         let mut notices = Vec::new();
-        let mut state = self.inner.state.lock();
+        let mut state = self.inner.lock();
         let result = self.apply(&mut state, source, feed, &mut notices);
         let handler = state.notices.clone();
         drop(state);
@@ -290,14 +341,14 @@ impl InformerCore {
     /// Queues all objects for one subscription, as updates that change nothing.
     fn resync(&self, queue: &SubscriptionQueue) {
         // No change may be queued between the list and its delivery.
-        let _state = self.inner.state.lock();
+        let _state = self.inner.lock();
         let objects = self.inner.store.list();
         queue.extend(objects.into_iter().map(|object| Delta::Updated { old: object.clone(), new: object }));
     }
 
     /// Returns a warning when the store grows beyond its memory limit.
     pub fn memory_warning(&self) -> Option<String> {
-        let mut state = self.inner.state.lock();
+        let mut state = self.inner.lock();
         let limit = state.metrics.memory_limit?;
         let used = self.inner.store.memory().total();
         let over = used > limit;

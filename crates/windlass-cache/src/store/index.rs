@@ -12,8 +12,9 @@ use crate::{FieldPath, RawObject};
 
 /// Computes the values that an object has in an index: none, one or many.
 ///
-/// The function must be deterministic: the store calls it again to find the values of an object that goes. If it panics, the
-/// object has no value in the index, and [`Notice::IndexPanicked`](crate::Notice::IndexPanicked) reports it.
+/// The function must be deterministic: the store calls it again to find the values of an object that goes. It may read the store
+/// but must not call the informer of the index, which is locked: such a call panics. If the function panics, the object has no
+/// value in the index, and [`Notice::IndexPanicked`](crate::Notice::IndexPanicked) reports it.
 #[derive(Clone)]
 pub struct IndexFn(Arc<Values>);
 

@@ -493,3 +493,22 @@ async fn old_states_that_only_a_backlog_keeps_are_counted() {
     let after = informer.metrics().backlog_bytes;
     assert!(after > before + json("a", 2).len(), "{before} {after}");
 }
+
+#[tokio::test]
+async fn an_index_function_that_calls_its_informer_panics_instead_of_waiting_for_ever() {
+    let informer = InformerCore::new(InformerOptions::default());
+    let notices = Arc::new(Mutex::new(0));
+    let count = notices.clone();
+    informer.set_notice_handler(Arc::new(move |_| *count.lock() += 1));
+    let inner = informer.clone();
+    let other = InformerCore::new(InformerOptions::default());
+    let function = move |object: &RawObject| match object.name() {
+        "bad" => vec![inner.handlers().to_string()],
+        _ => vec![inner.store().len().to_string(), other.handlers().to_string()],
+    };
+    assert!(informer.add_index("handlers", IndexFn::new(function)));
+    list(&informer, &[("bad", 1), ("good", 1)], 2);
+    assert_eq!(*notices.lock(), 1);
+    assert_eq!(informer.store().index_values("handlers").expect("an index"), ["0"]);
+    assert_eq!(informer.handlers(), 0);
+}

@@ -19,7 +19,7 @@ pub(super) enum WatchErrorKind {
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
     #[error("{0}")]
-    Refused(Refusal),
+    Refused(ErrorStatus),
     #[error("{0}")]
     Stalled(&'static str),
     #[error("the response is invalid: {0}")]
@@ -35,7 +35,7 @@ pub(super) enum WatchErrorKind {
 /// An error response of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct Refusal {
+pub(super) struct ErrorStatus {
     pub(super) code: u16,
     pub(super) reason: String,
     pub(super) message: String,
@@ -45,6 +45,7 @@ pub(super) struct Refusal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Details {
+    #[serde(deserialize_with = "seconds")]
     retry_after_seconds: u64,
     causes: Vec<Cause>,
 }
@@ -55,11 +56,17 @@ struct Cause {
     reason: String,
 }
 
+/// Reads any number as seconds, so that a strange one does not hide the rest of the status.
+fn seconds<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_f64().map_or(0, |seconds| seconds as u64))
+}
+
 impl WatchError {
     /// Returns the status code of the server's response, if it sent one.
     pub fn code(&self) -> Option<u16> {
         match &self.kind {
-            WatchErrorKind::Refused(refusal) => Some(refusal.code),
+            WatchErrorKind::Refused(status) => Some(status.code),
             _ => None,
         }
     }
@@ -93,13 +100,13 @@ impl WatchErrorKind {
     pub(super) fn may_hide_a_restart(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Stalled(_) | Self::Truncated => true,
-            Self::Refused(refusal) => matches!(refusal.code, 502..=504),
+            Self::Refused(status) => matches!(status.code, 502..=504),
             Self::Corrupt(_) | Self::Short | Self::BadObject(_) => false,
         }
     }
 }
 
-impl Refusal {
+impl ErrorStatus {
     /// Reads the body of an error response, which should be a `Status`.
     pub(super) fn read(code: u16, body: &[u8]) -> Self {
         let status = serde_json::from_slice::<Self>(body).unwrap_or_default();
@@ -126,7 +133,7 @@ impl Refusal {
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ErrorStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { code, reason, message, .. } = self;
         match code {

@@ -39,7 +39,7 @@ use bytes::Bytes;
 
 use self::{
     backoff::Backoff,
-    error::{Refusal, WatchErrorKind},
+    error::{ErrorStatus, WatchErrorKind},
     stream::Stream,
 };
 use crate::{
@@ -145,7 +145,7 @@ enum RequestState {
     /// The request is sent at this time.
     Planned { at: Instant },
     /// The request was sent.
-    Asked { until: Instant },
+    Sent { until: Instant },
     /// The response is an error; this much of its body has arrived.
     Refused { until: Instant, code: u16, retry_after: Option<Duration>, body: Vec<u8> },
     /// The body of the response is arriving.
@@ -215,7 +215,7 @@ impl Reflector {
         match &self.request {
             RequestState::Planned { at } if now < *at => return Step::Sleep { until: *at },
             RequestState::Planned { .. } => return Step::Send(self.send(now)),
-            RequestState::Asked { until }
+            RequestState::Sent { until }
             | RequestState::Refused { until, .. }
             | RequestState::Streaming { until, .. } => {
                 if now < *until {
@@ -223,7 +223,7 @@ impl Reflector {
                 }
             }
         }
-        self.stalled(now, sink);
+        self.time_out(now, sink);
         self.poll_planned(now)
     }
 
@@ -235,7 +235,7 @@ impl Reflector {
     }
 
     fn send(&mut self, now: Instant) -> ListWatch {
-        self.request = RequestState::Asked { until: now + self.config.response_timeout };
+        self.request = RequestState::Sent { until: now + self.config.response_timeout };
         let timeout = self.config.watch_timeout;
         let timeout = self.backoff.jitter(timeout, timeout / 10).as_secs();
         let limit = (self.paged && self.config.page_size > 0).then_some(self.config.page_size);
@@ -294,12 +294,12 @@ impl Reflector {
     pub fn on_end(&mut self, now: Instant, broken: Option<&str>, sink: &mut impl Sink) {
         match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
             RequestState::Refused { code, retry_after, body, .. } => {
-                self.refused(now, Refusal::read(code, &body), retry_after, sink);
+                self.refused(now, ErrorStatus::read(code, &body), retry_after, sink);
             }
             RequestState::Streaming { stream, since, .. } => {
                 self.stream_ended(now, *stream, since, broken, sink);
             }
-            RequestState::Asked { .. } => {
+            RequestState::Sent { .. } => {
                 let reason = broken.unwrap_or("the connection was closed").to_owned();
                 self.failed(now, WatchErrorKind::Unreachable(reason), None, sink);
             }
@@ -361,29 +361,29 @@ impl Reflector {
     fn refused(
         &mut self,
         now: Instant,
-        refusal: Refusal,
+        status: ErrorStatus,
         retry_after: Option<Duration>,
         sink: &mut impl Sink,
     ) {
-        let retry_after = retry_after.max(refusal.retry_after());
-        if refusal.is_expired() {
+        let retry_after = retry_after.max(status.retry_after());
+        if status.is_expired() {
             if matches!(self.plan, Plan::List { token: Some(_) }) {
                 self.paged = false;
             }
             return self.relist(now, "the server no longer has the resourceVersion (410)", sink);
         }
-        let unsupported = matches!(refusal.code, 400 | 405 | 406 | 415 | 422 | 501);
+        let unsupported = matches!(status.code, 400 | 405 | 406 | 415 | 422 | 501);
         if self.plan == Plan::WatchList && unsupported {
             return self.fall_back(now, WatchListSupport::Refused, sink);
         }
         if let Plan::Verify { version } = &mut self.plan
-            && (unsupported || refusal.code == 403)
+            && (unsupported || status.code == 403)
         {
             // The credentials allow watches only: resume without a comparison.
             self.plan = Plan::Watch { version: std::mem::take(version) };
             return;
         }
-        if refusal.is_version_too_large() {
+        if status.is_version_too_large() {
             self.too_large += 1;
             if self.too_large >= 3 {
                 return self.relist(
@@ -394,11 +394,11 @@ impl Reflector {
             }
         }
         // The kind was deleted. If it is created again, it has other objects.
-        let deleted = refusal.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
+        let deleted = status.code == 404 && matches!(self.plan, Plan::Watch { .. } | Plan::Verify { .. });
         if deleted {
             self.plan = self.list_plan(now);
         }
-        self.failed(now, WatchErrorKind::Refused(refusal), retry_after, sink);
+        self.failed(now, WatchErrorKind::Refused(status), retry_after, sink);
         if deleted {
             sink.notice(Notice::Relisting { reason: "the server no longer has the kind (404)" });
         }
@@ -412,11 +412,11 @@ impl Reflector {
     }
 
     /// A deadline has passed.
-    fn stalled(&mut self, now: Instant, sink: &mut impl Sink) {
+    fn time_out(&mut self, now: Instant, sink: &mut impl Sink) {
         let what = match std::mem::replace(&mut self.request, RequestState::Planned { at: now }) {
-            RequestState::Asked { .. } => "the server did not respond in time",
+            RequestState::Sent { .. } => "the server did not respond in time",
             RequestState::Refused { code, retry_after, body, .. } => {
-                return self.refused(now, Refusal::read(code, &body), retry_after, sink);
+                return self.refused(now, ErrorStatus::read(code, &body), retry_after, sink);
             }
             RequestState::Streaming { stream, .. } => match *stream {
                 Stream::Watch { initial: true, .. } => {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{
     Notice, Plan, Reflector, RequestState, Sink, WatchListSupport,
-    error::{Refusal, WatchError, WatchErrorKind},
+    error::{ErrorStatus, WatchError, WatchErrorKind},
 };
 use crate::{
     frame::{BadObject, ListFramer, ListMeta, WatchEvent, WatchFramer},
@@ -139,9 +139,9 @@ impl Reflector {
                 }
             };
             if event == WatchEventType::Error {
-                let refusal = Refusal::read(0, object.source());
-                self.note(&version, *initial, sink);
-                self.refused(now, refusal, None, sink);
+                let status = ErrorStatus::read(0, object.source());
+                self.record_version(&version, *initial, sink);
+                self.refused(now, status, None, sink);
                 return Flow::Stop;
             }
             let shown = object.resource_version();
@@ -153,7 +153,7 @@ impl Reflector {
             }
             if went_back && !self.lagging {
                 // The server was replaced, or a replica lags behind the watch.
-                self.note(&version, *initial, sink);
+                self.record_version(&version, *initial, sink);
                 self.lagging = true;
                 self.verify();
                 return Flow::Stop;
@@ -190,13 +190,13 @@ impl Reflector {
                 self.succeeded(sink);
             }
         }
-        self.note(&version, *initial, sink);
+        self.record_version(&version, *initial, sink);
         Flow::Continue
     }
 
     /// Records the resource version at which the watch resumes. The initial objects have no order, so their versions do not
     /// count.
-    fn note(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
+    fn record_version(&mut self, version: &str, initial: bool, sink: &mut impl Sink) {
         if !version.is_empty() && !initial {
             sink.progress(version);
             self.plan = Plan::Watch { version: version.to_owned() };
@@ -221,7 +221,7 @@ impl Reflector {
     ) {
         match stream {
             Stream::List { framer } => self.list_ended(now, framer, broken, sink),
-            Stream::Verify { framer } => self.verified(now, framer, broken, sink),
+            Stream::Verify { framer } => self.compare_versions(now, framer, broken, sink),
             Stream::Watch { framer, initial, useful, .. } => {
                 let within = framer.is_within_event();
                 if within {
@@ -245,8 +245,14 @@ impl Reflector {
     }
 
     /// Compares the resource version of the server with that of the watch.
-    fn verified(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
-        let Some(meta) = self.metadata(now, framer, broken, sink) else { return };
+    fn compare_versions(
+        &mut self,
+        now: Instant,
+        framer: ListFramer,
+        broken: Option<&str>,
+        sink: &mut impl Sink,
+    ) {
+        let Some(meta) = self.finish_list(now, framer, broken, sink) else { return };
         let Plan::Verify { version } = &mut self.plan else { return };
         let (own, server) = (version.parse::<u64>(), meta.resource_version.parse::<u64>());
         if own.is_ok_and(|own| server.is_ok_and(|server| server < own)) {
@@ -256,7 +262,7 @@ impl Reflector {
     }
 
     /// Returns the metadata of a list whose body has ended. Fails the request if the body is incomplete.
-    fn metadata(
+    fn finish_list(
         &mut self,
         now: Instant,
         framer: ListFramer,
@@ -273,7 +279,7 @@ impl Reflector {
     }
 
     fn list_ended(&mut self, now: Instant, framer: ListFramer, broken: Option<&str>, sink: &mut impl Sink) {
-        let Some(meta) = self.metadata(now, framer, broken, sink) else { return };
+        let Some(meta) = self.finish_list(now, framer, broken, sink) else { return };
         if !meta.continue_token.is_empty() {
             self.plan = Plan::List { token: Some(meta.continue_token) };
             return;

@@ -26,7 +26,7 @@ impl<'a> ObjectScan<'a, '_> {
     /// Scans the object at the cursor.
     pub(super) fn object(&mut self) -> Result<(), ScanError> {
         if self.cursor.peek()? != b'{' {
-            return self.wrong("the object", "an object");
+            return self.reject("the object", "an object");
         }
         let Some(shapes) = self.shapes.take() else { return self.tokens() };
         if !shapes.recognise(&mut self.cursor, self.index) {
@@ -56,7 +56,7 @@ impl<'a> ObjectScan<'a, '_> {
                     scan.cursor.skip_value()?;
                     return Ok(false);
                 }
-                name => return scan.along(scan.transform.member(ROOT, name)),
+                name => return scan.unindexed(scan.transform.member(ROOT, name)),
             }
             scan.cursor.skip_value()?;
             Ok(true)
@@ -131,7 +131,7 @@ impl<'a> ObjectScan<'a, '_> {
     }
 
     /// Reads a value that is not indexed, applying the transform. Returns whether it is kept.
-    fn along(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
+    fn unindexed(&mut self, node: Option<NodeId>) -> Result<bool, ScanError> {
         let Some(node) = node else {
             self.cursor.skip_value()?;
             return Ok(true);
@@ -143,10 +143,10 @@ impl<'a> ObjectScan<'a, '_> {
         match self.cursor.peek()? {
             b'{' => self.members(|scan, key| {
                 let name = scan.key_text(key)?;
-                scan.along(scan.transform.member(node, &name))
+                scan.unindexed(scan.transform.member(node, &name))
             })?,
             b'[' if let Some(inner) = self.transform.elements(node) => {
-                self.elements(|scan| scan.along(Some(inner)).map(drop))?;
+                self.elements(|scan| scan.unindexed(Some(inner)).map(drop))?;
             }
             _ => self.cursor.skip_value()?,
         }
@@ -188,7 +188,7 @@ impl<'a> ObjectScan<'a, '_> {
                 b"deletionTimestamp" => {
                     scan.index.texts[Field::Deletion as usize] = scan.text("metadata.deletionTimestamp")?;
                 }
-                _ => return scan.along(inner),
+                _ => return scan.unindexed(inner),
             }
             Ok(true)
         })
@@ -204,7 +204,7 @@ impl<'a> ObjectScan<'a, '_> {
             self.not_an_object("metadata.annotations")?;
             return Ok(true);
         }
-        let kept = self.along(node)?;
+        let kept = self.unindexed(node)?;
         self.index.annotations = Some(Text::at(start, self.cursor.at));
         Ok(kept)
     }
@@ -238,7 +238,7 @@ impl<'a> ObjectScan<'a, '_> {
             return Ok(());
         }
         if self.cursor.peek()? != b'[' {
-            return self.wrong("metadata.ownerReferences", "an array");
+            return self.reject("metadata.ownerReferences", "an array");
         }
         self.elements(|scan| {
             let mut owner = Owner::default();
@@ -253,7 +253,7 @@ impl<'a> ObjectScan<'a, '_> {
 
     fn owner(&mut self, owner: &mut Owner) -> Result<(), ScanError> {
         if self.cursor.peek()? != b'{' {
-            return self.wrong("an element of metadata.ownerReferences", "an object");
+            return self.reject("an element of metadata.ownerReferences", "an object");
         }
         self.members(|scan, key| {
             let name = scan.key_text(key)?;
@@ -284,7 +284,7 @@ impl<'a> ObjectScan<'a, '_> {
             return Ok(());
         }
         if self.cursor.peek()? != b'[' {
-            return self.wrong("metadata.finalizers", "an array");
+            return self.reject("metadata.finalizers", "an array");
         }
         self.elements(|scan| {
             let finalizer = scan.text("a finalizer")?.unwrap_or_default();
@@ -305,7 +305,7 @@ impl<'a> ObjectScan<'a, '_> {
                 self.index.keep(self.cursor.bytes, token).map(Some)
             }
             b'n' => self.cursor.literal(b"null").map(|()| None),
-            _ => self.wrong(field, "a string").map(|()| None),
+            _ => self.reject(field, "a string").map(|()| None),
         }
     }
 
@@ -315,7 +315,7 @@ impl<'a> ObjectScan<'a, '_> {
             return Ok((0, None));
         }
         if !matches!(self.cursor.peek()?, b'-' | b'0'..=b'9') {
-            return self.wrong(field, "an integer").map(|()| (0, None));
+            return self.reject(field, "an integer").map(|()| (0, None));
         }
         let start = self.cursor.at;
         let digits = self.cursor.number()?;
@@ -331,17 +331,17 @@ impl<'a> ObjectScan<'a, '_> {
             b't' => self.cursor.literal(b"true")?,
             b'f' => self.cursor.literal(b"false")?,
             b'n' => return self.cursor.literal(b"null").map(|()| (false, None)),
-            _ => return self.wrong(field, "a boolean").map(|()| (false, None)),
+            _ => return self.reject(field, "a boolean").map(|()| (false, None)),
         }
         Ok((first == b't', Some(Text::at(start, self.cursor.at))))
     }
 
     fn not_an_object(&mut self, field: &'static str) -> Result<(), ScanError> {
-        if self.cursor.eat_null()? { Ok(()) } else { self.wrong(field, "an object") }
+        if self.cursor.eat_null()? { Ok(()) } else { self.reject(field, "an object") }
     }
 
     /// Rejects a value of another type, after checking that it is complete JSON.
-    fn wrong(&mut self, field: &'static str, expected: &'static str) -> Result<(), ScanError> {
+    fn reject(&mut self, field: &'static str, expected: &'static str) -> Result<(), ScanError> {
         self.cursor.skip_value()?;
         Err(ScanError::Field { field, expected })
     }

@@ -894,6 +894,13 @@ fn retry_after_is_limited_to_two_minutes() {
         answer 429 retry-after 4000000000
         end
         wait 120
+        answer 429
+        body {"code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":1e30}}
+        end
+        wait 120
+        answer 429
+        body {"code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":-5}}
+        end
         "#,
         &expect![[r#"
                 0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
@@ -913,6 +920,16 @@ fn retry_after_is_limited_to_two_minutes() {
                 failed, retry in 120.0s: pods: the server responded 429
             wait 120
                 360.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=319
+            answer 429
+            body {"code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":1e30}}
+            end
+                failed, retry in 120.0s: pods: the server responded 429 TooManyRequests
+            wait 120
+                480.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=321
+            answer 429
+            body {"code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":-5}}
+            end
+                failed, retry in 21.9s: pods: the server responded 429 TooManyRequests
         "#]],
     );
 }

@@ -47,7 +47,7 @@ impl Delta {
         old.into_iter().chain(std::iter::once(self.object()))
     }
 
-    /// Whether the object itself did not change: it comes from an initial list or a resync.
+    /// Returns whether the object itself did not change, because it comes from an initial list or a resync.
     pub fn is_unchanged(&self) -> bool {
         match self {
             Self::Added { initial, .. } => *initial,

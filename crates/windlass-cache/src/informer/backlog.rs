@@ -21,7 +21,7 @@ pub(super) struct Backlog {
     /// The objects that existed when the handler was added.
     initial: std::vec::IntoIter<RawObject>,
     entries: VecDeque<Entry>,
-    /// How many entries are [`Entry::Cancelled`]. They are removed when they are more than half.
+    /// The number of [`Entry::Cancelled`] entries. They are removed when they are more than half.
     cancelled: usize,
     /// The number of entries that have been taken from the front.
     taken: u64,

@@ -4,22 +4,22 @@
 //! hands in the responses. The resulting changes of objects go to a [`Sink`].
 //!
 //! # Resuming a watch
-//! A watch that ends resumes at the newest resource version that it has shown. A server that was replaced or restored
-//! from a backup may accept a resource version that it does not have yet, and then send nothing. Therefore:
+//! A watch that ends resumes at the newest resource version that it has shown. A server that was replaced, or restored from a
+//! backup, may accept a resource version that it does not have yet and then send nothing. Therefore:
 //!
-//! - After a failed connection (no answer, a body that breaks off or stands still, an answer 502, 503 or 504) the
-//!   reflector first sends a list with `limit=1`. Such a list is consistent: no replica answers it with an older state.
-//!   If its resource version is lower than that of the watch, the server's history is another one, and everything is
-//!   listed again. Otherwise the watch resumes. A server that forbids lists (403) is not compared.
-//! - A bookmark with a lower resource version than one before it may come from a replica that lags: the same list
-//!   decides. If the history is the same, lower bookmarks are ignored until the replica has caught up.
-//! - An event with a lower resource version than one before it leads to a list at once: no server sends one for a
-//!   watch that begins later.
-//! - An answer 404 means that the kind was deleted. Everything is listed once the server has it again.
-//! - An answer 410 means that the server no longer has the resource version: everything is listed again.
+//! - After a failed connection (no response, a body that breaks off or is silent, a response 502, 503 or 504) the reflector
+//!   first sends a list with `limit=1`. Such a list is consistent: no replica responds with an older state. If its resource
+//!   version is lower than that of the watch, the server has another history, and everything is listed again. Otherwise the
+//!   watch resumes. If the server forbids lists (403), the watch resumes without the comparison.
+//! - A bookmark with a lower resource version than an earlier one may come from a lagging replica. The same list decides. If
+//!   the history is the same, lower bookmarks are ignored until the replica has caught up.
+//! - An event with a lower resource version than an earlier one leads to a relist at once, because no server sends such an
+//!   event for a watch that begins later.
+//! - A response 404 means that the kind was deleted. Everything is listed again when the server has the kind.
+//! - A response 410 means that the server no longer has the resource version. Everything is listed again.
 //!
-//! Resource versions that are not numbers are not compared. A watch that the server ends in the ordinary way resumes
-//! without a list.
+//! Resource versions that are not numbers are not compared. A watch that the server ends in the ordinary way resumes without a
+//! list.
 
 mod backoff;
 mod config;
@@ -167,9 +167,9 @@ pub struct Reflector {
     bookmarks: bool,
     /// A lagging replica has sent a bookmark older than the watch.
     lagging: bool,
-    /// How often in a row the server did not have the resource version yet.
+    /// The number of consecutive responses that the server does not have the resource version yet.
     too_large: u32,
-    /// How often in a row a watch ended within an event.
+    /// The number of consecutive watches that ended within an event.
     corrupt: u32,
     /// The time of the last relist.
     relisted: Option<Instant>,

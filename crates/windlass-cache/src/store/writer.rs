@@ -15,7 +15,7 @@ use crate::{ObjectKey, RawObject, scan::Scanned};
 /// The options of a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// How objects are kept.
+    /// How objects are stored. Default: [`Tier::Raw`].
     pub tier: Tier,
     /// Named indexes.
     pub indexes: BTreeMap<String, IndexFn>,

@@ -1,4 +1,4 @@
-//! Which cluster: kubeconfig files, flags, or the pod this runs in.
+//! Finds the cluster: from flags, kubeconfig files, or the pod that the program runs in.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,27 +10,32 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::error::{Error, Result, chain};
 
-/// Where to find the cluster, in the words of kubectl's flags.
+/// Where to find the cluster. The fields are kubectl's flags.
 ///
-/// In this order: `kubeconfig` if given; else, with only `master` given, that address without credentials; else the
-/// files of `KUBECONFIG`, merged as kubectl merges them; else the pod's service account; else `~/.kube/config`.
+/// The first of these that exists is used: the file `kubeconfig`; the files of the environment variable `KUBECONFIG`, merged
+/// as kubectl merges them; if only `master` is set, that address without credentials; the pod's service account;
+/// `~/.kube/config`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigSource {
-    /// `--kubeconfig`: one file, read instead of those of `KUBECONFIG`.
+    /// `--kubeconfig`: a file that is read instead of those of `KUBECONFIG`.
     pub kubeconfig: Option<PathBuf>,
     /// `--context`: the context to use instead of the file's current one.
     pub context: Option<String>,
-    /// `--master`: the API server's address, in place of the one in the kubeconfig.
+    /// `--master`: the address of the API server. It overrides the kubeconfig.
     pub master: Option<String>,
 }
 
 impl ConfigSource {
-    /// Reads it. Fails with the names of the places that were tried.
+    /// Loads the configuration.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or nothing names a cluster. The message lists what was tried.
     pub async fn load(&self) -> Result<kube_client::Config> {
         self.load_in(&|name| std::env::var_os(name)).await
     }
 
-    /// The same in another environment.
+    /// As [`load`](Self::load), with other environment variables.
     pub(super) async fn load_in(
         &self,
         env: &(dyn Fn(&str) -> Option<OsString> + Sync),
@@ -63,7 +68,7 @@ impl ConfigSource {
         let home = env("HOME").map(PathBuf::from).unwrap_or_default().join(".kube").join("config");
         if !home.exists() {
             return Err(Error::setup(format!(
-                "no cluster to talk to: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a \
+                "no cluster is configured: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a \
                  pod, and {} does not exist",
                 home.display()
             )));
@@ -92,7 +97,7 @@ fn read(path: &Path) -> Result<Kubeconfig> {
         .map_err(|e| Error::setup(format!("kubeconfig {}: {}", path.display(), chain(&e))))
 }
 
-/// As kubectl does: files that do not exist are left out, and what an earlier file says is not overruled by a later one.
+/// Merges kubeconfigs as kubectl does: files that do not exist are skipped, and earlier files win.
 fn read_merged(files: &OsStr, place: &str) -> Result<Kubeconfig> {
     let paths = std::env::split_paths(files).filter(|path| !path.as_os_str().is_empty() && path.exists());
     let merged = paths.map(|path| read(&path)).reduce(|merged, next| {

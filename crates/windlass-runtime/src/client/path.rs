@@ -1,6 +1,6 @@
-//! What a request path names.
+//! Request paths of the API.
 
-/// A resource of a group. The version does not matter: all versions of a kind are one set of objects.
+/// A resource of an API group, without the version: all versions of a resource are the same objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupResource {
     pub(crate) group: String,
@@ -20,7 +20,7 @@ impl std::fmt::Display for GroupResource {
     }
 }
 
-/// A path of the API, taken apart: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
+/// A parsed path of the API: `/apis/{group}/{version}/namespaces/{namespace}/{resource}/{name}/{subresource}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResourcePath<'a> {
     pub(crate) group: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct ResourcePath<'a> {
 }
 
 impl<'a> ResourcePath<'a> {
-    /// `None` for a path that names no resource: `/version`, `/openapi/v3`, discovery.
+    /// Returns `None` for a path that names no resource: `/version`, `/openapi/v3`, discovery.
     pub(crate) fn parse(path: &'a str) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let group = match segments.next()? {
@@ -63,7 +63,7 @@ impl<'a> ResourcePath<'a> {
     }
 }
 
-/// Whether a query asks for `key` with a true value, as the API server reads it.
+/// Whether a query sets `key` to a value that the API server reads as true.
 pub(crate) fn query_flag(query: Option<&str>, key: &str) -> bool {
     query.unwrap_or_default().split('&').any(|pair| {
         pair.split_once('=')

@@ -173,7 +173,7 @@ async fn a_missing_cluster_is_told_with_the_places_that_were_tried() {
     assert_eq!(
         load(&ConfigSource::default(), &[("HOME", &home)]).await,
         Err(format!(
-            "no cluster to talk to: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a pod, \
+            "no cluster is configured: --kubeconfig and --master are not given, KUBECONFIG is not set, this is not a pod, \
              and {home}/.kube/config does not exist"
         ))
     );
@@ -200,6 +200,6 @@ fn an_answer_that_does_not_decode_is_not_repeated() {
     let error = super::request::decode::<Vec<u32>>(br#"["hunter2"]"#).expect_err("not numbers").to_string();
     assert_eq!(
         error,
-        "the API server's answer does not decode: a field is missing or of another type, at line 1 column 10"
+        "the API server's response does not decode: a field is missing or of another type, at line 1 column 10"
     );
 }

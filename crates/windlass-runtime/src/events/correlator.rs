@@ -52,9 +52,9 @@ pub(super) enum Decision {
 
 pub(super) struct Correlator {
     limits: Limits,
-    buckets: Remembered<Bucket>,
-    similar: Remembered<Similar>,
-    written: Remembered<WrittenEvent>,
+    buckets: LruMap<Bucket>,
+    similar: LruMap<Similar>,
+    written: LruMap<WrittenEvent>,
 }
 
 struct Bucket {
@@ -77,9 +77,9 @@ impl Correlator {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            buckets: Remembered::new(limits.remembered),
-            similar: Remembered::new(limits.remembered),
-            written: Remembered::new(limits.remembered),
+            buckets: LruMap::new(limits.remembered),
+            similar: LruMap::new(limits.remembered),
+            written: LruMap::new(limits.remembered),
         }
     }
 
@@ -155,14 +155,14 @@ fn since(earlier: Timestamp, now: Timestamp) -> Duration {
 }
 
 /// A map with a size limit that evicts the least recently used entry.
-struct Remembered<V> {
+struct LruMap<V> {
     limit: usize,
     values: BTreeMap<String, (u64, V)>,
     order: BTreeMap<u64, String>,
     clock: u64,
 }
 
-impl<V> Remembered<V> {
+impl<V> LruMap<V> {
     fn new(limit: usize) -> Self {
         Self { limit, values: BTreeMap::new(), order: BTreeMap::new(), clock: 0 }
     }

@@ -1,17 +1,17 @@
-//! The election, without a clock, a network or a task: client-go's algorithm as a state machine.
+//! client-go's election algorithm as a state machine, without a clock, network or task.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How an election is timed.
+/// The times of a leader election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long others wait for a leader that does not renew before they take over.
+    /// How long other replicas wait for a leader that does not renew the Lease.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew before it gives up.
+    /// How long the leader tries to renew the Lease before it gives up.
     pub renew_deadline: Duration,
-    /// The time between two tries.
+    /// The time between two attempts to acquire or renew the Lease.
     pub retry_period: Duration,
 }
 
@@ -26,21 +26,21 @@ impl Default for Timing {
     }
 }
 
-/// Candidates spread their tries by up to this factor of the retry period.
+/// Candidates delay their attempts by a random part of the retry period, up to this factor.
 const JITTER: f64 = 1.2;
 
-/// Now, by two clocks: the one that only goes forward decides, the one of the day is written down.
+/// The current time by two clocks. Decisions use the monotonic one; the wall clock is only written into the Lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// Since some fixed moment.
+    /// The time since a fixed moment, by the monotonic clock.
     pub(crate) elapsed: Duration,
     pub(crate) time: Timestamp,
 }
 
-/// What the Lease says.
+/// The contents of the Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Empty when nobody leads.
+    /// The identity of the leader; empty if there is none.
     pub(crate) holder: String,
     pub(crate) lease_duration: Duration,
     pub(crate) acquired: Option<Timestamp>,
@@ -48,28 +48,29 @@ pub(crate) struct Record {
     pub(crate) transitions: i32,
 }
 
-/// What is to be done next.
+/// The next action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Wait until this time has passed since the fixed moment.
     WaitUntil(Duration),
-    /// Read the Lease, and tell with [`Elector::read`].
+    /// Read the Lease, and report the result to [`Elector::read`].
     Read,
-    /// Create the Lease, and tell with [`Elector::wrote`].
+    /// Create the Lease, and report the result to [`Elector::wrote`].
     Create(Record),
-    /// Replace the Lease that was read or written last, unless somebody else did; tell with [`Elector::wrote`].
+    /// Replace the Lease, unless it has changed since it was read or written last. Report the result to
+    /// [`Elector::wrote`].
     Update(Record),
-    /// The leadership is lost. There is nothing more to do.
+    /// The leadership is lost; the election has ended.
     Lost,
 }
 
-/// What a request for the Lease came to.
+/// The result of reading the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     Found(Record),
-    /// There is no Lease yet.
+    /// There is no Lease.
     Absent,
-    /// No answer, or not a good one.
+    /// The request failed.
     Failed,
 }
 
@@ -80,17 +81,17 @@ pub(crate) struct Elector {
     timing: Timing,
     phase: Phase,
     leading: bool,
-    /// The Lease as it was last seen, and when it was first seen so: another's clock is never trusted.
+    /// The Lease as it was last read, and when these contents were first read: the times in the Lease are another replica's.
     observed: Option<(Record, Duration)>,
-    /// When this candidate, leading, last renewed.
+    /// When this candidate, as the leader, last renewed the Lease.
     renewed: Duration,
-    /// Whether the Lease that is to be replaced is the one this candidate wrote last, so that it need not be read again.
+    /// Whether this candidate wrote the Lease last, so that it need not read it before the next renewal.
     fresh: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is under way until this time.
+    /// No request until this time.
     Resting(Duration),
     Reading,
     Writing(Record),
@@ -115,17 +116,17 @@ impl Elector {
         &self.identity
     }
 
-    /// Whether this candidate leads. It stops doing so by itself when [`next`](Self::next) is asked too late.
+    /// Whether this candidate leads. It gives up if [`next`](Self::next) is called after the renew deadline.
     pub(crate) fn is_leading(&self) -> bool {
         self.leading
     }
 
-    /// Who leads, as far as is known.
+    /// The leader as of the last read or write.
     pub(crate) fn leader(&self) -> Option<&str> {
         self.observed.as_ref().map(|(record, _)| record.holder.as_str()).filter(|holder| !holder.is_empty())
     }
 
-    /// How long a request may take: never past the moment at which a leader must give up.
+    /// The time that a request may take: at most until the leader must give up.
     pub(crate) fn request_timeout(&self, now: Moment) -> Duration {
         let usual = (self.timing.renew_deadline / 2).max(Duration::from_secs(1));
         if self.leading { usual.min(self.give_up_at().saturating_sub(now.elapsed)) } else { usual }
@@ -135,7 +136,7 @@ impl Elector {
         self.renewed + self.timing.renew_deadline
     }
 
-    /// What is to be done now. `fraction` is a random number below 1.
+    /// Returns the next action. `fraction` is a random number in `0.0..1.0`.
     pub(crate) fn next(&mut self, now: Moment, fraction: f64) -> Step {
         if self.leading && now.elapsed >= self.give_up_at() {
             self.leading = false;
@@ -144,21 +145,21 @@ impl Elector {
         match self.phase.clone() {
             Phase::Lost => Step::Lost,
             Phase::Resting(until) if now.elapsed < until => Step::WaitUntil(until),
-            // A leader knows what it wrote, and writes on top of it.
+            // The leader wrote the Lease last, so it need not read it.
             Phase::Resting(_) if self.leading && self.fresh => self.write(now),
             Phase::Resting(_) | Phase::Reading => {
                 self.phase = Phase::Reading;
                 Step::Read
             }
             Phase::Writing(_) => {
-                // Asked again without having been told of the write: as if it had failed.
+                // The result of the write was not reported: it counts as failed.
                 self.rest(now, fraction);
                 self.next(now, fraction)
             }
         }
     }
 
-    /// Tells what reading the Lease came to.
+    /// Reports the result of reading the Lease, and returns the next action.
     pub(crate) fn read(&mut self, now: Moment, fraction: f64, reading: Reading) -> Step {
         match reading {
             Reading::Failed => {
@@ -175,7 +176,7 @@ impl Elector {
                     self.observed = Some((record, now.elapsed));
                 }
                 if self.held_by_another(now) {
-                    // A leader that finds another's name in the Lease has lost it.
+                    // Another replica has taken the Lease.
                     if self.leading {
                         self.leading = false;
                         self.phase = Phase::Lost;
@@ -189,7 +190,7 @@ impl Elector {
         }
     }
 
-    /// Tells whether the write went through.
+    /// Reports whether the write succeeded.
     pub(crate) fn wrote(&mut self, now: Moment, fraction: f64, ok: bool) {
         let phase = std::mem::replace(&mut self.phase, Phase::Reading);
         match phase {
@@ -200,7 +201,7 @@ impl Elector {
                 self.fresh = true;
                 self.phase = Phase::Resting(now.elapsed + self.timing.retry_period);
             }
-            // The Lease is not what this candidate thought it was: read it, at once if it was a guess.
+            // Another replica wrote the Lease, or the renewal failed otherwise: read it at once.
             Phase::Writing(_) if self.leading && self.fresh => {
                 self.fresh = false;
                 self.phase = Phase::Reading;
@@ -209,7 +210,7 @@ impl Elector {
         }
     }
 
-    /// The record that gives the leadership back, if this candidate has it. Others need not wait then.
+    /// Gives up the leadership. Returns the contents that release the Lease, or `None` if this candidate does not lead.
     pub(crate) fn release(&mut self, now: Moment) -> Option<Record> {
         if !self.leading {
             return None;
@@ -256,9 +257,8 @@ impl Elector {
 
     fn rest(&mut self, now: Moment, fraction: f64) {
         let period = self.timing.retry_period;
-        // Candidates spread out.
         let until = if self.leading {
-            // On time: not a moment past the one at which it must give up.
+            // Not later than the moment at which the leader must give up.
             (now.elapsed + period).min(self.give_up_at())
         } else {
             now.elapsed + period + period.mul_f64(JITTER * fraction)

@@ -1,4 +1,4 @@
-//! Reading and writing the Lease.
+//! Reads and writes the Lease.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::{
     error::{Error, Result},
 };
 
-/// One Lease. Requests are sent once; who asks bounds their time.
+/// Access to one Lease. Requests are sent once; the caller limits their time.
 pub(super) struct LeaseLock {
     client: Client,
     namespace: String,
     name: String,
-    /// The Lease as it was last read or written: what others put into it is kept, and nothing is overwritten unseen.
+    /// The Lease as it was last read or written. Updates keep its other fields, and fail if it has changed since.
     last: Option<Lease>,
 }
 
@@ -98,7 +98,7 @@ impl LeaseLock {
         self.keep(updated, "updating")
     }
 
-    /// As [`update`](Self::update); where somebody touched the Lease in between, once more, if it is still held.
+    /// As [`update`](Self::update). If the Lease has changed since it was read but is still held, tries once more.
     pub(super) async fn release(&mut self, record: &Record) -> bool {
         let held_by = self.last.as_ref().map(record_of).map(|record| record.holder);
         if self.update(record).await {

@@ -1,4 +1,4 @@
-//! Leader election by a Lease: of several replicas, one works.
+//! Leader election by a Lease: one of several replicas works.
 
 mod elector;
 mod lease;
@@ -35,11 +35,11 @@ use crate::{
     metrics::NameLabel,
 };
 
-/// How the replicas of an operator agree on who works.
+/// The configuration of a leader election.
 ///
-/// client-go's algorithm and times, so replicas of both kinds may compete for one Lease. The leadership is given back on a
-/// graceful stop, so that the next one need not wait; losing it stops everything at once, and the manager's `run` fails: the
-/// process must end.
+/// The algorithm and its times are client-go's, so replicas that use client-go may compete for the same Lease. A graceful
+/// stop releases the Lease, so that another replica need not wait. A replica that loses the Lease stops everything at once,
+/// and the manager's `run` fails: the process must end. Both are recorded as events on the Lease.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     name: String,
@@ -50,7 +50,7 @@ pub struct LeaderElection {
 }
 
 impl LeaderElection {
-    /// The replicas that name the same Lease compete.
+    /// Creates a configuration. Replicas that name the same Lease compete.
     pub fn new(lease: impl Into<String>) -> Self {
         Self {
             name: lease.into(),
@@ -61,26 +61,26 @@ impl LeaderElection {
         }
     }
 
-    /// Where the Lease lies. Default: the client's namespace, which in a pod is the pod's.
+    /// Sets the namespace of the Lease. Default: the client's namespace, which in a pod is the pod's.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// The replica's name. Default: the host's name and a random id.
+    /// Sets the name of this replica. Default: the host name and a random ID.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// Other times than 15, 10 and 2 seconds.
+    /// Sets the times of the election. Default: 15, 10 and 2 seconds.
     pub fn timing(mut self, timing: Timing) -> Self {
         self.timing = timing;
         self
     }
 
-    /// Whether a graceful stop gives the leadership back. Default: yes. Say no where the process goes on writing after the manager
-    /// ended.
+    /// Sets whether a graceful stop releases the Lease. Default: true. Set it to false if the process goes on writing after
+    /// the manager has ended.
     pub fn release_on_stop(mut self, release: bool) -> Self {
         self.release_on_stop = release;
         self
@@ -100,7 +100,7 @@ impl LeaderElection {
             return bad("the Lease has no name");
         }
         if lease_duration < Duration::from_secs(1) {
-            return bad("lease_duration must be a second at least: a Lease counts in seconds");
+            return bad("lease_duration must be at least one second: a Lease counts in seconds");
         }
         Ok(())
     }

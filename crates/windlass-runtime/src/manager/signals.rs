@@ -1,10 +1,10 @@
-//! SIGTERM and Ctrl-C: the first asks for a graceful stop, the second ends the process.
+//! SIGTERM and SIGINT: the first signal stops the manager, the second ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Error, Result};
 
-/// Completes at the first signal. A second one, while the manager stops, exits with 1.
+/// Completes at the first signal. A second one exits the process with status 1.
 pub(super) fn first_signal() -> Result<impl Future<Output = ()>> {
     let listen = |kind| signal(kind).map_err(|e| Error::setup(format!("cannot listen for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
@@ -18,7 +18,7 @@ pub(super) fn first_signal() -> Result<impl Future<Output = ()>> {
             }
         };
         let signal = next().await;
-        tracing::info!(signal, "stopping; once more to stop at once");
+        tracing::info!(signal, "stopping; a second signal stops at once");
         tokio::spawn(async move {
             let signal = next().await;
             tracing::warn!(signal, "stopping at once");

@@ -1,4 +1,4 @@
-//! What controllers count.
+//! The metrics of controllers, as controller-runtime names them.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -17,7 +17,7 @@ struct ResultLabel {
     result: &'static str,
 }
 
-/// What controllers count, for all controllers of a manager.
+/// The metrics of all controllers of a manager.
 #[derive(Clone)]
 pub(crate) struct ReconcileMetrics {
     total: Family<ResultLabel, Counter>,
@@ -69,7 +69,7 @@ impl Default for ReconcileMetrics {
 }
 
 impl ReconcileMetrics {
-    // A counter's `_total` is put on by the encoder.
+    // The encoder adds `_total` to the names of counters.
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "controller_runtime_reconcile",
@@ -138,7 +138,7 @@ impl ReconcileMetrics {
         );
     }
 
-    /// The metrics of one controller, looked up once.
+    /// Returns the metrics of one controller.
     pub(crate) fn of(&self, controller: &str) -> OneController {
         let label = ControllerLabel { controller: controller.to_owned() };
         let result = |result| {

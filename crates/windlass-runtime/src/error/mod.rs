@@ -1,28 +1,31 @@
-//! The error of this crate: one opaque type that answers questions.
+//! The error type of this crate.
+
+mod chain;
 
 use std::{fmt, time::Duration};
 
 use kube_core::response::Status;
 
+pub(crate) use self::chain::{chain, is_conflict, is_terminal, requested_retry};
 use crate::client::MAX_RETRY_AFTER;
 
-/// Any error: what a reconciler of one's own may return.
+/// Any error. A reconciler may return each error type that converts into it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
-/// `Result` with this crate's [`Error`] unless another is named.
+/// A `Result` whose error type is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in a sentence, with questions a program can ask.
+/// An error of the runtime or the API server.
 ///
-/// The kinds of failure are not an enum that callers match on, so that new ones can be told apart without breaking
-/// anybody: ask [`is_not_found`](Error::is_not_found), [`is_conflict`](Error::is_conflict) and so on.
+/// The type is opaque, so that new kinds of failure break no caller. Methods such as
+/// [`is_not_found`](Error::is_not_found) and [`is_conflict`](Error::is_conflict) tell the kinds apart.
 ///
-/// Both `Display` and `Debug` print one readable line with the causes; neither prints an object's contents.
+/// `Display` and `Debug` print one line with the causes, and never the contents of an object.
 pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: Kind,
-    /// What was being done, outermost first: "creating pod default/a".
+    /// The operation that failed, outermost first: "creating pod default/a".
     doing: Option<String>,
     terminal: bool,
     /// When a reconcile that failed with this error is retried, in place of the back-off.
@@ -30,27 +33,27 @@ struct Inner {
 }
 
 enum Kind {
-    /// The API server answered with a failure.
+    /// The API server responded with a failure.
     Api { status: Box<Status>, retry_after: Option<Duration> },
-    /// The API server gave no answer: connection, TLS, credentials.
+    /// The API server did not respond: connection, TLS, credentials.
     Transport(BoxError),
-    /// No answer in time.
+    /// The API server did not respond in time.
     Timeout(Duration),
     /// A response whose body stopped arriving.
     Stalled(Duration),
-    /// An object that is not what its type says.
+    /// Data that does not decode into its type.
     Decode { what: String, cause: BoxError },
     /// A cached object that does not decode. The cause names it.
     Undecodable(windlass_cache::DecodeError),
     /// A read of a kind that the controller did not declare.
     NotDeclared { controller: String, kind: String },
-    /// The program's own mistake, or its environment's: flags, kubeconfig, addresses in use.
+    /// A mistake in the program or its environment: flags, kubeconfig, addresses in use.
     Setup(String),
-    /// Another replica leads now.
+    /// This replica is not the leader any more.
     LostLeadership,
     /// The manager is stopping.
     Stopped,
-    /// An error of somebody else.
+    /// An error of another crate.
     Other(BoxError),
 }
 
@@ -59,7 +62,7 @@ impl Error {
         Self(Box::new(Inner { kind, doing: None, terminal: false, retry_after: None }))
     }
 
-    /// An error of one's own.
+    /// Wraps an error of any type.
     pub fn other(error: impl Into<BoxError>) -> Self {
         let error: BoxError = error.into();
         match error.downcast::<Self>() {
@@ -71,8 +74,8 @@ impl Error {
         }
     }
 
-    /// An error that trying again does not cure: it is counted and shown, and the key is not retried until something
-    /// about its objects changes.
+    /// Wraps an error that a retry does not cure. It is logged and counted; the key is not retried until one of its objects
+    /// changes.
     pub fn terminal(error: impl Into<BoxError>) -> Self {
         let mut error = Self::other(error);
         error.0.terminal = true;
@@ -103,14 +106,14 @@ impl Error {
         Self::new(Kind::Undecodable(cause))
     }
 
-    /// Where, and not what: serde's own words repeat values, which may be secrets.
+    /// Reports the position only: the messages of serde repeat values, which may be secret.
     pub(crate) fn undecodable_answer(cause: &serde_json::Error) -> Self {
         let what = match cause.classify() {
             serde_json::error::Category::Data => "a field is missing or of another type",
-            _ => "it is not JSON, or not all of it",
+            _ => "it is not complete, valid JSON",
         };
-        let place = format!("{what}, at line {} column {}", cause.line(), cause.column());
-        Self::decode("the API server's answer", place)
+        let position = format!("{what}, at line {} column {}", cause.line(), cause.column());
+        Self::decode("the API server's response", position)
     }
 
     pub(crate) fn not_declared(controller: &str, kind: &str) -> Self {
@@ -129,7 +132,7 @@ impl Error {
         Self::new(Kind::Stopped)
     }
 
-    /// Adds what was being done, before what is known already.
+    /// Adds the operation that failed to the front of the message.
     #[must_use]
     pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
         self.0.doing = Some(match self.0.doing.take() {
@@ -139,7 +142,7 @@ impl Error {
         self
     }
 
-    /// The `Status` the API server answered with, if it did.
+    /// The `Status` that the API server responded with, if it did.
     pub fn status(&self) -> Option<&Status> {
         match &self.0.kind {
             Kind::Api { status, .. } => Some(status),
@@ -153,29 +156,29 @@ impl Error {
         })
     }
 
-    /// The object, or the resource, does not exist.
+    /// Whether the object or the resource does not exist.
     pub fn is_not_found(&self) -> bool {
         self.reason_is("NotFound", 404)
     }
 
-    /// An object of this name exists already.
+    /// Whether an object of this name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.reason_is("AlreadyExists", 0)
     }
 
-    /// Somebody else wrote the object in between, or it is not the one that was meant: read it again.
+    /// Whether the object has changed since it was read, or was replaced by another of the same name.
     pub fn is_conflict(&self) -> bool {
         self.reason_is("Conflict", 409)
     }
 
-    /// The object breaks its schema or a rule.
+    /// Whether the object violates its schema or a validation rule.
     pub fn is_invalid(&self) -> bool {
         self.reason_is("Invalid", 422)
     }
 
-    /// A `test` of a JSON patch failed: the object is not as it was read, or not the one that was read.
+    /// Whether a `test` of a JSON patch failed: the object has changed since it was read, or was replaced.
     pub(crate) fn is_failed_test(&self) -> bool {
-        // A field that breaks a rule is named; this names nothing.
+        // A violated rule names the field; a failed test has no details.
         self.is_invalid()
             && self.status().is_some_and(|status| {
                 status
@@ -185,27 +188,27 @@ impl Error {
             })
     }
 
-    /// The credentials are good but do not allow this: RBAC, or an admission plugin.
+    /// Whether RBAC or an admission plugin forbids the request.
     pub fn is_forbidden(&self) -> bool {
         self.reason_is("Forbidden", 403)
     }
 
-    /// The credentials are missing or not good.
+    /// Whether the credentials are missing or invalid.
     pub fn is_unauthorized(&self) -> bool {
         self.reason_is("Unauthorized", 401)
     }
 
-    /// The resourceVersion or continue token is too old.
+    /// Whether the resource version or continue token is too old.
     pub fn is_gone(&self) -> bool {
         self.reason_is("Expired", 410) || self.reason_is("Gone", 410)
     }
 
-    /// The server asks to slow down.
+    /// Whether the server asks the client to slow down.
     pub fn is_too_many_requests(&self) -> bool {
         self.reason_is("TooManyRequests", 429)
     }
 
-    /// No answer in time, ours or the server's word.
+    /// Whether the client or the server gave up waiting.
     pub fn is_timeout(&self) -> bool {
         matches!(self.0.kind, Kind::Timeout(_) | Kind::Stalled(_))
             || self.reason_is("Timeout", 0)
@@ -213,7 +216,7 @@ impl Error {
             || self.reason_is("", 504)
     }
 
-    /// The namespace is being deleted: nothing can be created in it.
+    /// Whether the namespace is terminating, so that nothing can be created in it.
     pub fn is_namespace_terminating(&self) -> bool {
         self.is_forbidden()
             && self.status().and_then(|status| status.details.as_ref()).is_some_and(|details| {
@@ -221,7 +224,7 @@ impl Error {
             })
     }
 
-    /// It may work when tried again, unchanged.
+    /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         match &self.0.kind {
             Kind::Transport(_) | Kind::Timeout(_) | Kind::Stalled(_) => true,
@@ -230,32 +233,32 @@ impl Error {
         }
     }
 
-    /// An object did not decode into the type it was read as.
+    /// Whether an object does not decode into the type that it was read as.
     pub fn is_decode(&self) -> bool {
         matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable(_))
     }
 
-    /// A kind was read that the controller did not declare with `.owns` or `.watches`.
+    /// Whether a kind was read that the controller did not declare with `.owns` or `.watches`.
     pub fn is_not_declared(&self) -> bool {
         matches!(self.0.kind, Kind::NotDeclared { .. })
     }
 
-    /// What was asked for did not happen, because the manager is stopping.
+    /// Whether the operation did not happen because the manager is stopping.
     pub fn is_stopped(&self) -> bool {
         matches!(self.0.kind, Kind::Stopped)
     }
 
-    /// This replica lost its Lease.
+    /// Whether this replica lost the leader election.
     pub fn is_lost_leadership(&self) -> bool {
         matches!(self.0.kind, Kind::LostLeadership)
     }
 
-    /// Retrying does not cure it; see [`Error::terminal`].
+    /// Whether a retry does not cure the error. See [`Error::terminal`].
     pub fn is_terminal(&self) -> bool {
         self.0.terminal
     }
 
-    /// The time that the server asked to wait, at most two minutes.
+    /// The time that the server asked the client to wait, at most two minutes.
     pub fn server_retry_after(&self) -> Option<Duration> {
         match &self.0.kind {
             Kind::Api { status, retry_after } => retry_after.or_else(|| {
@@ -282,67 +285,11 @@ impl Error {
         self.0.retry_after = Some(delay);
         self
     }
-}
 
-/// Finds the first answer that an [`Error`] in the chain of causes gives.
-fn find_in_chain<T>(
-    error: &(dyn std::error::Error + 'static),
-    find: impl Fn(&Error) -> Option<T>,
-) -> Option<T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<Error>().and_then(&find) {
-            return Some(found);
-        }
-        next = error.source();
+    /// The delay that [`retry_after`](Self::retry_after) set.
+    fn requested_retry(&self) -> Option<Duration> {
+        self.0.retry_after
     }
-    None
-}
-
-/// The delay that [`Error::retry_after`] set on an error or one of its causes.
-pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
-    find_in_chain(error, |error| error.0.retry_after)
-}
-
-/// Whether an error or one of its causes is a conflict, of this crate or of `kube_client`.
-pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let is_kubes = matches!(
-            error.downcast_ref::<kube_client::Error>(),
-            Some(kube_client::Error::Api(status)) if status.code == 409 && status.reason != "AlreadyExists"
-        );
-        if is_kubes || error.downcast_ref::<Error>().is_some_and(Error::is_conflict) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-/// Whether any error in the chain of causes is terminal.
-pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
-    find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
-}
-
-/// Returns an error with its causes on one line. A cause whose text the line has already is left out.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    // kube's client wraps every error of a request in one that says "ServiceError".
-    while let Some(kube_client::Error::Service(cause)) = error.downcast_ref() {
-        error = cause.as_ref();
-    }
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
-    text
 }
 
 impl fmt::Display for Error {
@@ -352,14 +299,14 @@ impl fmt::Display for Error {
         }
         match &self.0.kind {
             Kind::Api { status, .. } if status.message.is_empty() => {
-                write!(f, "the API server answered {} {}", status.code, status.reason)
+                write!(f, "the API server responded with {} {}", status.code, status.reason)
             }
             Kind::Api { status, .. } if status.code == 0 => f.write_str(&status.message),
             Kind::Api { status, .. } => write!(f, "{} ({})", status.message, status.code),
-            Kind::Transport(cause) => write!(f, "no answer from the API server: {}", chain(cause.as_ref())),
-            Kind::Timeout(after) => write!(f, "no answer from the API server within {after:?}"),
+            Kind::Transport(cause) => write!(f, "no response from the API server: {}", chain(cause.as_ref())),
+            Kind::Timeout(after) => write!(f, "no response from the API server within {after:?}"),
             Kind::Stalled(after) => {
-                write!(f, "the API server stopped sending its answer: no byte within {after:?}")
+                write!(f, "the API server stopped sending its response: no byte within {after:?}")
             }
             Kind::Decode { what, cause } => write!(f, "{what} does not decode: {cause}"),
             Kind::Undecodable(cause) => write!(f, "{cause}"),
@@ -370,7 +317,7 @@ impl fmt::Display for Error {
             ),
             Kind::Setup(message) => f.write_str(message),
             Kind::LostLeadership => {
-                f.write_str("leader election lost: another replica may lead now, this one must end")
+                f.write_str("leader election lost: another replica may lead now, so this process must end")
             }
             Kind::Stopped => f.write_str("the manager is stopping"),
             Kind::Other(cause) => f.write_str(&chain(cause.as_ref())),
@@ -427,18 +374,5 @@ impl From<BoxError> for Error {
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::new(Kind::Other(error.into()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_chain_says_each_cause_once_and_nothing_of_kubes_wrapping() {
-        let refused = std::io::Error::other("connection refused");
-        let inner = kube_client::Error::Service(Error::transport(refused).while_doing("listing pods").into());
-        let outer = kube_client::Error::Service(inner.into());
-        assert_eq!(chain(&outer), "listing pods: no answer from the API server: connection refused");
     }
 }

@@ -21,7 +21,7 @@ fn find_in_chain<T>(
 
 /// The delay that [`Error::retry_after`] set on an error or one of its causes.
 pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Option<Duration> {
-    find_in_chain(error, |error| error.requested_retry())
+    find_in_chain(error, Error::requested_retry)
 }
 
 /// Whether an error or one of its causes is a conflict, of this crate or of `kube_client`.

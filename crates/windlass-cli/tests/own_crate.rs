@@ -48,7 +48,7 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
 fn from_this_repository(manifest: &str, root: &Path) -> String {
     let lines = manifest.lines().map(|line| match line.split_once(" = ") {
         Some((name, source)) if source == GIT => {
-            format!("{name} = {{ path = {:?} }}\n", root.join("crates").join(name))
+            format!("{name} = {{ path = \"{}\" }}\n", root.join("crates").join(name).display())
         }
         _ => format!("{line}\n"),
     });

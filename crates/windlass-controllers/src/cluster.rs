@@ -1,4 +1,4 @@
-//! All controllers together.
+//! All controllers of a cluster.
 
 use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result};
@@ -8,7 +8,7 @@ use crate::{
     service_account,
 };
 
-/// The controllers that make an API server a cluster, ready to run.
+/// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
 ///
 /// ```no_run
 /// # async fn example(client: kube_client::Client) -> windlass_runtime::Result<()> {
@@ -23,22 +23,22 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// The controllers, working through `client`, which must be allowed everything.
+    /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
         Self { client, root_ca: None }
     }
 
-    /// The certificate (PEM) that ConfigMaps `kube-root-ca.crt` are to show. Without it there are none.
+    /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
     pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
         self.root_ca = Some(pem.into());
         self
     }
 
-    /// A manager that holds all of them, for those who want to add to it.
+    /// Returns a manager that runs all controllers, to add more to it.
     pub fn manager(self) -> Manager {
         let manager = Manager::new(self.client).runnable("node", kubelet::keep_node);
         let root_ca = self.root_ca.map(root_ca::controller);
-        // They write as fast as their cluster changes, which is no loop: a slow rollout would look like a broken one.
+        // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
         [
             namespace::controller(),
             service_account::controller(),
@@ -54,10 +54,10 @@ impl Controllers {
         .fold(garbage_collector::add_to(manager), Manager::controller)
     }
 
-    /// Runs them until `stop` is done, then stops them in order.
+    /// Runs the controllers until `stop` completes, then stops them gracefully.
     ///
     /// # Errors
-    /// When one of them cannot run at all: the client is refused, or the first lists do not come.
+    /// A request is forbidden, or the first lists do not arrive in time.
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         self.manager().run_until(stop).await
     }

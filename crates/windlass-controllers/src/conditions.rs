@@ -1,14 +1,14 @@
-//! Conditions of the built-in kinds: set by type, the transition time kept while the status stays the same.
+//! Conditions of the built-in kinds.
 
 use k8s_openapi::api::apps::v1::{DeploymentCondition, ReplicaSetCondition};
 use k8s_openapi::api::core::v1::{NamespaceCondition, NodeCondition, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// What the condition types of the built-in kinds have in common.
+/// The common part of the condition types of the built-in kinds.
 pub(crate) trait Condition {
     fn kind(&self) -> &str;
     fn status(&self) -> &str;
-    fn transition(&mut self) -> &mut Option<Time>;
+    fn transition_time(&mut self) -> &mut Option<Time>;
 }
 
 macro_rules! condition {
@@ -22,7 +22,7 @@ macro_rules! condition {
                 &self.status
             }
 
-            fn transition(&mut self) -> &mut Option<Time> {
+            fn transition_time(&mut self) -> &mut Option<Time> {
                 &mut self.last_transition_time
             }
         }
@@ -30,23 +30,23 @@ macro_rules! condition {
 }
 condition!(DeploymentCondition, NamespaceCondition, NodeCondition, PodCondition, ReplicaSetCondition);
 
-/// Sets `next` in `conditions`: in the place of the one of its type, or at the end.
+/// Replaces the condition of the type of `next`, or appends it.
 ///
-/// The time of the last transition is `now`, or the old one where the status did not change.
+/// `lastTransitionTime` becomes `now` if the status changes, and is kept otherwise.
 pub(crate) fn set<C: Condition>(conditions: &mut Vec<C>, mut next: C, now: &Time) {
     let place = conditions.iter_mut().find(|condition| condition.kind() == next.kind());
     let Some(old) = place else {
-        *next.transition() = Some(now.clone());
+        *next.transition_time() = Some(now.clone());
         conditions.push(next);
         return;
     };
     let unchanged = old.status() == next.status();
-    let since = old.transition().take().filter(|_| unchanged);
-    *next.transition() = Some(since.unwrap_or_else(|| now.clone()));
+    let since = old.transition_time().take().filter(|_| unchanged);
+    *next.transition_time() = Some(since.unwrap_or_else(|| now.clone()));
     *old = next;
 }
 
-/// Whether the condition of type `kind` is `True`.
+/// Returns whether the condition of type `kind` is `True`.
 pub(crate) fn is_true<C: Condition>(conditions: Option<&Vec<C>>, kind: &str) -> bool {
     conditions.into_iter().flatten().any(|condition| condition.kind() == kind && condition.status() == "True")
 }

@@ -1,10 +1,10 @@
-//! Label selectors as objects hold them.
+//! Label selectors in the form that objects contain.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-/// Whether a selector selects these labels. An empty one selects everything, one that cannot be read nothing.
+/// Returns whether a selector matches these labels. An empty selector matches everything; an unknown operator matches nothing.
 pub(crate) fn selects(selector: &LabelSelector, labels: Option<&BTreeMap<String, String>>) -> bool {
     let value = |key: &str| labels.and_then(|labels| labels.get(key)).map(String::as_str);
     selector.match_labels.iter().flatten().all(|(key, wanted)| value(key) == Some(wanted))

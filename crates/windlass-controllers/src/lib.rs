@@ -1,15 +1,15 @@
-//! The controllers that a cluster has and an API server has not.
+//! The controllers of kube-controller-manager that a development cluster needs, a scheduler, and a simulated node.
 //!
-//! They make [a cluster](Controllers) of an API server, for a laptop and for tests: owners collect what they own, namespaces
-//! end, every namespace has its service account, pods are placed on a node and run there, and Deployments become ready. The
-//! node and its pods are simulated: there are no containers, but everything that an operator sees of them. What a pod does can
-//! be told by [annotations](script).
+//! [`Controllers`] turns an API server into a cluster, for a laptop and for tests: owned objects are garbage-collected, namespaces are
+//! finalized, every namespace has its service account, pods are scheduled and run, and Deployments become ready. The node and its
+//! pods are simulated: no container runs, but objects, conditions and events are those of a real node. [Annotations](script) of a
+//! pod set what it does.
 //!
-//! All are written with `windlass-runtime`, as any operator would be. What each decides is a state machine without I/O
-//! (`garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan`, …), tested on its own.
+//! All controllers are written with `windlass-runtime`. Their decisions are state machines without I/O, each with its own tests:
+//! `garbage_collector::graph`, `kubelet::lifecycle`, `scheduler::fit`, `deployment::plan` and others.
 #![forbid(unsafe_code)]
 
-mod claim;
+mod adoption;
 mod cluster;
 mod conditions;
 mod deployment;
@@ -17,8 +17,8 @@ mod garbage_collector;
 mod kubelet;
 mod labels;
 mod namespace;
-mod namespaced;
 mod node_lifecycle;
+mod per_namespace;
 mod replica_set;
 mod resources;
 mod root_ca;

@@ -1,4 +1,4 @@
-//! Keeps the taints of nodes in line with their conditions, and with whether they are cordoned.
+//! Derives the taints of nodes from their conditions and from `spec.unschedulable`.
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -9,7 +9,7 @@ use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
 const NO_SCHEDULE: &str = "NoSchedule";
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Node>(reconcile).named("node-lifecycle-controller")
 }
@@ -31,14 +31,14 @@ async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {
     }
 }
 
-/// The taints that a node must have: those of its conditions, and all that are none of ours.
+/// Returns the taints that a node must have: those for its conditions, and all that this controller does not manage.
 fn taints(node: &Node, now: &Time) -> Vec<Taint> {
     let spec = node.spec.clone().unwrap_or_default();
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let is = |kind: &str, status: &str| conditions.iter().any(|c| c.type_ == kind && c.status == status);
-    let told = conditions.iter().any(|condition| condition.type_ == "Ready");
+    let has_ready_condition = conditions.iter().any(|condition| condition.type_ == "Ready");
     let ours = [
-        ("not-ready", !told || is("Ready", "False")),
+        ("not-ready", !has_ready_condition || is("Ready", "False")),
         ("unreachable", is("Ready", "Unknown")),
         ("memory-pressure", is("MemoryPressure", "True")),
         ("disk-pressure", is("DiskPressure", "True")),

@@ -1,11 +1,11 @@
-//! Which resources the server has, as discovery tells.
+//! The resources of the server, from discovery.
 
 use kube_client::discovery::ApiGroup;
 use kube_client::{Client, Discovery};
 use kube_core::discovery::{ApiCapabilities, ApiResource, Scope, verbs};
 use windlass_runtime::{Error, Result};
 
-/// One resource in the most stable version it has.
+/// A resource in its most stable version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub api: ApiResource,
@@ -27,18 +27,18 @@ impl Resource {
         }
     }
 
-    /// `pods.` or `deployments.apps`: the name that conditions use.
+    /// Returns `<plural>.<group>`, as conditions of namespaces name a resource: `pods.`, `deployments.apps`.
     pub(crate) fn name(&self) -> String {
         format!("{}.{}", self.api.plural, self.api.group)
     }
 
-    /// Events own nothing, are owned by nothing, and change all the time.
+    /// Returns whether this is the resource of Events. They have no owners and no dependents, and change all the time.
     pub(crate) fn is_events(&self) -> bool {
         self.api.kind == "Event" && matches!(self.api.group.as_str(), "" | "events.k8s.io")
     }
 }
 
-/// All resources, each once, in the order of their groups and names.
+/// Discovers all resources, each once, sorted by group and plural.
 pub(crate) async fn discover(client: &Client) -> Result<Vec<Resource>> {
     let found = Discovery::new(client.clone()).run_aggregated().await.map_err(Error::from)?;
     let mut resources: Vec<Resource> = found

@@ -1,4 +1,4 @@
-//! Puts the certificate of the API server's authority into every namespace, as ConfigMap `kube-root-ca.crt`.
+//! Publishes the certificate of the API server's authority in every namespace, as ConfigMap `kube-root-ca.crt`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
-use crate::namespaced::{self, create_unless_there};
+use crate::per_namespace::{self, create_if_absent};
 
 const NAME: &str = "kube-root-ca.crt";
 const ANNOTATION: &str = "kubernetes.io/description";
@@ -18,11 +18,11 @@ struct Publisher {
     certificate: String,
 }
 
-/// The controller. Its keys are namespaces.
+/// Returns the controller. Its keys are namespaces.
 pub(crate) fn controller(certificate: String) -> Controller {
     Controller::of::<Namespace>(Publisher { certificate })
         .named("root-ca-certificate-publisher-controller")
-        .watches::<ConfigMap>(|config, _| Ok(namespaced::of_object(config, NAME)))
+        .watches::<ConfigMap>(|config, _| Ok(per_namespace::key_of_namespace(config, NAME)))
         .concurrency(4)
 }
 
@@ -30,7 +30,7 @@ impl Reconciler<Namespace> for Publisher {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {
-        if !namespaced::is_active(&key, &cx)? {
+        if !per_namespace::is_active(&key, &cx)? {
             return Ok(Action::done());
         }
         let data = BTreeMap::from([("ca.crt".to_owned(), self.certificate.clone())]);
@@ -43,7 +43,7 @@ impl Reconciler<Namespace> for Publisher {
                 ..ObjectMeta::default()
             };
             let config = ConfigMap { metadata, data: Some(data), ..ConfigMap::default() };
-            return create_unless_there(&cx, config).await;
+            return create_if_absent(&cx, config).await;
         };
         let described = there.annotations().get(ANNOTATION).is_some_and(|text| text == DESCRIPTION);
         if there.data.as_ref() != Some(&data) || !described {

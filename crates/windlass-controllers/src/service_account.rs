@@ -1,24 +1,24 @@
-//! Gives every namespace its service account `default`.
+//! Creates the service account `default` in every namespace.
 
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube_core::ObjectMeta;
 use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
 
-use crate::namespaced::{self, create_unless_there};
+use crate::per_namespace::{self, create_if_absent};
 
 const DEFAULT: &str = "default";
 
-/// The controller. Its keys are namespaces.
+/// Returns the controller. Its keys are namespaces.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(reconcile)
         .named("serviceaccount-controller")
-        .watches::<ServiceAccount>(|account, _| Ok(namespaced::of_object(account, DEFAULT)))
+        .watches::<ServiceAccount>(|account, _| Ok(per_namespace::key_of_namespace(account, DEFAULT)))
         .concurrency(4)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {
     let wanted = ObjectKey::namespaced(key.name(), DEFAULT);
-    if !namespaced::is_active(&key, &cx)? || cx.lister::<ServiceAccount>()?.get(&wanted)?.is_some() {
+    if !per_namespace::is_active(&key, &cx)? || cx.lister::<ServiceAccount>()?.get(&wanted)?.is_some() {
         return Ok(Action::done());
     }
     let metadata = ObjectMeta {
@@ -26,5 +26,5 @@ async fn reconcile(key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {
         namespace: Some(key.name().to_owned()),
         ..ObjectMeta::default()
     };
-    create_unless_there(&cx, ServiceAccount { metadata, ..ServiceAccount::default() }).await
+    create_if_absent(&cx, ServiceAccount { metadata, ..ServiceAccount::default() }).await
 }

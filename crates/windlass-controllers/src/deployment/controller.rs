@@ -1,4 +1,4 @@
-//! Makes, sizes and forgets the ReplicaSets of Deployments.
+//! Creates, scales and deletes the ReplicaSets of Deployments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
 use super::plan::{HASH_LABEL, REVISION, Task, plan};
-use crate::claim;
+use crate::adoption;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Deployment>(reconcile).named("deployment-controller").owns::<ReplicaSet>().concurrency(4)
 }
@@ -33,38 +33,39 @@ async fn reconcile(key: ObjectKey, cx: Context<Deployment>) -> Result<Action> {
     }
     let namespace = deployment.namespace().unwrap_or_default();
     let sets = cx.lister::<ReplicaSet>()?.namespace(&namespace).all()?.complete()?;
-    let sets = claim::sort(sets, &spec.selector, uid).settle(&*deployment, &cx).await?;
+    let sets = adoption::classify(sets, &spec.selector, uid).adopt_and_release(&*deployment, &cx).await?;
     let plan = plan(&deployment, &sets, cx.now());
     let mut status = plan.status;
     for task in &plan.tasks {
-        if let Done::Collision = carry_out(task, &deployment, &sets, &cx).await? {
+        if let TaskResult::NameCollision = run_task(task, &deployment, &sets, &cx).await? {
             *status.collision_count.get_or_insert_default() += 1;
         }
     }
-    report(&deployment, plan.revision, status, &cx).await?;
-    let wait = plan.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
+    write_status(&deployment, plan.revision, status, &cx).await?;
+    let wait =
+        plan.wake_at.map(|wake_at| Duration::try_from(wake_at.duration_since(cx.now())).unwrap_or_default());
     Ok(wait.map_or_else(Action::done, Action::requeue_after))
 }
 
-enum Done {
-    Well,
-    /// Somebody else's ReplicaSet has the name: the next attempt takes another.
-    Collision,
+enum TaskResult {
+    Done,
+    /// Another owner's ReplicaSet has the name. The next attempt uses another name.
+    NameCollision,
 }
 
-async fn carry_out(
+async fn run_task(
     task: &Task,
     deployment: &Deployment,
     sets: &[Arc<ReplicaSet>],
     cx: &Context<Deployment>,
-) -> Result<Done> {
+) -> Result<TaskResult> {
     let find = |name: &str| sets.iter().find(|set| set.metadata.name.as_deref() == Some(name));
     match task {
         Task::Create { hash, replicas, revision } => {
             let set = set_of(deployment, hash, *replicas, *revision);
             let name = set.name_any();
             match cx.create(set).await {
-                Ok(_) if *replicas > 0 => tell_scale(deployment, &name, 0, *replicas, cx),
+                Ok(_) if *replicas > 0 => record_scaling(deployment, &name, 0, *replicas, cx),
                 Ok(_) => {}
                 Err(error) if error.is_already_exists() => return collision(deployment, &name, cx).await,
                 Err(error) => return Err(error),
@@ -74,27 +75,27 @@ async fn carry_out(
             let annotations = sizes(deployment);
             let patch = json!({ "metadata": { "annotations": annotations }, "spec": { "replicas": to } });
             patch_set(deployment, name, patch, cx).await?;
-            tell_scale(deployment, name, *from, *to, cx);
+            record_scaling(deployment, name, *from, *to, cx);
         }
-        Task::Renumber { name, revision } => {
+        Task::SetRevision { name, revision } => {
             let annotations = json!({ REVISION: revision.to_string() });
             patch_set(deployment, name, json!({ "metadata": { "annotations": annotations } }), cx).await?;
         }
-        Task::Forget { name } => {
+        Task::DeleteOld { name } => {
             if let Some(set) = find(name) {
                 cx.delete(&**set).await?;
             }
         }
     }
-    Ok(Done::Well)
+    Ok(TaskResult::Done)
 }
 
-/// A name that is taken: by a ReplicaSet of ours that the cache has not seen, or by somebody else's.
-async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>) -> Result<Done> {
+/// Handles a name that exists already: of a ReplicaSet of ours that the cache has not seen yet, or of another owner.
+async fn collision(deployment: &Deployment, name: &str, cx: &Context<Deployment>) -> Result<TaskResult> {
     let there = api(deployment, cx).get_opt(name).await.map_err(Error::from)?;
-    let ours = there.as_ref().and_then(claim::controller_of).map(|owner| &owner.uid)
+    let ours = there.as_ref().and_then(adoption::controller_of).map(|owner| &owner.uid)
         == deployment.metadata.uid.as_ref();
-    Ok(if ours { Done::Well } else { Done::Collision })
+    Ok(if ours { TaskResult::Done } else { TaskResult::NameCollision })
 }
 
 fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> ReplicaSet {
@@ -118,7 +119,7 @@ fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> 
             namespace: deployment.namespace(),
             labels,
             annotations: Some(annotations),
-            owner_references: claim::controlled_by(deployment).map(|owner| vec![owner]),
+            owner_references: adoption::controller_reference(deployment).map(|owner| vec![owner]),
             ..ObjectMeta::default()
         },
         spec: Some(ReplicaSetSpec {
@@ -134,20 +135,20 @@ fn set_of(deployment: &Deployment, hash: &str, replicas: i32, revision: u64) -> 
     }
 }
 
-/// The sizes that a ReplicaSet shows of its Deployment.
+/// Returns the annotations of a ReplicaSet with the sizes of its Deployment.
 fn sizes(deployment: &Deployment) -> BTreeMap<String, String> {
     let (desired, maximum) = super::plan::sizes(deployment);
     BTreeMap::from([(DESIRED.to_owned(), desired.to_string()), (MAXIMUM.to_owned(), maximum.to_string())])
 }
 
-fn tell_scale(deployment: &Deployment, name: &str, from: i32, to: i32, cx: &Context<Deployment>) {
+fn record_scaling(deployment: &Deployment, name: &str, from: i32, to: i32, cx: &Context<Deployment>) {
     let direction = if to > from { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {name} from {from} to {to}");
     cx.recorder().normal(deployment, "ScalingReplicaSet", message);
 }
 
-/// Writes the status, and with it the number of the present rollout: written on its own it would be a new generation.
-async fn report(
+/// Writes the status and the revision annotation in one request to the status subresource, which keeps the generation.
+async fn write_status(
     deployment: &Deployment,
     revision: u64,
     status: DeploymentStatus,

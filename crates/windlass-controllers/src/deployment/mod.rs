@@ -1,4 +1,4 @@
-//! Rolls a Deployment's pods from one template to the next.
+//! The Deployment controller.
 
 mod controller;
 mod plan;

@@ -1,4 +1,4 @@
-//! What a Deployment wants done with its ReplicaSets, and what it reports.
+//! The next changes of a Deployment's ReplicaSets, and its next status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,39 +8,39 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::rolling::{self, Bounds, Count};
+use super::rolling::{self, Bounds, ReplicaCounts};
 use crate::conditions;
 
-/// The label by which the pods of one template are told from those of another.
+/// The label that distinguishes the pods of one template from those of another.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
-/// The annotation with the number of the rollout.
+/// The annotation with the revision of a rollout.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 
-/// One thing to do.
+/// One change to make.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Make the ReplicaSet of the present template.
+    /// Create the ReplicaSet of the current template.
     Create { hash: String, replicas: i32, revision: u64 },
-    /// Give a ReplicaSet another size.
+    /// Scale a ReplicaSet.
     Scale { name: String, from: i32, to: i32 },
-    /// Number a ReplicaSet anew: a roll-back made an old one the present one.
-    Renumber { name: String, revision: u64 },
-    /// Delete a ReplicaSet that the history has no room for.
-    Forget { name: String },
+    /// Change the revision of a ReplicaSet: a rollback made it the current one.
+    SetRevision { name: String, revision: u64 },
+    /// Delete a ReplicaSet beyond `revisionHistoryLimit`.
+    DeleteOld { name: String },
 }
 
-/// What is to be done, and what to report.
+/// The changes to make, and the status to write.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub tasks: Vec<Task>,
     pub status: DeploymentStatus,
-    /// The number of the present rollout, for the Deployment's annotation.
+    /// The revision of the current rollout, for the Deployment's annotation.
     pub revision: u64,
-    /// When a condition changes by the passing of time alone.
-    pub wake: Option<Timestamp>,
+    /// When a condition changes even if nothing else does.
+    pub wake_at: Option<Timestamp>,
 }
 
-/// Plans for a Deployment that is not being deleted and the ReplicaSets it controls.
+/// Plans the next step of a Deployment that is not terminating.
 pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Timestamp) -> Plan {
     let mut sets: Vec<&ReplicaSet> = sets.iter().map(AsRef::as_ref).collect();
     sets.sort_by_key(|set| {
@@ -49,13 +49,13 @@ pub(super) fn plan(deployment: &Deployment, sets: &[Arc<ReplicaSet>], now: Times
     let rollout = Rollout::new(deployment, &sets);
     let mut tasks = rollout.tasks();
     if rollout.is_complete() {
-        tasks.extend(rollout.forgotten());
+        tasks.extend(rollout.sets_to_delete());
     }
-    let (status, wake) = rollout.status(now);
-    Plan { tasks, status, revision: rollout.revision, wake }
+    let (status, wake_at) = rollout.status(now);
+    Plan { tasks, status, revision: rollout.revision, wake_at }
 }
 
-/// How many pods a Deployment asks for, and how many a rollout may have at most.
+/// Returns the replicas of a Deployment, and the largest number of pods that a rollout may have.
 pub(super) fn sizes(deployment: &Deployment) -> (i32, i32) {
     let rollout = Rollout::new(deployment, &[]);
     let surge = if rollout.recreate { 0 } else { rollout.bounds.surge };
@@ -78,9 +78,10 @@ impl<'a> Rollout<'a> {
         let replicas = spec.replicas.unwrap_or(1);
         let strategy = spec.strategy.unwrap_or_default();
         let rolling = strategy.rolling_update.unwrap_or_default();
-        let template = bare(Some(&spec.template));
-        let is_present =
-            |set: &&ReplicaSet| bare(set.spec.as_ref().and_then(|spec| spec.template.as_ref())) == template;
+        let template = without_hash_label(Some(&spec.template));
+        let is_present = |set: &&ReplicaSet| {
+            without_hash_label(set.spec.as_ref().and_then(|spec| spec.template.as_ref())) == template
+        };
         let new = sets.iter().copied().find(is_present);
         let old: Vec<&ReplicaSet> =
             sets.iter().copied().filter(|set| !new.is_some_and(|new| std::ptr::eq(new, *set))).collect();
@@ -98,15 +99,15 @@ impl<'a> Rollout<'a> {
 
     fn tasks(&self) -> Vec<Task> {
         let paused = self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true);
-        let old: Vec<Count> = self.old.iter().map(|set| count(set)).collect();
+        let old: Vec<ReplicaCounts> = self.old.iter().map(|set| count(set)).collect();
         let new = self.new.map(count).unwrap_or_default();
         let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| running(set) == 0);
         let size = match () {
-            // A pause stops the rollout, not the scaling of what is there.
+            // A pause stops the rollout, but not the scaling of existing ReplicaSets.
             () if paused && self.new.is_none() => return self.scale_while_paused(),
             () if self.recreate && !idle => new.wanted.min(self.replicas),
             () if self.recreate => self.replicas,
-            () => rolling::grow(new, &old, self.replicas, self.bounds),
+            () => rolling::scale_up(new, &old, self.replicas, self.bounds),
         };
         let Some(set) = self.new else {
             let hash = template_hash(self.deployment);
@@ -118,7 +119,7 @@ impl<'a> Rollout<'a> {
         };
         let mut tasks = Vec::new();
         if revision_of(set) != self.revision {
-            tasks.push(Task::Renumber { name: name_of(set), revision: self.revision });
+            tasks.push(Task::SetRevision { name: name_of(set), revision: self.revision });
         }
         if size != new.wanted {
             tasks.push(Task::Scale { name: name_of(set), from: new.wanted, to: size });
@@ -126,16 +127,16 @@ impl<'a> Rollout<'a> {
         if paused {
             return tasks;
         }
-        // One direction at a time: after growing, the counts that shrinking looks at have changed.
+        // Scale in one direction at a time: scaling up changes the counts that scaling down depends on.
         if self.recreate {
             tasks.extend(self.resize_old(&vec![0; old.len()]));
         } else if size == new.wanted {
-            tasks.extend(self.resize_old(&rolling::shrink(new, &old, self.replicas, self.bounds)));
+            tasks.extend(self.resize_old(&rolling::scale_down(new, &old, self.replicas, self.bounds)));
         }
         tasks
     }
 
-    /// With a new template that waits for the end of a pause, the newest ReplicaSet takes the change of size.
+    /// Scales the newest ReplicaSet if the Deployment is paused and the ReplicaSet of its new template does not exist yet.
     fn scale_while_paused(&self) -> Vec<Task> {
         let Some((newest, others)) = self.old.split_last() else { return Vec::new() };
         let elsewhere: i32 = others.iter().map(|set| count(set).wanted).sum();
@@ -160,7 +161,7 @@ impl<'a> Rollout<'a> {
             && self.is_observed()
     }
 
-    /// Whether the ReplicaSets' own controller has seen the sizes they have now.
+    /// Returns whether the ReplicaSet controller has observed the current sizes.
     fn is_observed(&self) -> bool {
         self.old.iter().copied().chain(self.new).all(|set| {
             let seen = set.status.as_ref().and_then(|status| status.observed_generation).unwrap_or(0);
@@ -168,7 +169,7 @@ impl<'a> Rollout<'a> {
         })
     }
 
-    fn forgotten(&self) -> Vec<Task> {
+    fn sets_to_delete(&self) -> Vec<Task> {
         let limit = self.deployment.spec.as_ref().and_then(|spec| spec.revision_history_limit).unwrap_or(10);
         let mut idle: Vec<&&ReplicaSet> = self
             .old
@@ -179,7 +180,7 @@ impl<'a> Rollout<'a> {
             .collect();
         idle.sort_by_key(|set| revision_of(set));
         let surplus = idle.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
-        idle.iter().take(surplus).map(|set| Task::Forget { name: name_of(set) }).collect()
+        idle.iter().take(surplus).map(|set| Task::DeleteOld { name: name_of(set) }).collect()
     }
 
     fn totals(&self) -> Totals {
@@ -199,11 +200,11 @@ impl<'a> Rollout<'a> {
         let totals = self.totals();
         let mut status = DeploymentStatus {
             observed_generation: self.deployment.metadata.generation,
-            replicas: counted(totals.replicas),
-            updated_replicas: counted(totals.updated),
-            ready_replicas: counted(totals.ready),
-            available_replicas: counted(totals.available),
-            unavailable_replicas: counted(totals.wanted - totals.available),
+            replicas: nonzero(totals.replicas),
+            updated_replicas: nonzero(totals.updated),
+            ready_replicas: nonzero(totals.ready),
+            available_replicas: nonzero(totals.available),
+            unavailable_replicas: nonzero(totals.wanted - totals.available),
             ..self.deployment.status.clone().unwrap_or_default()
         };
         let before = self.deployment.status.clone().unwrap_or_default();
@@ -211,7 +212,7 @@ impl<'a> Rollout<'a> {
         let serves =
             totals.available >= self.replicas - if self.recreate { 0 } else { self.bounds.unavailable };
         let available = if serves {
-            told(
+            new_condition(
                 "Available",
                 true,
                 "MinimumReplicasAvailable",
@@ -219,10 +220,10 @@ impl<'a> Rollout<'a> {
             )
         } else {
             let message = "Deployment does not have minimum availability.".to_owned();
-            told("Available", false, "MinimumReplicasUnavailable", message)
+            new_condition("Available", false, "MinimumReplicasUnavailable", message)
         };
         conditions::set(list, DeploymentCondition { last_update_time: None, ..available }, &Time(now));
-        let (progressing, wake) = self.progressing(&before, totals, now);
+        let (progressing, wake_at) = self.progressing(&before, totals, now);
         conditions::set(list, progressing, &Time(now));
         for condition in list.iter_mut() {
             let same = before.conditions.iter().flatten().find(|old| {
@@ -235,7 +236,7 @@ impl<'a> Rollout<'a> {
                 condition.last_update_time = kept.or(Some(Time(now)));
             }
         }
-        (status, wake)
+        (status, wake_at)
     }
 
     fn progressing(
@@ -254,8 +255,12 @@ impl<'a> Rollout<'a> {
         let old = before.conditions.iter().flatten().find(|condition| condition.type_ == "Progressing");
         let reached = old.is_some_and(|old| old.reason.as_deref() == Some("NewReplicaSetAvailable"));
         if self.is_complete() {
-            let done =
-                told("Progressing", true, "NewReplicaSetAvailable", of_set("has successfully progressed."));
+            let done = new_condition(
+                "Progressing",
+                true,
+                "NewReplicaSetAvailable",
+                of_set("has successfully progressed."),
+            );
             return (done, None);
         }
         let moved = old.is_none()
@@ -264,10 +269,10 @@ impl<'a> Rollout<'a> {
             || before.available_replicas.unwrap_or(0) != totals.available
             || reached && totals.updated < self.replicas;
         if reached && !moved {
-            // The rollout had succeeded; a pod that went since is not a rollout.
+            // The rollout is complete. A pod that is replaced later does not start a new one.
             return (old.cloned().unwrap_or_default(), None);
         }
-        let mut next = told("Progressing", true, "ReplicaSetUpdated", of_set("is progressing."));
+        let mut next = new_condition("Progressing", true, "ReplicaSetUpdated", of_set("is progressing."));
         let deadline =
             self.deployment.spec.as_ref().and_then(|spec| spec.progress_deadline_seconds).unwrap_or(600);
         let since = match old.and_then(|old| old.last_update_time.as_ref()) {
@@ -276,8 +281,12 @@ impl<'a> Rollout<'a> {
         };
         let due = since.checked_add(SignedDuration::from_secs(deadline.into())).unwrap_or(Timestamp::MAX);
         if due <= now {
-            let late =
-                told("Progressing", false, "ProgressDeadlineExceeded", of_set("has timed out progressing."));
+            let late = new_condition(
+                "Progressing",
+                false,
+                "ProgressDeadlineExceeded",
+                of_set("has timed out progressing."),
+            );
             return (late, None);
         }
         next.last_update_time = Some(Time(since));
@@ -294,7 +303,7 @@ struct Totals {
     available: i32,
 }
 
-fn told(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCondition {
+fn new_condition(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCondition {
     DeploymentCondition {
         type_: kind.to_owned(),
         status: if holds { "True" } else { "False" }.to_owned(),
@@ -304,8 +313,8 @@ fn told(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCon
     }
 }
 
-/// A number as a status holds it, which is not at all where it is 0.
-fn counted(number: i32) -> Option<i32> {
+/// Returns a number as a status contains it: absent if it is 0.
+fn nonzero(number: i32) -> Option<i32> {
     (number > 0).then_some(number)
 }
 
@@ -313,8 +322,8 @@ fn name_of(set: &ReplicaSet) -> String {
     set.metadata.name.clone().unwrap_or_default()
 }
 
-fn count(set: &ReplicaSet) -> Count {
-    Count {
+fn count(set: &ReplicaSet) -> ReplicaCounts {
+    ReplicaCounts {
         wanted: set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1),
         available: set.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0),
     }
@@ -332,8 +341,8 @@ fn revision_of(set: &ReplicaSet) -> u64 {
         .unwrap_or(0)
 }
 
-/// A template without the label that tells ReplicaSets apart: two of the same are the same rollout.
-fn bare(template: Option<&PodTemplateSpec>) -> PodTemplateSpec {
+/// Returns a template without the hash label. Equal templates belong to the same rollout.
+fn without_hash_label(template: Option<&PodTemplateSpec>) -> PodTemplateSpec {
     let mut template = template.cloned().unwrap_or_default();
     if let Some(metadata) = &mut template.metadata {
         let labels: Option<BTreeMap<String, String>> = metadata.labels.take();
@@ -345,7 +354,7 @@ fn bare(template: Option<&PodTemplateSpec>) -> PodTemplateSpec {
     template
 }
 
-/// A short name for the template, in letters that make no words; another one after each collision.
+/// Returns a short hash of the template, without vowels. It changes with each name collision.
 fn template_hash(deployment: &Deployment) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let spec = deployment.spec.clone().unwrap_or_default();

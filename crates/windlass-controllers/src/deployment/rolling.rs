@@ -1,8 +1,8 @@
-//! The arithmetic of a rolling update: how far which ReplicaSet may go, so that enough pods serve and not too many run.
+//! The arithmetic of a rolling update: how far each ReplicaSet may be scaled within `maxSurge` and `maxUnavailable`.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// How many pods more, and how many fewer, a rollout may have than the Deployment asks for.
+/// `maxSurge` and `maxUnavailable` as numbers of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub surge: i32,
@@ -10,7 +10,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Resolves percentages of `replicas`: the surge rounded up, the unavailable ones rounded down, and not both zero.
+    /// Resolves percentages of `replicas`. The surge is rounded up, the unavailable pods are rounded down, and one of the two is at
+    /// least 1.
     pub(super) fn resolve(
         surge: Option<&IntOrString>,
         unavailable: Option<&IntOrString>,
@@ -37,17 +38,17 @@ fn share(value: Option<&IntOrString>, of: i32, round_up: bool) -> i32 {
     }
 }
 
-/// A ReplicaSet, as far as the arithmetic goes.
+/// The replica counts of a ReplicaSet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct ReplicaCounts {
     /// `spec.replicas`.
     pub wanted: i32,
     /// `status.availableReplicas`.
     pub available: i32,
 }
 
-/// The next size of the new ReplicaSet: as large as the surge allows.
-pub(super) fn grow(new: Count, old: &[Count], replicas: i32, bounds: Bounds) -> i32 {
+/// Returns the next size of the new ReplicaSet, as large as the surge allows.
+pub(super) fn scale_up(new: ReplicaCounts, old: &[ReplicaCounts], replicas: i32, bounds: Bounds) -> i32 {
     if new.wanted >= replicas {
         return replicas;
     }
@@ -56,8 +57,14 @@ pub(super) fn grow(new: Count, old: &[Count], replicas: i32, bounds: Bounds) -> 
     new.wanted + room.clamp(0, replicas - new.wanted)
 }
 
-/// The next sizes of the old ReplicaSets, oldest first: as small as availability allows, what does not serve first.
-pub(super) fn shrink(new: Count, old: &[Count], replicas: i32, bounds: Bounds) -> Vec<i32> {
+/// Returns the next sizes of the old ReplicaSets, oldest first. Pods that are not available are removed first; the others as far as
+/// availability allows.
+pub(super) fn scale_down(
+    new: ReplicaCounts,
+    old: &[ReplicaCounts],
+    replicas: i32,
+    bounds: Bounds,
+) -> Vec<i32> {
     let mut sizes: Vec<i32> = old.iter().map(|set| set.wanted).collect();
     let total = new.wanted + sizes.iter().sum::<i32>();
     let must_serve = replicas - bounds.unavailable;
@@ -87,8 +94,8 @@ mod tests {
         Bounds::resolve(Some(&value(surge)), Some(&value(unavailable)), replicas)
     }
 
-    fn serving(n: i32) -> Count {
-        Count { wanted: n, available: n }
+    fn serving(n: i32) -> ReplicaCounts {
+        ReplicaCounts { wanted: n, available: n }
     }
 
     #[test]
@@ -101,33 +108,36 @@ mod tests {
 
     #[test]
     fn a_first_rollout_takes_all_at_once() {
-        assert_eq!(grow(Count::default(), &[], 3, bounds("25%", "25%", 3)), 3);
+        assert_eq!(scale_up(ReplicaCounts::default(), &[], 3, bounds("25%", "25%", 3)), 3);
     }
 
     #[test]
     fn a_set_larger_than_wanted_is_cut_back() {
-        assert_eq!(grow(serving(5), &[], 3, bounds("25%", "25%", 3)), 3);
+        assert_eq!(scale_up(serving(5), &[], 3, bounds("25%", "25%", 3)), 3);
     }
 
     #[test]
     fn old_pods_that_do_not_serve_go_first() {
-        let broken = Count { wanted: 3, available: 0 };
-        assert_eq!(shrink(Count { wanted: 1, available: 0 }, &[broken], 3, bounds("1", "1", 3)), [2]);
+        let broken = ReplicaCounts { wanted: 3, available: 0 };
+        assert_eq!(
+            scale_down(ReplicaCounts { wanted: 1, available: 0 }, &[broken], 3, bounds("1", "1", 3)),
+            [2]
+        );
     }
 
-    /// Runs a rollout in which each new pod serves one round later: the bounds hold in every round, and it ends.
+    /// Simulates rollouts in which each new pod becomes available one round later.
     #[test]
     fn every_rollout_keeps_its_bounds_and_ends() {
         for replicas in 0..=7 {
             for (surge, unavailable) in [("1", "0"), ("0", "1"), ("25%", "25%"), ("100%", "0"), ("2", "50%")]
             {
                 let bounds = bounds(surge, unavailable, replicas);
-                let (mut new, mut old) = (Count::default(), vec![serving(replicas)]);
+                let (mut new, mut old) = (ReplicaCounts::default(), vec![serving(replicas)]);
                 for round in 0.. {
                     assert!(round < 50, "{replicas} {surge} {unavailable}: {new:?} {old:?}");
-                    new.wanted = grow(new, &old, replicas, bounds);
+                    new.wanted = scale_up(new, &old, replicas, bounds);
                     assert!(new.wanted + old[0].wanted <= replicas + bounds.surge);
-                    let sizes = shrink(new, &old, replicas, bounds);
+                    let sizes = scale_down(new, &old, replicas, bounds);
                     old[0] = serving(sizes[0]);
                     assert!(new.available + old[0].available >= replicas - bounds.unavailable);
                     if new == serving(replicas) && old[0].wanted == 0 {

@@ -1,4 +1,4 @@
-//! The worker: looks at one object and its owners, and does what the verdict says.
+//! Checks one object and its owners at a time, and applies the decision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use serde_json::{Value, json};
 use windlass_runtime::events::EventType;
 use windlass_runtime::{Action, Context, Controller, Error, Reconciler, Result};
 
+use super::decision::{Decision, FOREGROUND, ORPHAN, OwnerState, Propagation, decide};
 use super::graph::{Deletion, Node, OwnerRef, Uid};
-use super::observer::Observer;
-use super::verdict::{FOREGROUND, ORPHAN, OwnerState, Propagation, Verdict, judge};
+use super::graph_builder::GraphBuilder;
 use crate::resources::Resource;
 
-/// When an owner that is there, but was not seen by a watch, is looked for again.
-const UNSEEN: Duration = Duration::from_secs(1);
-/// The same where no watch will ever see it.
-const UNWATCHED: Duration = Duration::from_mins(1);
+/// When to check again if an owner exists but its watch has not seen it yet.
+const RECHECK_WATCHED: Duration = Duration::from_secs(1);
+/// As [`RECHECK_WATCHED`], for a resource that has no watch.
+const RECHECK_UNWATCHED: Duration = Duration::from_mins(1);
 
-/// Looks at objects by uid.
+/// A reconciler whose keys are uids.
 pub(super) struct Collector {
-    observer: Arc<Observer>,
+    graph_builder: Arc<GraphBuilder>,
 }
 
-/// An owner as it was found.
+/// The state of an owner.
 struct Found {
     state: OwnerState,
-    /// When to look again, because no watch has seen this owner.
-    look_again: Option<Duration>,
+    /// When to check again, because no watch has seen this owner.
+    recheck_after: Option<Duration>,
 }
 
 impl Reconciler<(), Uid> for Collector {
     type Error = Error;
 
     async fn reconcile(&self, uid: Uid, cx: Context<()>) -> Result<Action> {
-        let node = self.observer.graph().node(&uid).cloned();
+        let node = self.graph_builder.graph().node(&uid).cloned();
         let Some(node) = node else { return Ok(Action::done()) };
         match node.deletion {
             Deletion::Pending => Ok(Action::done()),
@@ -50,92 +50,92 @@ impl Reconciler<(), Uid> for Collector {
 }
 
 impl Collector {
-    pub(super) fn controller(observer: Arc<Observer>) -> Controller<Uid> {
-        Controller::keyed::<()>("garbage-collector-controller", Self { observer })
+    pub(super) fn controller(graph_builder: Arc<GraphBuilder>) -> Controller<Uid> {
+        Controller::keyed::<()>("garbage-collector-controller", Self { graph_builder })
     }
 
-    /// Judges an object that is not being deleted.
+    /// Checks an object that is not terminating.
     async fn check(&self, node: &Node, cx: &Context<()>) -> Result<Action> {
         let Some(latest) = self.latest(node, cx).await? else { return Ok(Action::done()) };
         let references = latest.owner_references.clone().unwrap_or_default();
         let mut states = Vec::with_capacity(references.len());
-        let mut look_again = None::<Duration>;
+        let mut recheck_after = None::<Duration>;
         for reference in &references {
             let owner = owner_ref(reference);
             let Some(found) = self.find(&owner, node, cx).await? else {
-                // A kind that is not served: nobody can say that the owner is absent.
-                return Ok(Action::requeue_after(UNWATCHED));
+                // The kind is not served, so the owner cannot be proven absent.
+                return Ok(Action::requeue_after(RECHECK_UNWATCHED));
             };
-            look_again = look_again.into_iter().chain(found.look_again).min();
+            recheck_after = recheck_after.into_iter().chain(found.recheck_after).min();
             states.push((owner.uid, found.state));
         }
-        let (has_dependents, in_circle) = {
-            let graph = self.observer.graph();
-            let circle =
+        let (has_dependents, in_cycle) = {
+            let graph = self.graph_builder.graph();
+            let cycle =
                 graph.dependents(&node.uid).any(|dependent| dependent.deletion == Deletion::Foreground);
-            (graph.dependents(&node.uid).next().is_some(), circle)
+            (graph.dependents(&node.uid).next().is_some(), cycle)
         };
-        match judge(latest.finalizers.as_deref().unwrap_or_default(), &states, has_dependents) {
-            Verdict::Keep => {}
-            Verdict::DropOwners(gone) => {
+        match decide(latest.finalizers.as_deref().unwrap_or_default(), &states, has_dependents) {
+            Decision::Keep => {}
+            Decision::DropOwners(gone) => {
                 let kept = references
                     .into_iter()
                     .filter(|reference| !gone.iter().any(|uid| **uid == *reference.uid));
-                write_owners(node, &latest, kept.collect(), cx).await?;
+                patch_owners(node, &latest, kept.collect(), cx).await?;
             }
-            Verdict::Delete(propagation) => {
-                if in_circle && propagation == Propagation::Foreground {
-                    // It waits for dependents that wait for it: stop holding up its owner.
+            Decision::Delete(propagation) => {
+                if in_cycle && propagation == Propagation::Foreground {
+                    // It waits for dependents that wait for it: unblock its owner to break the cycle.
                     let unblocked = references
                         .into_iter()
                         .map(|reference| OwnerReference { block_owner_deletion: Some(false), ..reference });
-                    write_owners(node, &latest, unblocked.collect(), cx).await?;
+                    patch_owners(node, &latest, unblocked.collect(), cx).await?;
                 }
                 delete(node, &latest, propagation, cx).await?;
             }
         }
-        Ok(look_again.map_or_else(Action::done, Action::requeue_after))
+        Ok(recheck_after.map_or_else(Action::done, Action::requeue_after))
     }
 
-    /// What became of an owner that `dependent` names; `None` if the server does not know such a kind.
+    /// Returns the state of an owner that `dependent` names, or `None` if the server does not serve its kind.
     async fn find(&self, owner: &OwnerRef, dependent: &Node, cx: &Context<()>) -> Result<Option<Found>> {
-        let seen = self.observer.graph().node(&owner.uid).cloned();
+        let seen = self.graph_builder.graph().node(&owner.uid).cloned();
         let watched = seen.is_some();
         if let Some(seen) = &seen {
-            if seen.is_meant_by(owner, dependent) {
+            if seen.is_referenced_by(owner, dependent) {
                 let state = if seen.deletion == Deletion::Foreground {
-                    OwnerState::Waiting
+                    OwnerState::WaitingForDependents
                 } else {
                     OwnerState::Solid
                 };
-                return Ok(Some(Found { state, look_again: None }));
+                return Ok(Some(Found { state, recheck_after: None }));
             }
-            Self::complain(owner, dependent, cx);
+            Self::record_invalid_owner(owner, dependent, cx);
         }
-        let Some(resource) = self.observer.resource_of(owner) else { return Ok(None) };
+        let Some(resource) = self.graph_builder.resource_of(owner) else { return Ok(None) };
         if resource.namespaced && dependent.namespace.is_none() {
-            // A cluster-scoped object cannot be owned from a namespace: nowhere to look, so never absent.
-            Self::complain(owner, dependent, cx);
-            return Ok(Some(Found { state: OwnerState::Solid, look_again: None }));
+            // A cluster-scoped object cannot have an owner in a namespace. There is nowhere to look, so it counts as present.
+            Self::record_invalid_owner(owner, dependent, cx);
+            return Ok(Some(Found { state: OwnerState::Solid, recheck_after: None }));
         }
         let api = api(cx, &resource, dependent.namespace.as_deref());
         let live = api.get_metadata_opt(&owner.name).await.map_err(Error::from)?;
         let Some(live) = live.filter(|live| live.metadata.uid.as_deref() == Some(&*owner.uid)) else {
-            return Ok(Some(Found { state: OwnerState::Absent, look_again: None }));
+            return Ok(Some(Found { state: OwnerState::Absent, recheck_after: None }));
         };
         let waits = live.metadata.deletion_timestamp.is_some()
             && live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FOREGROUND);
-        let wait = if resource.watchable { UNSEEN } else { UNWATCHED };
+        let wait = if resource.watchable { RECHECK_WATCHED } else { RECHECK_UNWATCHED };
         Ok(Some(Found {
-            state: if waits { OwnerState::Waiting } else { OwnerState::Solid },
-            look_again: (!watched).then_some(wait),
+            state: if waits { OwnerState::WaitingForDependents } else { OwnerState::Solid },
+            recheck_after: (!watched).then_some(wait),
         }))
     }
 
-    /// An owner that is being deleted in the foreground goes when no dependent holds it up.
+    /// Removes the finalizer `foregroundDeletion` of an owner if no dependent blocks it.
     async fn finish_foreground(&self, node: &Node, cx: &Context<()>) -> Result<Action> {
         let blockers: Vec<(Uid, Deletion)> = self
-            .observer
+            .graph_builder
             .graph()
             .blockers(&node.uid)
             .map(|dependent| (dependent.uid.clone(), dependent.deletion))
@@ -143,7 +143,7 @@ impl Collector {
         if blockers.is_empty() {
             self.drop_finalizer(node, FOREGROUND, cx).await?;
         } else {
-            self.observer.enqueue(
+            self.graph_builder.enqueue(
                 blockers
                     .into_iter()
                     .filter(|(_, deletion)| *deletion == Deletion::No)
@@ -154,16 +154,16 @@ impl Collector {
         Ok(Action::done())
     }
 
-    /// Sets the dependents free, then lets the owner go.
+    /// Removes the owner from its dependents, then the finalizer `orphan` from the owner.
     async fn orphan(&self, node: &Node, cx: &Context<()>) -> Result<Action> {
-        let dependents: Vec<Node> = self.observer.graph().dependents(&node.uid).cloned().collect();
+        let dependents: Vec<Node> = self.graph_builder.graph().dependents(&node.uid).cloned().collect();
         for dependent in &dependents {
             let Some(latest) = self.latest(dependent, cx).await? else { continue };
             let references = latest.owner_references.clone().unwrap_or_default();
             let kept: Vec<OwnerReference> =
                 references.iter().filter(|reference| *reference.uid != *node.uid).cloned().collect();
             if kept.len() != references.len() {
-                write_owners(dependent, &latest, kept, cx).await?;
+                patch_owners(dependent, &latest, kept, cx).await?;
             }
         }
         self.drop_finalizer(node, ORPHAN, cx).await?;
@@ -177,22 +177,22 @@ impl Collector {
         if kept.len() == finalizers.len() {
             return Ok(());
         }
-        write(node, &latest, "finalizers", json!(kept), cx).await
+        patch_metadata(node, &latest, "finalizers", json!(kept), cx).await
     }
 
-    /// The object's metadata as it is now; if it is gone, the graph is told so.
+    /// Reads the object's metadata from the server. If the object is gone, removes it from the graph.
     async fn latest(&self, node: &Node, cx: &Context<()>) -> Result<Option<ObjectMeta>> {
         let api = api(cx, &node.resource, node.namespace.as_deref());
         let live = api.get_metadata_opt(&node.name).await.map_err(Error::from)?;
         let live = live.map(|live| live.metadata).filter(|live| live.uid.as_deref() == Some(&*node.uid));
         if live.is_none() {
-            let dirty = self.observer.graph().remove(&node.uid);
-            self.observer.enqueue(dirty);
+            let affected = self.graph_builder.graph().remove(&node.uid);
+            self.graph_builder.enqueue(affected);
         }
         Ok(live)
     }
 
-    fn complain(owner: &OwnerRef, dependent: &Node, cx: &Context<()>) {
+    fn record_invalid_owner(owner: &OwnerRef, dependent: &Node, cx: &Context<()>) {
         let namespace = dependent.namespace.as_deref().unwrap_or_default();
         let message = format!(
             "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {namespace:?}",
@@ -230,17 +230,23 @@ fn api(cx: &Context<()>, resource: &Resource, namespace: Option<&str>) -> Api<Dy
     }
 }
 
-async fn write_owners(
+async fn patch_owners(
     node: &Node,
     latest: &ObjectMeta,
     owners: Vec<OwnerReference>,
     cx: &Context<()>,
 ) -> Result<()> {
-    write(node, latest, "ownerReferences", json!(owners), cx).await
+    patch_metadata(node, latest, "ownerReferences", json!(owners), cx).await
 }
 
-/// Changes one member of the metadata, if the object is still the one that was looked at.
-async fn write(node: &Node, latest: &ObjectMeta, member: &str, value: Value, cx: &Context<()>) -> Result<()> {
+/// Patches one field of the metadata, if the object still has the same uid and resource version.
+async fn patch_metadata(
+    node: &Node,
+    latest: &ObjectMeta,
+    member: &str,
+    value: Value,
+    cx: &Context<()>,
+) -> Result<()> {
     let metadata = BTreeMap::from([
         ("uid", json!(latest.uid)),
         ("resourceVersion", json!(latest.resource_version)),
@@ -269,7 +275,7 @@ async fn delete(node: &Node, latest: &ObjectMeta, propagation: Propagation, cx: 
         ..DeleteParams::default()
     };
     let params = if propagation == Propagation::Foreground {
-        // Unblocking may just have changed the version; the uid says enough.
+        // Unblocking may have changed the resource version, so only the uid is a precondition.
         DeleteParams {
             preconditions: Some(Preconditions { uid: latest.uid.clone(), resource_version: None }),
             ..params

@@ -1,4 +1,4 @@
-//! Who owns whom, by uid: a state machine fed with what the watches see, which answers whom to look at again.
+//! The graph of owners and dependents: a state machine that takes observed objects and returns the uids to check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::resources::Resource;
 /// The uid of an object: the key of the graph and of the collector's queue.
 pub(super) type Uid = Arc<str>;
 
-/// One owner as an object's metadata names it.
+/// An owner reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnerRef {
     pub api_version: String,
@@ -19,21 +19,21 @@ pub(super) struct OwnerRef {
     pub blocks: bool,
 }
 
-/// How far the deletion of an object has come, and who has the next move.
+/// The progress of an object's deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Deletion {
-    /// Not being deleted.
+    /// Not terminating.
     #[default]
     No,
-    /// Being deleted; somebody else's finalizer or a grace period holds it.
+    /// Terminating; a finalizer of another controller, or the grace period, holds it.
     Pending,
-    /// Waits for its dependents (finalizer `foregroundDeletion`): the collector's move.
+    /// Terminating with the finalizer `foregroundDeletion`: the collector deletes its dependents first.
     Foreground,
-    /// Waits for its dependents to be set free (finalizer `orphan`): the collector's move.
+    /// Terminating with the finalizer `orphan`: the collector removes it from its dependents first.
     Orphaning,
 }
 
-/// What the collector knows of one object.
+/// The metadata of an object that the collector needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub resource: Arc<Resource>,
@@ -45,8 +45,8 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Whether `owner` could mean this node: same group, kind and name, and a namespace that `dependent` may refer to.
-    pub(super) fn is_meant_by(&self, owner: &OwnerRef, dependent: &Node) -> bool {
+    /// Returns whether `owner` refers to this node: same uid, group, kind and name, in a namespace that `dependent` may refer to.
+    pub(super) fn is_referenced_by(&self, owner: &OwnerRef, dependent: &Node) -> bool {
         owner.uid == self.uid
             && owner.name == self.name
             && owner.kind == self.resource.api.kind
@@ -55,18 +55,18 @@ impl Node {
     }
 }
 
-/// The group in an `apiVersion`: empty for `v1`, `apps` for `apps/v1`.
+/// Returns the group of an `apiVersion`: empty for `v1`, `apps` for `apps/v1`.
 pub(super) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The objects that the last change concerns: to be looked at again.
-pub(super) type Dirty = BTreeSet<Uid>;
+/// The objects that a change affects: the ones to check.
+pub(super) type Affected = BTreeSet<Uid>;
 
 /// The graph of owners and dependents.
 ///
-/// Edges are kept by uid even where the owner itself was never seen: such a *virtual* owner gets its dependents
-/// looked at until it is seen, or a live read says that it is not there.
+/// Edges exist even if the owner itself was never observed. The dependents of such a *virtual* owner are checked until the owner is
+/// observed, or until a live read proves it absent.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: BTreeMap<Uid, Node>,
@@ -78,52 +78,52 @@ impl Graph {
         self.nodes.get(uid)
     }
 
-    /// The dependents of `uid`, in the order of their uids.
+    /// Returns the dependents of `uid`, in the order of their uids.
     pub(super) fn dependents(&self, uid: &Uid) -> impl Iterator<Item = &Node> {
         self.dependents.get(uid).into_iter().flatten().filter_map(|dependent| self.nodes.get(dependent))
     }
 
-    /// The dependents that hold up the foreground deletion of `uid`.
+    /// Returns the dependents that block the foreground deletion of `uid`.
     pub(super) fn blockers(&self, uid: &Uid) -> impl Iterator<Item = &Node> {
         self.dependents(uid)
             .filter(move |node| node.owners.iter().any(|owner| owner.uid == *uid && owner.blocks))
     }
 
-    /// Records the state of an object, new or changed.
-    pub(super) fn observe(&mut self, node: Node) -> Dirty {
+    /// Inserts or updates an object.
+    pub(super) fn observe(&mut self, node: Node) -> Affected {
         let before = self.nodes.get(&node.uid).cloned();
-        let mut dirty = Dirty::new();
+        let mut affected = Affected::new();
         let old_owners: &[OwnerRef] = before.as_ref().map_or(&[], |old| &old.owners);
         let old_deletion = before.as_ref().map_or(Deletion::No, |old| old.deletion);
 
         self.relink(&node, old_owners);
         for gone in old_owners.iter().filter(|old| released(old, &node.owners)) {
-            self.mark_if_waiting(&gone.uid, &mut dirty);
+            self.add_if_waiting(&gone.uid, &mut affected);
         }
         let fresh = node.owners.iter().filter(|owner| !old_owners.contains(owner));
         if fresh.into_iter().any(|owner| !self.is_settled(owner, &node)) {
-            dirty.insert(node.uid.clone());
+            affected.insert(node.uid.clone());
         }
         if node.deletion != old_deletion {
-            self.mark_deletion(&node, &mut dirty);
+            self.add_deletion(&node, &mut affected);
         }
         self.nodes.insert(node.uid.clone(), node);
-        dirty
+        affected
     }
 
-    /// Forgets an object that is gone.
-    pub(super) fn remove(&mut self, uid: &Uid) -> Dirty {
-        let mut dirty: Dirty = self.dependents.get(uid).cloned().unwrap_or_default();
-        let Some(node) = self.nodes.remove(uid) else { return dirty };
+    /// Removes an object.
+    pub(super) fn remove(&mut self, uid: &Uid) -> Affected {
+        let mut affected: Affected = self.dependents.get(uid).cloned().unwrap_or_default();
+        let Some(node) = self.nodes.remove(uid) else { return affected };
         for owner in &node.owners {
             self.unlink(&owner.uid, uid);
-            self.mark_if_waiting(&owner.uid, &mut dirty);
+            self.add_if_waiting(&owner.uid, &mut affected);
         }
-        dirty
+        affected
     }
 
-    /// Forgets every object of a resource that is served no more.
-    pub(super) fn remove_resource(&mut self, gone: &Resource) -> Dirty {
+    /// Removes all objects of a resource that is no longer served.
+    pub(super) fn remove_resource(&mut self, gone: &Resource) -> Affected {
         let of_resource = |node: &&Node| {
             node.resource.api.group == gone.api.group && node.resource.api.plural == gone.api.plural
         };
@@ -131,29 +131,29 @@ impl Graph {
         gone.iter().flat_map(|uid| self.remove(uid)).collect()
     }
 
-    /// Whether the owner is known, is what the dependent says it is, and asks nothing of its dependents.
+    /// Returns whether the owner was observed, matches the reference, and is not terminating.
     fn is_settled(&self, owner: &OwnerRef, dependent: &Node) -> bool {
         self.nodes
             .get(&owner.uid)
-            .is_some_and(|node| node.is_meant_by(owner, dependent) && node.deletion == Deletion::No)
+            .is_some_and(|node| node.is_referenced_by(owner, dependent) && node.deletion == Deletion::No)
     }
 
-    fn mark_deletion(&self, node: &Node, dirty: &mut Dirty) {
+    fn add_deletion(&self, node: &Node, affected: &mut Affected) {
         match node.deletion {
             Deletion::Foreground => {
-                dirty.insert(node.uid.clone());
-                dirty.extend(self.dependents.get(&node.uid).into_iter().flatten().cloned());
+                affected.insert(node.uid.clone());
+                affected.extend(self.dependents.get(&node.uid).into_iter().flatten().cloned());
             }
             Deletion::Orphaning => {
-                dirty.insert(node.uid.clone());
+                affected.insert(node.uid.clone());
             }
             Deletion::No | Deletion::Pending => {}
         }
     }
 
-    fn mark_if_waiting(&self, owner: &Uid, dirty: &mut Dirty) {
+    fn add_if_waiting(&self, owner: &Uid, affected: &mut Affected) {
         if self.nodes.get(owner).is_some_and(|node| node.deletion == Deletion::Foreground) {
-            dirty.insert(owner.clone());
+            affected.insert(owner.clone());
         }
     }
 
@@ -178,7 +178,7 @@ impl Graph {
     }
 }
 
-/// Whether a dependent that named `old` no longer holds up that owner's deletion.
+/// Returns whether a dependent no longer blocks the deletion of `old`.
 fn released(old: &OwnerRef, now: &[OwnerRef]) -> bool {
     old.blocks && !now.iter().any(|owner| owner.uid == old.uid && owner.blocks)
 }

@@ -1,31 +1,31 @@
-//! Deletes what nobody owns any more.
+//! The garbage collector: deletes objects whose owners are gone.
 //!
-//! The collector watches the metadata of every resource that discovery offers, also those of CRDs that come and go, and
-//! keeps the graph of owners and dependents. A change in the graph queues the uids it concerns; a worker then looks at the
-//! object and its owners. That an owner is absent is only believed when a live read says so.
+//! It watches the metadata of every resource that discovery lists, including those of CRDs that come and go, and keeps the graph of
+//! owners and dependents. A change in the graph enqueues the uids that it affects, and a worker checks each object and its owners. An
+//! owner counts as absent only if a live read confirms it.
 
 mod collector;
+mod decision;
 mod graph;
-mod observer;
-mod verdict;
-mod watches;
+mod graph_builder;
+mod monitors;
 
 use std::sync::Arc;
 
 use windlass_runtime::Manager;
 
 use self::collector::Collector;
-use self::observer::Observer;
-use self::watches::Watches;
+use self::graph_builder::GraphBuilder;
+use self::monitors::Monitors;
 
-/// How many objects are looked at side by side.
+/// How many objects are checked concurrently.
 const WORKERS: usize = 8;
 
-/// Adds the collector to a manager.
+/// Adds the garbage collector to a manager.
 pub(crate) fn add_to(manager: Manager) -> Manager {
-    let observer = Arc::new(Observer::default());
-    let collector = Collector::controller(observer.clone()).concurrency(WORKERS).allow_hot_loops();
-    observer.connect(collector.handle());
-    let watches = Watches::controller(observer).allow_hot_loops();
-    manager.controller(collector).controller(watches)
+    let graph_builder = Arc::new(GraphBuilder::default());
+    let collector = Collector::controller(graph_builder.clone()).concurrency(WORKERS).allow_hot_loops();
+    graph_builder.connect(collector.handle());
+    let monitors = Monitors::controller(graph_builder).allow_hot_loops();
+    manager.controller(collector).controller(monitors)
 }

@@ -1,33 +1,33 @@
-//! The addresses of the simulated pods: 10.244.0.0/16, each given to one pod at a time.
+//! The IP addresses of the simulated pods: 10.244.0.0/16.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 const NETWORK: u32 = u32::from_be_bytes([10, 244, 0, 0]);
-/// The first address a pod may have, and the last: not the network, the gateway or the broadcast address.
+/// The host numbers for pods: without network, gateway and broadcast address.
 const HOSTS: std::ops::RangeInclusive<u16> = 2..=u16::MAX - 1;
 
-/// Which pod, by uid, has which address.
+/// Assigns addresses to pods. Owners are uids.
 #[derive(Debug)]
-pub(super) struct Addresses {
+pub(super) struct AddressPool {
     by_owner: BTreeMap<String, u16>,
     taken: BTreeMap<u16, String>,
     next: u16,
 }
 
-impl Default for Addresses {
+impl Default for AddressPool {
     fn default() -> Self {
         Self { by_owner: BTreeMap::new(), taken: BTreeMap::new(), next: *HOSTS.start() }
     }
 }
 
-impl Addresses {
-    /// The address of `owner`: the one it has, or the next free one. `None` where all are taken.
+impl AddressPool {
+    /// Returns the address of `owner`, and assigns the next free one if it has none. `None` if all are in use.
     pub(super) fn assign(&mut self, owner: &str) -> Option<Ipv4Addr> {
         if let Some(host) = self.by_owner.get(owner) {
             return Some(address(*host));
         }
-        // Goes round, so that an address rests before somebody else gets it.
+        // Continue after the last one, so that a released address is not reused at once.
         let host = (self.next..=*HOSTS.end())
             .chain(*HOSTS.start()..self.next)
             .find(|host| !self.taken.contains_key(host))?;
@@ -36,7 +36,7 @@ impl Addresses {
         Some(address(host))
     }
 
-    /// Keeps for `owner` the address that its status already shows, if it is one of ours and free.
+    /// Assigns the address in the pod's status to `owner`, if it is in the network and free.
     pub(super) fn adopt(&mut self, owner: &str, shown: &str) {
         let Ok(shown) = shown.parse::<Ipv4Addr>() else { return };
         let offset = u32::from(shown).wrapping_sub(NETWORK);
@@ -46,7 +46,7 @@ impl Addresses {
         }
     }
 
-    /// Gives back what `owner` has.
+    /// Releases the address of `owner`.
     pub(super) fn release(&mut self, owner: &str) {
         if let Some(host) = self.by_owner.remove(owner) {
             self.taken.remove(&host);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_pod_has_its_own_address_and_keeps_it() {
-        let mut addresses = Addresses::default();
+        let mut addresses = AddressPool::default();
         let first = addresses.assign("a").unwrap();
         assert_eq!(first, Ipv4Addr::new(10, 244, 0, 2));
         assert_ne!(addresses.assign("b"), Some(first));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn an_address_given_back_rests_before_it_is_used_again() {
-        let mut addresses = Addresses::default();
+        let mut addresses = AddressPool::default();
         let first = addresses.assign("a").unwrap();
         addresses.release("a");
         assert_ne!(addresses.assign("b"), Some(first));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn an_address_that_a_pod_shows_already_is_kept_for_it() {
-        let mut addresses = Addresses::default();
+        let mut addresses = AddressPool::default();
         addresses.adopt("old", "10.244.0.2");
         addresses.adopt("thief", "10.244.0.2");
         addresses.adopt("stranger", "192.168.0.1");
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn when_all_are_taken_there_is_none_until_one_is_given_back() {
-        let mut addresses = Addresses::default();
+        let mut addresses = AddressPool::default();
         let count = HOSTS.count();
         for n in 0..count {
             assert!(addresses.assign(&n.to_string()).is_some());

@@ -1,4 +1,4 @@
-//! The life of one simulated container: waiting, running, terminated, and perhaps started again.
+//! The state machine of a simulated container: waiting, running, terminated, and restarted.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::script::ContainerScript;
 
-/// When a container that ended is started again.
+/// When a terminated container is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Restart {
+pub(super) enum RestartPolicy {
     Always,
     OnFailure,
     Never,
 }
 
-impl Restart {
-    /// Reads a pod's `restartPolicy`.
+impl RestartPolicy {
+    /// Parses a pod's `restartPolicy`.
     pub(super) fn of(policy: Option<&str>) -> Self {
         match policy {
             Some("Never") => Self::Never,
@@ -38,9 +38,9 @@ impl Restart {
     }
 }
 
-/// What happened to a container in one step, for the pod's events.
+/// A change of a container's state, for the pod's Events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(super) enum ContainerChange {
     PullFailed,
     Started,
     Ended,
@@ -48,29 +48,29 @@ pub(super) enum Happened {
     BackedOff,
 }
 
-/// Exact moments, which the status keeps only to the second.
+/// Times with full precision. The status has whole seconds only.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moments {
-    /// When the container entered the state it is in.
+pub(super) struct ExactTimes {
+    /// When the container entered its current state.
     pub since: Option<Timestamp>,
 }
 
-/// One container: what it is told to do, and where it stands.
+/// A container: its script, its restart policy and its state.
 pub(super) struct Container<'a> {
     pub script: &'a ContainerScript,
-    pub restart: Restart,
+    pub restart: RestartPolicy,
     pub status: &'a mut ContainerStatus,
-    pub moments: &'a mut Moments,
+    pub times: &'a mut ExactTimes,
 }
 
-/// The longest wait before a container is started again.
+/// The longest back-off before a restart.
 const MAX_BACK_OFF: Duration = Duration::from_mins(5);
 
 impl Container<'_> {
-    /// Takes the next step that is due.
+    /// Applies the next transition that is due.
     ///
-    /// Answers what happened, or else when the next step is due, if ever.
-    pub(super) fn advance(&mut self, now: Timestamp) -> Result<Happened, Option<Timestamp>> {
+    /// Returns the change, or as an error the time when the next transition is due, if ever.
+    pub(super) fn advance(&mut self, now: Timestamp) -> Result<ContainerChange, Option<Timestamp>> {
         let state = self.status.state.clone().unwrap_or_default();
         if let Some(running) = state.running {
             return self.while_running(&running, now);
@@ -81,7 +81,7 @@ impl Container<'_> {
         self.while_waiting(&state.waiting.unwrap_or_default(), now)
     }
 
-    /// Ends the container from outside: asked to stop, or killed.
+    /// Terminates the container.
     pub(super) fn stop(&mut self, exit_code: i32, now: Timestamp) {
         let state = self.status.state.clone().unwrap_or_default();
         if state.terminated.is_none() {
@@ -94,8 +94,8 @@ impl Container<'_> {
         &mut self,
         waiting: &ContainerStateWaiting,
         now: Timestamp,
-    ) -> Result<Happened, Option<Timestamp>> {
-        let since = *self.moments.since.get_or_insert(now);
+    ) -> Result<ContainerChange, Option<Timestamp>> {
+        let since = *self.times.since.get_or_insert(now);
         let backing_off = waiting.reason.as_deref() == Some("CrashLoopBackOff");
         let delay = if backing_off { back_off(self.status.restart_count) } else { self.script.start_after };
         not_before(since, delay, now)?;
@@ -119,30 +119,30 @@ impl Container<'_> {
             now,
         );
         self.status.ready = self.script.ready_after.is_zero();
-        Ok(Happened::Started)
+        Ok(ContainerChange::Started)
     }
 
-    fn pull_fails(&mut self, waiting: &ContainerStateWaiting) -> Result<Happened, Option<Timestamp>> {
+    fn pull_fails(&mut self, waiting: &ContainerStateWaiting) -> Result<ContainerChange, Option<Timestamp>> {
         if waiting.reason.as_deref() == Some("ImagePullBackOff") {
             return Err(None);
         }
         let image = &self.status.image;
         self.status.state =
             Some(waiting_for("ImagePullBackOff", Some(format!("Back-off pulling image {image:?}"))));
-        Ok(Happened::PullFailed)
+        Ok(ContainerChange::PullFailed)
     }
 
     fn while_running(
         &mut self,
         running: &ContainerStateRunning,
         now: Timestamp,
-    ) -> Result<Happened, Option<Timestamp>> {
+    ) -> Result<ContainerChange, Option<Timestamp>> {
         let started = running.started_at.as_ref().map_or(now, |time| time.0);
-        let since = *self.moments.since.get_or_insert(started);
+        let since = *self.times.since.get_or_insert(started);
         let ends = self.script.run_for.map(|run_for| not_before(since, run_for, now));
         if let Some(Ok(())) = ends {
             self.end(self.script.exit_code, running.started_at.clone(), now);
-            return Ok(Happened::Ended);
+            return Ok(ContainerChange::Ended);
         }
         let mut next = ends.and_then(|due| due.err().flatten());
         if !self.status.ready {
@@ -158,7 +158,7 @@ impl Container<'_> {
         &mut self,
         terminated: ContainerStateTerminated,
         now: Timestamp,
-    ) -> Result<Happened, Option<Timestamp>> {
+    ) -> Result<ContainerChange, Option<Timestamp>> {
         if !self.restart.applies(terminated.exit_code) {
             return Err(None);
         }
@@ -168,7 +168,7 @@ impl Container<'_> {
         let message =
             format!("back-off {}s restarting failed container={}", wait.as_secs(), self.status.name);
         self.enter(waiting_for("CrashLoopBackOff", Some(message)), now);
-        Ok(if wait.is_zero() { Happened::Restarting } else { Happened::BackedOff })
+        Ok(if wait.is_zero() { ContainerChange::Restarting } else { ContainerChange::BackedOff })
     }
 
     fn end(&mut self, exit_code: i32, started_at: Option<Time>, now: Timestamp) {
@@ -188,22 +188,22 @@ impl Container<'_> {
 
     fn enter(&mut self, state: ContainerState, now: Timestamp) {
         self.status.state = Some(state);
-        self.moments.since = Some(now);
+        self.times.since = Some(now);
     }
 }
 
-/// A state of waiting, with its reason.
+/// Returns the state of a waiting container.
 pub(super) fn waiting_for(reason: &str, message: Option<String>) -> ContainerState {
     let waiting = ContainerStateWaiting { reason: Some(reason.to_owned()), message };
     ContainerState { waiting: Some(waiting), ..ContainerState::default() }
 }
 
-/// The earlier of two moments, where `None` is never.
+/// Returns the earlier of two times, where `None` means never.
 pub(super) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     a.into_iter().chain(b).min()
 }
 
-/// `Ok` once `delay` has passed since `since`, else the moment when it will have.
+/// Returns `Ok` if `delay` has passed since `since`, else the time when it will have passed.
 pub(super) fn not_before(since: Timestamp, delay: Duration, now: Timestamp) -> Result<(), Option<Timestamp>> {
     let delay = SignedDuration::try_from(delay).unwrap_or(SignedDuration::MAX);
     match since.checked_add(delay) {
@@ -213,7 +213,7 @@ pub(super) fn not_before(since: Timestamp, delay: Duration, now: Timestamp) -> R
     }
 }
 
-/// How long the start number `restarts` + 1 waits: at once the first time, then 10 s, doubled up to five minutes.
+/// Returns the back-off before restart number `restarts`: none for the first start, then 10 s, doubled up to 5 minutes.
 fn back_off(restarts: i32) -> Duration {
     match u32::try_from(restarts).unwrap_or(0) {
         0 => Duration::ZERO,
@@ -221,7 +221,7 @@ fn back_off(restarts: i32) -> Duration {
     }
 }
 
-/// Sixty-four hexadecimal digits that depend on `text` alone, where a real node shows a digest.
+/// Returns 64 hexadecimal digits that depend on `text`, in place of a digest.
 fn fingerprint(text: &str) -> String {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     let mut digits = String::with_capacity(64);

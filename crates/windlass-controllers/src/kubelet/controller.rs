@@ -1,4 +1,4 @@
-//! The kubelet's shell: takes each pod of its node one step further and writes down what became of it.
+//! Applies the lifecycle to the pods of the simulated node and writes their status.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,21 +9,21 @@ use kube_client::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
-use super::addresses::Addresses;
-use super::lifecycle::{Memory, Place, advance};
+use super::addresses::AddressPool;
+use super::lifecycle::{PodAddresses, PodMemory, advance};
 use super::node::{HOST_IP, NODE_NAME};
 
-/// How many pods take a step side by side.
+/// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
 
 #[derive(Default)]
 struct Kubelet {
-    addresses: Mutex<Addresses>,
-    /// What is remembered of each pod beside its object, with the uid it belongs to.
-    memories: Mutex<BTreeMap<ObjectKey, (String, Memory)>>,
+    addresses: Mutex<AddressPool>,
+    /// The state of each pod that its object does not contain, with the pod's uid.
+    memories: Mutex<BTreeMap<ObjectKey, (String, PodMemory)>>,
 }
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Pod>(Kubelet::default()).named("kubelet").concurrency(WORKERS)
 }
@@ -40,9 +40,9 @@ impl Reconciler<Pod> for Kubelet {
             return Ok(Action::done());
         };
         let uid = pod.uid().unwrap_or_default();
-        let mut memory = self.recall(&key, &uid);
-        let place = Place { host_ip: HOST_IP.to_owned(), pod_ip: self.address(&pod, &uid) };
-        let step = advance(&pod, &place, &mut memory, cx.now());
+        let mut memory = self.memory_of(&key, &uid);
+        let addresses = PodAddresses { host_ip: HOST_IP.to_owned(), pod_ip: self.address(&pod, &uid) };
+        let step = advance(&pod, &addresses, &mut memory, cx.now());
         if differs(pod.status.as_ref(), &step.status)? && !write_status(&cx, &pod, step.status).await? {
             return Ok(Action::done());
         }
@@ -54,23 +54,24 @@ impl Reconciler<Pod> for Kubelet {
             remove(&cx, &pod).await?;
         }
         self.memories().insert(key, (uid, memory));
-        let wait =
-            step.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
+        let wait = step
+            .wake_at
+            .map(|wake_at| Duration::try_from(wake_at.duration_since(cx.now())).unwrap_or_default());
         Ok(wait.map_or_else(Action::done, Action::requeue_after))
     }
 }
 
 impl Kubelet {
-    fn memories(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, Memory)>> {
+    fn memories(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, PodMemory)>> {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn addresses(&self) -> MutexGuard<'_, Addresses> {
+    fn addresses(&self) -> MutexGuard<'_, AddressPool> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is remembered of this very pod; of an earlier one with its name, nothing.
-    fn recall(&self, key: &ObjectKey, uid: &str) -> Memory {
+    /// Returns the state kept for this pod. State of an earlier pod with the same name is dropped.
+    fn memory_of(&self, key: &ObjectKey, uid: &str) -> PodMemory {
         let mut memories = self.memories();
         match memories.get(key) {
             Some((known, memory)) if known == uid => memory.clone(),
@@ -78,9 +79,9 @@ impl Kubelet {
                 let earlier = memories.remove(key);
                 drop(memories);
                 self.release(earlier);
-                Memory::default()
+                PodMemory::default()
             }
-            None => Memory::default(),
+            None => PodMemory::default(),
         }
     }
 
@@ -89,7 +90,7 @@ impl Kubelet {
         self.release(gone);
     }
 
-    fn release(&self, gone: Option<(String, Memory)>) {
+    fn release(&self, gone: Option<(String, PodMemory)>) {
         if let Some((uid, _)) = gone {
             self.addresses().release(&uid);
         }
@@ -107,13 +108,13 @@ impl Kubelet {
     }
 }
 
-/// Whether the status says something else, once both are written down: times keep no fractions there.
+/// Returns whether two statuses differ when serialized, where times have no fractions.
 fn differs(before: Option<&PodStatus>, after: &PodStatus) -> Result<bool> {
     let before = before.map(serde_json::to_value).transpose().map_err(Error::other)?;
     Ok(before != Some(serde_json::to_value(after).map_err(Error::other)?))
 }
 
-/// Writes the status, if nobody else wrote meanwhile; answers whether the pod was still there.
+/// Writes the status. Returns false if the pod is gone.
 async fn write_status(cx: &Context<Pod>, pod: &Pod, status: PodStatus) -> Result<bool> {
     let next = Pod { status: Some(status), ..pod.clone() };
     match api(cx, pod)
@@ -127,7 +128,7 @@ async fn write_status(cx: &Context<Pod>, pod: &Pod, status: PodStatus) -> Result
     }
 }
 
-/// Deletes the object for good: everything has stopped.
+/// Deletes the pod object after all containers have stopped.
 async fn remove(cx: &Context<Pod>, pod: &Pod) -> Result<()> {
     let now = DeleteParams {
         grace_period_seconds: Some(0),

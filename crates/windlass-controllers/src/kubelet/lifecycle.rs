@@ -1,5 +1,4 @@
-//! The life of one simulated pod, one step at a time: from its object, the time, and what it is told to do, to its
-//! next status.
+//! The state machine of a simulated pod: takes the object, the annotations and the time, and returns the next status.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +10,20 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use windlass_runtime::events::EventType;
 
-use super::container::{Container, Happened, Moments, Restart, earlier, not_before, waiting_for};
+use super::container::{
+    Container, ContainerChange, ExactTimes, RestartPolicy, earlier, not_before, waiting_for,
+};
 use super::readiness;
 use super::script::ContainerScript;
 
-/// What the kubelet remembers of a pod beside its object. Losing it costs precision (seconds), nothing else.
+/// The state of a pod that its object does not contain. If it is lost, times are less precise, nothing else.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
-    moments: BTreeMap<String, Moments>,
+pub(super) struct PodMemory {
+    times: BTreeMap<String, ExactTimes>,
     stopping_since: Option<Timestamp>,
 }
 
-/// An event to record about the pod.
+/// An Event to record about the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PodEvent {
     pub kind: EventType,
@@ -30,80 +31,86 @@ pub(super) struct PodEvent {
     pub message: String,
 }
 
-/// The outcome of a step.
+/// The result of one step.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The status the pod should have now.
+    /// The next status of the pod.
     pub status: PodStatus,
     pub events: Vec<PodEvent>,
-    /// When to look again, if the passing of time alone changes something.
-    pub wake: Option<Timestamp>,
-    /// Everything has stopped: the object may go.
+    /// When to continue even if nothing else changes.
+    pub wake_at: Option<Timestamp>,
+    /// All containers have stopped and the object can be deleted.
     pub remove: bool,
 }
 
-/// The node's side of a step.
+/// The addresses that the node gives to a pod.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PodAddresses {
     pub host_ip: String,
     /// The pod's own address.
     pub pod_ip: Option<String>,
 }
 
-/// Takes a pod one step further.
-pub(super) fn advance(pod: &Pod, place: &Place, memory: &mut Memory, now: Timestamp) -> Step {
+/// Computes the next step of a pod.
+pub(super) fn advance(pod: &Pod, addresses: &PodAddresses, memory: &mut PodMemory, now: Timestamp) -> Step {
     let status = pod.status.clone().unwrap_or_default();
-    let life =
-        Life { pod, spec: pod.spec.clone().unwrap_or_default(), status, memory, now, events: Vec::new() };
+    let lifecycle = PodLifecycle {
+        pod,
+        spec: pod.spec.clone().unwrap_or_default(),
+        status,
+        memory,
+        now,
+        events: Vec::new(),
+    };
     if pod.metadata.deletion_timestamp.is_some() {
-        return life.terminate();
+        return lifecycle.terminate();
     }
-    if matches!(life.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-        return life.rest(None);
+    if matches!(lifecycle.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+        return lifecycle.finish(None);
     }
-    if life.status.start_time.is_none() {
-        return life.admit(place);
+    if lifecycle.status.start_time.is_none() {
+        return lifecycle.admit(addresses);
     }
-    life.run(place)
+    lifecycle.run(addresses)
 }
 
-struct Life<'a> {
+struct PodLifecycle<'a> {
     pod: &'a Pod,
     spec: PodSpec,
     status: PodStatus,
-    memory: &'a mut Memory,
+    memory: &'a mut PodMemory,
     now: Timestamp,
     events: Vec<PodEvent>,
 }
 
-impl Life<'_> {
-    fn rest(self, wake: Option<Timestamp>) -> Step {
-        Step { status: self.status, events: self.events, wake, remove: false }
+impl PodLifecycle<'_> {
+    fn finish(self, wake_at: Option<Timestamp>) -> Step {
+        Step { status: self.status, events: self.events, wake_at, remove: false }
     }
 
-    /// The node takes the pod on: everything waits, nothing has started.
-    fn admit(mut self, place: &Place) -> Step {
+    /// Admits the pod: its containers are waiting.
+    fn admit(mut self, addresses: &PodAddresses) -> Step {
         self.status.phase = Some("Pending".to_owned());
         self.status.start_time = Some(Time(self.now));
-        self.status.host_ip = Some(place.host_ip.clone());
-        self.status.host_ips = Some(vec![HostIP { ip: place.host_ip.clone() }]);
+        self.status.host_ip = Some(addresses.host_ip.clone());
+        self.status.host_ips = Some(vec![HostIP { ip: addresses.host_ip.clone() }]);
         let inits = self.spec.init_containers.clone().unwrap_or_default();
         let reason = if inits.is_empty() { "ContainerCreating" } else { "PodInitializing" };
         self.status.container_statuses = Some(waiting_all(&self.spec.containers, reason));
         if !inits.is_empty() {
             self.status.init_container_statuses = Some(waiting_all(&inits, "PodInitializing"));
         }
-        self.describe();
-        let wake = Some(self.now);
-        self.rest(wake)
+        self.update_conditions();
+        let wake_at = Some(self.now);
+        self.finish(wake_at)
     }
 
-    /// The containers live: init containers one after the other, then the others side by side.
-    fn run(mut self, place: &Place) -> Step {
+    /// Assigns the address, checks the deadline, and runs the containers.
+    fn run(mut self, addresses: &PodAddresses) -> Step {
         let address = if self.spec.host_network == Some(true) {
-            Some(place.host_ip.clone())
+            Some(addresses.host_ip.clone())
         } else {
-            place.pod_ip.clone()
+            addresses.pod_ip.clone()
         };
         if self.status.pod_ip.is_none()
             && let Some(ip) = address
@@ -118,23 +125,23 @@ impl Life<'_> {
         self.run_containers(deadline)
     }
 
-    fn run_containers(mut self, mut wake: Option<Timestamp>) -> Step {
-        let (initialised, due) = self.run_inits();
-        wake = earlier(wake, due);
+    fn run_containers(mut self, mut wake_at: Option<Timestamp>) -> Step {
+        let (initialised, due) = self.run_init_containers();
+        wake_at = earlier(wake_at, due);
         if initialised {
-            wake = earlier(wake, self.run_mains());
+            wake_at = earlier(wake_at, self.run_main_containers());
         }
-        wake = earlier(wake, self.run_ephemerals());
+        wake_at = earlier(wake_at, self.run_ephemeral_containers());
         self.status.phase = Some(self.phase(initialised).to_owned());
-        self.describe();
-        self.rest(wake)
+        self.update_conditions();
+        self.finish(wake_at)
     }
 
-    /// Runs the init containers in order; answers whether all are through, and when to look again.
-    fn run_inits(&mut self) -> (bool, Option<Timestamp>) {
+    /// Runs the init containers in order. Returns whether all have completed, and when the next transition is due.
+    fn run_init_containers(&mut self) -> (bool, Option<Timestamp>) {
         let specs = self.spec.init_containers.clone().unwrap_or_default();
         let mut statuses = self.status.init_container_statuses.take().unwrap_or_default();
-        let mut wake = None;
+        let mut wake_at = None;
         let mut through = true;
         for (spec, status) in specs.iter().zip(&mut statuses) {
             let sidecar = spec.restart_policy.as_deref() == Some("Always");
@@ -142,13 +149,13 @@ impl Life<'_> {
             if !sidecar {
                 script.run_for = script.run_for.or(Some(std::time::Duration::ZERO));
             }
-            // A pod that restarts its containers repeats an init container only where it failed.
-            let restart = match Restart::of(self.spec.restart_policy.as_deref()) {
-                _ if sidecar => Restart::Always,
-                Restart::Never => Restart::Never,
-                Restart::Always | Restart::OnFailure => Restart::OnFailure,
+            // A pod that restarts its containers restarts an init container only if it failed.
+            let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
+                _ if sidecar => RestartPolicy::Always,
+                RestartPolicy::Never => RestartPolicy::Never,
+                RestartPolicy::Always | RestartPolicy::OnFailure => RestartPolicy::OnFailure,
             };
-            wake = earlier(wake, self.drive(&script, restart, status));
+            wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
             let exit = exit_code(status);
             if !sidecar {
                 status.ready = exit == Some(0);
@@ -162,25 +169,25 @@ impl Life<'_> {
         if !specs.is_empty() {
             self.status.init_container_statuses = Some(statuses);
         }
-        (through, wake)
+        (through, wake_at)
     }
 
-    fn run_mains(&mut self) -> Option<Timestamp> {
-        let restart = Restart::of(self.spec.restart_policy.as_deref());
+    fn run_main_containers(&mut self) -> Option<Timestamp> {
+        let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
         let mut statuses = self.status.container_statuses.take().unwrap_or_default();
-        let mut wake = None;
+        let mut wake_at = None;
         for status in &mut statuses {
             let script = self.script(&status.name);
-            wake = earlier(wake, self.drive(&script, restart, status));
+            wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
         }
         self.status.container_statuses = Some(statuses);
-        wake
+        wake_at
     }
 
-    fn run_ephemerals(&mut self) -> Option<Timestamp> {
+    fn run_ephemeral_containers(&mut self) -> Option<Timestamp> {
         let specs = self.spec.ephemeral_containers.clone().unwrap_or_default();
         let mut statuses = self.status.ephemeral_container_statuses.take().unwrap_or_default();
-        let mut wake = None;
+        let mut wake_at = None;
         for spec in &specs {
             if !statuses.iter().any(|status| status.name == spec.name) {
                 let image = spec.image.clone().unwrap_or_default();
@@ -189,33 +196,33 @@ impl Life<'_> {
         }
         for status in &mut statuses {
             let script = self.script(&status.name);
-            wake = earlier(wake, self.drive(&script, Restart::Never, status));
+            wake_at = earlier(wake_at, self.advance_container(&script, RestartPolicy::Never, status));
             status.ready = false;
         }
         self.status.ephemeral_container_statuses = (!statuses.is_empty()).then_some(statuses);
-        wake
+        wake_at
     }
 
-    /// Takes a container through every step that is due now.
-    fn drive(
+    /// Applies all transitions of a container that are due now.
+    fn advance_container(
         &mut self,
         script: &ContainerScript,
-        restart: Restart,
+        restart: RestartPolicy,
         status: &mut ContainerStatus,
     ) -> Option<Timestamp> {
-        let moments = self.memory.moments.entry(status.name.clone()).or_default();
-        let mut container = Container { script, restart, status, moments };
-        // A container that ends at once and is started again would go round for ever within one moment.
+        let times = self.memory.times.entry(status.name.clone()).or_default();
+        let mut container = Container { script, restart, status, times };
+        // Bounded: a container that ends and restarts at once has a transition due at all times.
         for _ in 0..4 {
             match container.advance(self.now) {
-                Ok(happened) => self.events.extend(tell(&happened, container.status)),
-                Err(wake) => return wake,
+                Ok(change) => self.events.extend(pod_events(&change, container.status)),
+                Err(wake_at) => return wake_at,
             }
         }
         Some(self.now)
     }
 
-    /// When `activeDeadlineSeconds` will have passed.
+    /// Returns when `activeDeadlineSeconds` ends.
     fn deadline(&self) -> Option<Timestamp> {
         let limit = SignedDuration::from_secs(self.spec.active_deadline_seconds?);
         self.status.start_time.as_ref()?.0.checked_add(limit).ok()
@@ -227,11 +234,11 @@ impl Life<'_> {
         self.status.reason = Some("DeadlineExceeded".to_owned());
         self.status.message =
             Some("Pod was active on the node longer than the specified deadline".to_owned());
-        self.describe();
-        self.rest(None)
+        self.update_conditions();
+        self.finish(None)
     }
 
-    /// The pod was asked to go: its containers stop within the grace period, then the object may go.
+    /// Terminates the pod: stops its containers within the grace period, then allows the object to be deleted.
     fn terminate(mut self) -> Step {
         let first_look = self.memory.stopping_since.is_none();
         let since = *self.memory.stopping_since.get_or_insert(self.now);
@@ -250,17 +257,17 @@ impl Life<'_> {
             Err(stopped) => earlier(stopped, Some(killed_at)).filter(|due| *due > self.now),
         };
         if due.is_some() {
-            return self.rest(due);
+            return self.finish(due);
         }
         let in_time = since.checked_add(SignedDuration::try_from(needs).unwrap_or(SignedDuration::MAX));
         let in_time = in_time.is_ok_and(|stopped| stopped <= self.now);
         self.stop_all(if in_time { 0 } else { 137 });
         if !matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-            let clean = self.mains().iter().all(|status| exit_code(status) == Some(0));
+            let clean = self.main_statuses().iter().all(|status| exit_code(status) == Some(0));
             self.status.phase = Some(if clean { "Succeeded" } else { "Failed" }.to_owned());
         }
-        self.describe();
-        Step { status: self.status, events: self.events, wake: None, remove: true }
+        self.update_conditions();
+        Step { status: self.status, events: self.events, wake_at: None, remove: true }
     }
 
     fn stop_all(&mut self, exit_code: i32) {
@@ -271,8 +278,9 @@ impl Life<'_> {
         ];
         for status in lists.iter_mut().flatten().flatten() {
             let script = self.script(&status.name);
-            let moments = self.memory.moments.entry(status.name.clone()).or_default();
-            Container { script: &script, restart: Restart::Never, status, moments }.stop(exit_code, self.now);
+            let times = self.memory.times.entry(status.name.clone()).or_default();
+            Container { script: &script, restart: RestartPolicy::Never, status, times }
+                .stop(exit_code, self.now);
         }
         let [inits, mains, ephemerals] = lists;
         self.status.init_container_statuses = inits;
@@ -283,13 +291,13 @@ impl Life<'_> {
     fn running(&self) -> Vec<String> {
         let inits = self.status.init_container_statuses.iter().flatten();
         inits
-            .chain(self.mains())
+            .chain(self.main_statuses())
             .filter(|status| status.state.as_ref().is_some_and(|state| state.running.is_some()))
             .map(|status| status.name.clone())
             .collect()
     }
 
-    fn mains(&self) -> &[ContainerStatus] {
+    fn main_statuses(&self) -> &[ContainerStatus] {
         self.status.container_statuses.as_deref().unwrap_or_default()
     }
 
@@ -298,29 +306,27 @@ impl Life<'_> {
     }
 
     fn phase(&self, initialised: bool) -> &'static str {
-        let restart = Restart::of(self.spec.restart_policy.as_deref());
-        let failed_init = self
-            .status
-            .init_container_statuses
-            .iter()
-            .flatten()
-            .any(|status| exit_code(status).is_some_and(|code| code != 0 && restart == Restart::Never));
+        let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
+        let failed_init =
+            self.status.init_container_statuses.iter().flatten().any(|status| {
+                exit_code(status).is_some_and(|code| code != 0 && restart == RestartPolicy::Never)
+            });
         if failed_init {
             return "Failed";
         }
         if !initialised {
             return "Pending";
         }
-        let exits: Vec<Option<i32>> = self.mains().iter().map(exit_code).collect();
+        let exits: Vec<Option<i32>> = self.main_statuses().iter().map(exit_code).collect();
         if exits.iter().all(|exit| exit.is_some_and(|code| !restart.applies(code))) {
             return if exits.iter().all(|exit| *exit == Some(0)) { "Succeeded" } else { "Failed" };
         }
         let began = |status: &ContainerStatus| status.container_id.is_some();
-        if self.mains().iter().any(began) { "Running" } else { "Pending" }
+        if self.main_statuses().iter().any(began) { "Running" } else { "Pending" }
     }
 
-    /// Brings the conditions in line with the containers.
-    fn describe(&mut self) {
+    /// Derives the conditions from the states of the containers.
+    fn update_conditions(&mut self) {
         let generation = self.pod.metadata.generation;
         self.status.observed_generation = generation;
         let gates = self.spec.readiness_gates.iter().flatten().map(|gate| gate.condition_type.as_str());
@@ -350,16 +356,16 @@ fn waiting(name: String, image: String, reason: &str) -> ContainerStatus {
     }
 }
 
-/// With what a container ended, if it did.
+/// Returns the exit code of a terminated container.
 pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
     Some(status.state.as_ref()?.terminated.as_ref()?.exit_code)
 }
 
-fn tell(happened: &Happened, status: &ContainerStatus) -> Vec<PodEvent> {
+fn pod_events(change: &ContainerChange, status: &ContainerStatus) -> Vec<PodEvent> {
     let event = |kind, reason, message| PodEvent { kind, reason, message };
     let (name, image) = (&status.name, &status.image);
-    match happened {
-        Happened::Started => vec![
+    match change {
+        ContainerChange::Started => vec![
             event(
                 EventType::Normal,
                 "Pulled",
@@ -368,14 +374,14 @@ fn tell(happened: &Happened, status: &ContainerStatus) -> Vec<PodEvent> {
             event(EventType::Normal, "Created", format!("Created container: {name}")),
             event(EventType::Normal, "Started", format!("Started container {name}")),
         ],
-        Happened::PullFailed => vec![
+        ContainerChange::PullFailed => vec![
             event(EventType::Warning, "Failed", format!("Failed to pull image {image:?}")),
             event(EventType::Warning, "Failed", "Error: ErrImagePull".to_owned()),
         ],
-        Happened::BackedOff => {
+        ContainerChange::BackedOff => {
             vec![event(EventType::Warning, "BackOff", format!("Back-off restarting failed container {name}"))]
         }
-        Happened::Ended | Happened::Restarting => Vec::new(),
+        ContainerChange::Ended | ContainerChange::Restarting => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! A node whose pods are simulated: they are placed, start, become ready, end, and stop, with no container behind them.
+//! A node with simulated pods: they start, become ready, end and terminate, but no container runs.
 //!
-//! What a pod does can be told by its annotations; see [`script`].
+//! Annotations of a pod set what it does; see [`script`].
 
 mod addresses;
 mod container;

@@ -1,4 +1,4 @@
-//! The node itself: its object, its conditions, and the lease that says it lives.
+//! The node object, its conditions and its Lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,19 +21,19 @@ use crate::conditions;
 
 /// The name of the simulated node.
 pub(crate) const NODE_NAME: &str = "windlass";
-/// Its address: private, and not one that a real network is likely to have.
+/// The address of the node. It is private and unlikely to exist on a real network.
 pub(super) const HOST_IP: &str = "10.0.0.2";
-/// How often it says that it lives, and for how long that holds.
+/// The interval of heartbeats, and the duration of the Lease.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;
 const LEASES: &str = "kube-node-lease";
-/// Every so many heartbeats the conditions are written too.
+/// The conditions are written with every heartbeat of this number.
 const STATUS_EVERY: u32 = 30;
 
-/// Registers the node and keeps it alive until the manager stops.
+/// Registers the node and sends heartbeats until the manager stops.
 pub(crate) async fn keep(cx: RunContext) -> Result<()> {
     for beat in 0_u32.. {
-        // A node that somebody deleted comes back with the next heartbeat.
+        // If the node was deleted, the next heartbeat creates it again.
         match beat_once(&cx, beat.is_multiple_of(STATUS_EVERY)).await {
             Err(error) if beat == 0 => return Err(error.while_doing("registering the node")),
             Err(error) => tracing::warn!(%error, "the node's heartbeat failed"),

@@ -1,10 +1,10 @@
-//! The conditions of a pod, from the states of its containers.
+//! The conditions of a pod, derived from the states of its containers.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 
 use super::lifecycle::exit_code;
 
-/// The conditions that the kubelet answers for. `gates` are the readiness gates: conditions that others set.
+/// Returns the conditions that the kubelet manages. `gates` are the readiness gates of the pod.
 pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition> {
     let finished = match status.phase.as_deref() {
         Some("Succeeded") => Some("PodCompleted"),
@@ -17,19 +17,19 @@ pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition
     let unready: Vec<&str> = if finished.is_some() { Vec::new() } else { names(mains, |main| !main.ready) };
 
     let initialised = match (incomplete.is_empty(), finished) {
-        (true, Some("PodCompleted")) => told("Initialized", true, Some(("PodCompleted", None))),
-        (true, _) => told("Initialized", true, None),
+        (true, Some("PodCompleted")) => new_condition("Initialized", true, Some(("PodCompleted", None))),
+        (true, _) => new_condition("Initialized", true, None),
         (false, _) => {
             let message = format!("containers with incomplete status: [{}]", incomplete.join(" "));
-            told("Initialized", false, Some(("ContainersNotInitialized", Some(message))))
+            new_condition("Initialized", false, Some(("ContainersNotInitialized", Some(message))))
         }
     };
     let containers_ready = match (finished, unready.is_empty()) {
-        (Some(reason), _) => told("ContainersReady", false, Some((reason, None))),
-        (None, true) => told("ContainersReady", true, None),
+        (Some(reason), _) => new_condition("ContainersReady", false, Some((reason, None))),
+        (None, true) => new_condition("ContainersReady", true, None),
         (None, false) => {
             let message = format!("containers with unready status: [{}]", unready.join(" "));
-            told("ContainersReady", false, Some(("ContainersNotReady", Some(message))))
+            new_condition("ContainersReady", false, Some(("ContainersNotReady", Some(message))))
         }
     };
     let closed: Vec<&str> = gates
@@ -39,16 +39,16 @@ pub(super) fn conditions(status: &PodStatus, gates: &[&str]) -> Vec<PodCondition
         .collect();
     let ready = if containers_ready.status == "True" && !closed.is_empty() {
         let message = format!("the status of pod readiness gate {:?} is not \"True\"", closed[0]);
-        told("Ready", false, Some(("ReadinessGatesNotReady", Some(message))))
+        new_condition("Ready", false, Some(("ReadinessGatesNotReady", Some(message))))
     } else {
         PodCondition { type_: "Ready".to_owned(), ..containers_ready.clone() }
     };
     vec![
-        told("PodReadyToStartContainers", status.pod_ip.is_some() && finished.is_none(), None),
+        new_condition("PodReadyToStartContainers", status.pod_ip.is_some() && finished.is_none(), None),
         initialised,
         ready,
         containers_ready,
-        told("PodScheduled", true, None),
+        new_condition("PodScheduled", true, None),
     ]
 }
 
@@ -60,7 +60,7 @@ fn names(statuses: &[ContainerStatus], keep: impl Fn(&ContainerStatus) -> bool) 
     statuses.iter().filter(|status| keep(status)).map(|status| status.name.as_str()).collect()
 }
 
-fn told(kind: &str, holds: bool, why: Option<(&str, Option<String>)>) -> PodCondition {
+fn new_condition(kind: &str, holds: bool, why: Option<(&str, Option<String>)>) -> PodCondition {
     let (reason, message) = why.map_or((None, None), |(reason, message)| (Some(reason.to_owned()), message));
     PodCondition {
         type_: kind.to_owned(),

@@ -1,20 +1,20 @@
-//! What a simulated pod does, told by its annotations.
+//! Annotations that set what a simulated pod does.
 //!
-//! Without any of them its containers start at once, become ready, run until they are deleted, and stop when asked; init
-//! containers end at once, and well.
+//! By default, its containers start at once, become ready, run until the pod is deleted, and then stop at once. Init containers end at
+//! once with exit code 0.
 //!
-//! | annotation | says |
+//! | annotation | meaning |
 //! |---|---|
-//! | `kubelet.windlass.dev/start-after: 2s` | how long the image takes to arrive |
-//! | `kubelet.windlass.dev/ready-after: 1s` | how long after its start it is ready |
-//! | `kubelet.windlass.dev/run-for: 5s` | how long it runs before it ends by itself |
-//! | `kubelet.windlass.dev/exit-code: "1"` | with what it ends |
-//! | `kubelet.windlass.dev/message: no luck` | its termination message |
-//! | `kubelet.windlass.dev/stop-after: 3s` | how long it takes to stop when asked; at most the grace period |
-//! | `kubelet.windlass.dev/image-pull: fail` | the image never arrives |
+//! | `kubelet.windlass.dev/start-after: 2s` | time until the image is pulled |
+//! | `kubelet.windlass.dev/ready-after: 1s` | time from the start until the container is ready |
+//! | `kubelet.windlass.dev/run-for: 5s` | time from the start until the container ends |
+//! | `kubelet.windlass.dev/exit-code: "1"` | the exit code |
+//! | `kubelet.windlass.dev/message: no luck` | the termination message |
+//! | `kubelet.windlass.dev/stop-after: 3s` | time from the deletion until the container stops, at most the grace period |
+//! | `kubelet.windlass.dev/image-pull: fail` | the image cannot be pulled |
 //!
-//! Each holds for all containers of the pod, or for one with its name appended: `kubelet.windlass.dev/run-for.web`. What
-//! cannot be read counts as absent. Durations are written as Kubernetes writes them: `1m30s`, `200ms`.
+//! Each applies to all containers of the pod, or to one container with its name appended: `kubelet.windlass.dev/run-for.web`. Values
+//! that do not parse are ignored. Durations have the form of Kubernetes: `1m30s`, `200ms`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,27 +22,27 @@ use std::time::Duration;
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 
-/// What one container does.
+/// The script of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContainerScript {
-    /// `start-after`: how long the image takes to arrive.
+    /// `start-after`: time until the image is pulled. Default: 0.
     pub start_after: Duration,
-    /// `ready-after`: how long after its start it is ready.
+    /// `ready-after`: time from the start until it is ready. Default: 0.
     pub ready_after: Duration,
-    /// `run-for`: how long it runs; forever without it. An init container without it ends at once.
+    /// `run-for`: time from the start until it ends. Default: forever, and 0 for an init container.
     pub run_for: Option<Duration>,
-    /// `exit-code`: with what it ends.
+    /// `exit-code`. Default: 0.
     pub exit_code: i32,
-    /// `message`: its last words, the termination message.
+    /// `message`: the termination message.
     pub message: Option<String>,
-    /// `stop-after`: how long it takes to stop when asked; at most the grace period.
+    /// `stop-after`: time from the deletion until it stops, at most the grace period. Default: 0.
     pub stop_after: Duration,
-    /// `image-pull: fail`: the image never arrives.
+    /// `image-pull: fail`: the image cannot be pulled.
     pub image_missing: bool,
 }
 
 impl ContainerScript {
-    /// Reads the annotations that concern the container `name`; what cannot be read counts as absent.
+    /// Reads the annotations for the container `name`. Values that do not parse are ignored.
     pub(super) fn read(annotations: Option<&BTreeMap<String, String>>, name: &str) -> Self {
         let find = |key: &str| -> Option<&str> {
             let annotations = annotations?;
@@ -62,7 +62,7 @@ impl ContainerScript {
     }
 }
 
-/// Reads a duration as Kubernetes writes it: `1h`, `1m30s`, `1.5s`, `200ms`.
+/// Parses a duration as Kubernetes writes it: `1h`, `1m30s`, `1.5s`, `200ms`.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;

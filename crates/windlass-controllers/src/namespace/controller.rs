@@ -1,4 +1,4 @@
-//! From a namespace that is to go to one that is gone.
+//! Deletes the contents of terminating namespaces, then finalizes them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,19 +9,19 @@ use kube_client::api::{Api, PostParams};
 use kube_core::ResourceExt;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
-use super::sweep;
+use super::content;
 
-/// The finalizer in `spec` that this controller answers for.
-const KUBERNETES: &str = "kubernetes";
+/// The finalizer in `spec` that this controller removes.
+const FINALIZER: &str = "kubernetes";
 
-/// Deletes what is in a namespace, as often as it takes.
+/// The reconciler of terminating namespaces.
 #[derive(Default)]
 struct Namespaces {
-    /// How often each namespace, by uid, was swept.
-    sweeps: Mutex<BTreeMap<String, u32>>,
+    /// The number of passes through each namespace, by uid.
+    passes: Mutex<BTreeMap<String, u32>>,
 }
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<Namespace>(Namespaces::default()).named("namespace-controller").concurrency(4)
 }
@@ -32,45 +32,45 @@ impl Reconciler<Namespace> for Namespaces {
     async fn reconcile(&self, key: ObjectKey, cx: Context<Namespace>) -> Result<Action> {
         let Some(namespace) = cx.get(&key)? else { return Ok(Action::done()) };
         let held =
-            namespace.spec.iter().flat_map(|spec| spec.finalizers.iter().flatten()).any(|f| f == KUBERNETES);
+            namespace.spec.iter().flat_map(|spec| spec.finalizers.iter().flatten()).any(|f| f == FINALIZER);
         if namespace.metadata.deletion_timestamp.is_none() || !held {
             return Ok(Action::done());
         }
-        let sweep = sweep::sweep(cx.client(), key.name()).await;
+        let content = content::delete_all_content(cx.client(), key.name()).await;
         let mut status = NamespaceStatus {
             phase: Some("Terminating".to_owned()),
             ..namespace.status.clone().unwrap_or_default()
         };
-        sweep.describe(status.conditions.get_or_insert_default(), &Time(cx.now()));
+        content.set_conditions(status.conditions.get_or_insert_default(), &Time(cx.now()));
         cx.update_status(&*namespace, status).await?;
         let uid = namespace.uid().unwrap_or_default();
-        if sweep.is_empty() {
-            self.sweeps().remove(&uid);
+        if content.is_empty() {
+            self.passes().remove(&uid);
             finalize(&cx, key.name()).await?;
             return Ok(Action::done());
         }
         let done = {
-            let mut sweeps = self.sweeps();
-            let count = sweeps.entry(uid).or_default();
+            let mut passes = self.passes();
+            let count = passes.entry(uid).or_default();
             *count += 1;
             *count
         };
-        Ok(Action::requeue_after(sweep.look_again_after(done)))
+        Ok(Action::requeue_after(content.retry_after(done)))
     }
 }
 
 impl Namespaces {
-    fn sweeps(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
-        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner)
+    fn passes(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes the finalizer away; the server then deletes the namespace.
+/// Removes the finalizer. The server then deletes the namespace.
 async fn finalize(cx: &Context<Namespace>, name: &str) -> Result<()> {
     let api: Api<Namespace> = Api::all(cx.client().clone());
     let Some(mut latest) = api.get_opt(name).await.map_err(Error::from)? else { return Ok(()) };
     if let Some(finalizers) = latest.spec.as_mut().and_then(|spec| spec.finalizers.as_mut()) {
-        finalizers.retain(|finalizer| finalizer != KUBERNETES);
+        finalizers.retain(|finalizer| finalizer != FINALIZER);
     }
     let finalized: Result<Namespace, _> =
         api.replace_subresource("finalize", name, &PostParams::default(), &latest).await;

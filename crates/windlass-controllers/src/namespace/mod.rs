@@ -1,7 +1,7 @@
-//! Empties namespaces that are to go, and then lets them go.
+//! The namespace controller: empties and finalizes terminating namespaces.
 
+mod content;
+mod content_status;
 mod controller;
-mod progress;
-mod sweep;
 
 pub(crate) use self::controller::controller;

@@ -1,4 +1,4 @@
-//! Makes and deletes the pods of ReplicaSets.
+//! Creates and deletes the pods of ReplicaSets.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use kube_core::{ObjectMeta, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
 
 use super::plan::plan;
-use crate::{claim, conditions, labels};
+use crate::{adoption, conditions, labels};
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
     Controller::of::<ReplicaSet>(reconcile)
         .named("replicaset-controller")
@@ -20,9 +20,9 @@ pub(crate) fn controller() -> Controller {
         .concurrency(4)
 }
 
-/// The ReplicaSets that would adopt a pod which nobody controls.
+/// Returns the ReplicaSets that may adopt a pod which has no controller.
 fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
-    let Some(namespace) = pod.namespace().filter(|_| claim::controller_of(pod).is_none()) else {
+    let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
         return Ok(Vec::new());
     };
     let sets = cx.lister::<ReplicaSet>()?.namespace(&namespace).all()?;
@@ -37,7 +37,7 @@ async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {
     let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
     let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Action::done()) };
     let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
-    let owned = claim::sort(pods, &spec.selector, uid).settle(&*set, &cx).await?;
+    let owned = adoption::classify(pods, &spec.selector, uid).adopt_and_release(&*set, &cx).await?;
     let plan = plan(&set, &owned, cx.now());
     let template = spec.template.clone().unwrap_or_default();
     let mut failure = None;
@@ -65,11 +65,12 @@ async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {
     if let Some((_, error)) = failure {
         return Err(error);
     }
-    let wait = plan.wake.map(|wake| Duration::try_from(wake.duration_since(cx.now())).unwrap_or_default());
+    let wait =
+        plan.wake_at.map(|wake_at| Duration::try_from(wake_at.duration_since(cx.now())).unwrap_or_default());
     Ok(wait.map_or_else(Action::done, Action::requeue_after))
 }
 
-/// Says in the conditions that pods cannot be made; says nothing there when they can.
+/// Sets the condition `ReplicaFailure` if pods cannot be created or deleted, and removes it otherwise.
 fn with_failure(
     mut status: ReplicaSetStatus,
     failure: Option<(&str, String)>,
@@ -96,15 +97,15 @@ fn with_failure(
 }
 
 fn pod_of(set: &ReplicaSet, template: &PodTemplateSpec) -> Pod {
-    let asked = template.metadata.clone().unwrap_or_default();
+    let template_metadata = template.metadata.clone().unwrap_or_default();
     Pod {
         metadata: ObjectMeta {
             generate_name: Some(format!("{}-", set.name_any())),
             namespace: set.namespace(),
-            labels: asked.labels,
-            annotations: asked.annotations,
-            finalizers: asked.finalizers,
-            owner_references: claim::controlled_by(set).map(|owner| vec![owner]),
+            labels: template_metadata.labels,
+            annotations: template_metadata.annotations,
+            finalizers: template_metadata.finalizers,
+            owner_references: adoption::controller_reference(set).map(|owner| vec![owner]),
             ..ObjectMeta::default()
         },
         spec: template.spec.clone(),

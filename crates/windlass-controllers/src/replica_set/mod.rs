@@ -1,4 +1,4 @@
-//! Keeps as many pods as a ReplicaSet says.
+//! The ReplicaSet controller.
 
 mod controller;
 mod plan;

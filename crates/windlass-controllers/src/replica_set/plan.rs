@@ -1,4 +1,4 @@
-//! What a ReplicaSet wants done with its pods, and what it reports.
+//! The pods to create and delete for a ReplicaSet, and its next status.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,46 +9,46 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::conditions;
 
-/// What is to be done, and the status to report before it is.
+/// The changes to make, and the status before they are made.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub create: usize,
-    /// The pods to delete, the least useful first.
+    /// The pods to delete, first those that are least ready.
     pub delete: Vec<Arc<Pod>>,
     pub status: ReplicaSetStatus,
-    /// When a ready pod will count as available.
-    pub wake: Option<Timestamp>,
+    /// When a ready pod becomes available.
+    pub wake_at: Option<Timestamp>,
 }
 
-/// At most so many pods are made or deleted at one time, as in Kubernetes.
+/// The largest number of pods that are created or deleted in one reconcile, as in Kubernetes.
 const BURST: usize = 500;
 
-/// Plans for the pods that the ReplicaSet controls.
+/// Plans the next step for the pods that the ReplicaSet controls.
 pub(super) fn plan(set: &ReplicaSet, pods: &[Arc<Pod>], now: Timestamp) -> Plan {
     let spec = set.spec.clone().unwrap_or_default();
     let mut active: Vec<Arc<Pod>> = pods.iter().filter(|pod| is_active(pod)).cloned().collect();
-    let (status, wake) = report(set, &active, now);
+    let (status, wake_at) = status_of(set, &active, now);
     let wanted = if set.metadata.deletion_timestamp.is_some() {
         active.len()
     } else {
         usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0)
     };
-    active.sort_by_cached_key(|pod| usefulness(pod));
+    active.sort_by_cached_key(|pod| deletion_rank(pod));
     let surplus = active.len().saturating_sub(wanted).min(BURST);
     let create = wanted.saturating_sub(active.len()).min(BURST);
     active.truncate(surplus);
-    Plan { create, delete: active, status, wake }
+    Plan { create, delete: active, status, wake_at }
 }
 
-/// Whether a pod counts: neither ended nor on its way out.
+/// Returns whether a pod counts: it has neither ended nor is terminating.
 pub(super) fn is_active(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-fn report(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetStatus, Option<Timestamp>) {
+fn status_of(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetStatus, Option<Timestamp>) {
     let spec = set.spec.clone().unwrap_or_default();
-    let patience = SignedDuration::from_secs(spec.min_ready_seconds.unwrap_or(0).into());
+    let min_ready = SignedDuration::from_secs(spec.min_ready_seconds.unwrap_or(0).into());
     let labels = spec.template.and_then(|template| template.metadata).and_then(|meta| meta.labels);
     let labels = labels.unwrap_or_default();
     let fully_labelled = |pod: &Pod| {
@@ -57,30 +57,30 @@ fn report(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetS
         })
     };
     let ready: Vec<Timestamp> = active.iter().filter_map(|pod| ready_since(pod)).collect();
-    let due = |since: &Timestamp| since.checked_add(patience).unwrap_or(Timestamp::MAX);
-    let available = ready.iter().filter(|since| patience.is_zero() || due(since) <= now).count();
-    let wake = ready.iter().map(due).filter(|due| !patience.is_zero() && *due > now).min();
+    let due = |since: &Timestamp| since.checked_add(min_ready).unwrap_or(Timestamp::MAX);
+    let available = ready.iter().filter(|since| min_ready.is_zero() || due(since) <= now).count();
+    let wake_at = ready.iter().map(due).filter(|due| !min_ready.is_zero() && *due > now).min();
     let status = ReplicaSetStatus {
         replicas: count(active.len()),
-        fully_labeled_replicas: counted(active.iter().filter(|pod| fully_labelled(pod)).count()),
-        ready_replicas: counted(ready.len()),
-        available_replicas: counted(available),
+        fully_labeled_replicas: nonzero(active.iter().filter(|pod| fully_labelled(pod)).count()),
+        ready_replicas: nonzero(ready.len()),
+        available_replicas: nonzero(available),
         observed_generation: set.metadata.generation,
         ..set.status.clone().unwrap_or_default()
     };
-    (status, wake)
+    (status, wake_at)
 }
 
 fn count(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
-/// A number as a status holds it, which is not at all where it is 0.
-fn counted(n: usize) -> Option<i32> {
+/// Returns a number as a status contains it: absent if it is 0.
+fn nonzero(n: usize) -> Option<i32> {
     (n > 0).then_some(count(n))
 }
 
-/// Since when the pod is ready, if it is.
+/// Returns since when the pod is ready, or `None` if it is not.
 fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let found =
         pod.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")?;
@@ -88,8 +88,9 @@ fn ready_since(pod: &Pod) -> Option<Timestamp> {
         .then(|| found.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
 }
 
-/// The order in which pods go: not placed, not running, not ready; then by their deletion cost; then the youngest.
-fn usefulness(pod: &Pod) -> impl Ord + use<> {
+/// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then those with a low deletion
+/// cost; then the youngest.
+fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
     let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
     let status = pod.status.clone().unwrap_or_default();
     let phase = match status.phase.as_deref() {
@@ -149,7 +150,7 @@ mod tests {
         "2026-01-01T00:00:30Z".parse().unwrap()
     }
 
-    fn doomed(plan: &Plan) -> Vec<&str> {
+    fn deleted(plan: &Plan) -> Vec<&str> {
         plan.delete.iter().map(|pod| pod.metadata.name.as_deref().unwrap()).collect()
     }
 
@@ -185,7 +186,7 @@ mod tests {
             ),
         ];
         let plan = plan(&set(0), &pods, now());
-        assert_eq!(doomed(&plan), ["unplaced", "pending", "unready", "young", "old", "dear"]);
+        assert_eq!(deleted(&plan), ["unplaced", "pending", "unready", "young", "old", "dear"]);
     }
 
     #[test]
@@ -194,7 +195,7 @@ mod tests {
         set.spec.as_mut().unwrap().min_ready_seconds = Some(60);
         let plan = plan(&set, &[pod("a", json!({}))], now());
         assert_eq!((plan.status.ready_replicas, plan.status.available_replicas), (Some(1), None));
-        assert_eq!(plan.wake, Some("2026-01-01T00:01:00Z".parse().unwrap()));
+        assert_eq!(plan.wake_at, Some("2026-01-01T00:01:00Z".parse().unwrap()));
     }
 
     #[test]

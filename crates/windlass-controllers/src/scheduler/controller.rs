@@ -1,4 +1,4 @@
-//! Binds pods to nodes, and says so where none fits.
+//! Binds pods to nodes, and reports pods that fit on no node.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,35 +10,35 @@ use kube_core::{ObjectMeta, Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
 
 use super::fit::{Candidate, choose, requests};
-use super::ledger::Ledger;
+use super::requested::RequestedResources;
 use crate::conditions;
 
-/// The scheduler that pods name which do not choose another.
+/// The name of the default scheduler. Pods that name another scheduler are ignored.
 const NAME: &str = "default-scheduler";
-/// When a pod that fits nowhere is tried again, if no node changes before.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+/// When an unschedulable pod is tried again if no node changes before.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Scheduler {
-    ledger: Mutex<Ledger>,
+    requested: Mutex<RequestedResources>,
 }
 
-/// The controller.
+/// Returns the controller.
 pub(crate) fn controller() -> Controller {
-    Controller::of::<Pod>(Scheduler::default()).named(NAME).watches::<Node>(|_, cx| waiting(cx))
+    Controller::of::<Pod>(Scheduler::default()).named(NAME).watches::<Node>(|_, cx| pending_pods(cx))
 }
 
-/// The pods that a change of a node may concern: all that have no place.
-fn waiting(cx: &MapContext) -> Result<Vec<ObjectKey>> {
+/// Returns all pods without a node: a change of any node may make them schedulable.
+fn pending_pods(cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let pods = cx.lister::<Pod>()?.all()?;
-    Ok(pods.iter().filter(|pod| wants_place(pod)).map(key_of).collect())
+    Ok(pods.iter().filter(|pod| needs_node(pod)).map(key_of).collect())
 }
 
 fn key_of(object: &impl Resource) -> ObjectKey {
     ObjectKey::new(object.meta().namespace.as_deref(), &object.name_any())
 }
 
-fn wants_place(pod: &Pod) -> bool {
+fn needs_node(pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else { return false };
     spec.node_name.is_none()
         && pod.metadata.deletion_timestamp.is_none()
@@ -50,39 +50,39 @@ impl Reconciler<Pod> for Scheduler {
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
         let pod = cx.get(&key)?;
-        self.account(&key, pod.as_deref());
-        let Some(pod) = pod.filter(|pod| wants_place(pod)) else { return Ok(Action::done()) };
+        self.update_requested(&key, pod.as_deref());
+        let Some(pod) = pod.filter(|pod| needs_node(pod)) else { return Ok(Action::done()) };
         let gated = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten()).next().is_some();
         if gated {
             let message = "Scheduling is blocked due to non-empty scheduling gates";
-            unscheduled(&cx, &pod, "SchedulingGated", message).await?;
+            set_unschedulable(&cx, &pod, "SchedulingGated", message).await?;
             return Ok(Action::done());
         }
-        match self.place(&pod, &cx)? {
+        match self.find_node(&pod, &cx)? {
             Ok(node) => {
                 bind(&cx, &pod, &node).await?;
-                self.ledger().take(&key, &node, requests(&pod));
+                self.requested().add(&key, &node, requests(&pod));
                 let message = format!("Successfully assigned {key} to {node}");
                 cx.recorder().normal(&*pod, "Scheduled", message);
                 Ok(Action::done())
             }
             Err(message) => {
-                if unscheduled(&cx, &pod, "Unschedulable", &message).await? {
+                if set_unschedulable(&cx, &pod, "Unschedulable", &message).await? {
                     cx.recorder().warning(&*pod, "FailedScheduling", message);
                 }
-                Ok(Action::requeue_after(TRY_AGAIN))
+                Ok(Action::requeue_after(RETRY_INTERVAL))
             }
         }
     }
 }
 
 impl Scheduler {
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requested(&self) -> MutexGuard<'_, RequestedResources> {
+        self.requested.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the books about a pod that is on a node, has ended, or is gone.
-    fn account(&self, key: &ObjectKey, pod: Option<&Pod>) {
+    /// Updates the requested resources after a pod was scheduled, has ended, or is gone.
+    fn update_requested(&self, key: &ObjectKey, pod: Option<&Pod>) {
         let ended = |pod: &&Pod| {
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
             matches!(phase, Some("Succeeded" | "Failed"))
@@ -91,22 +91,22 @@ impl Scheduler {
             .filter(|pod| !ended(pod))
             .and_then(|pod| Some((pod, pod.spec.as_ref()?.node_name.as_deref()?)));
         match placed {
-            Some((pod, node)) => self.ledger().take(key, node, requests(pod)),
-            None => self.ledger().release(key),
+            Some((pod, node)) => self.requested().add(key, node, requests(pod)),
+            None => self.requested().remove(key),
         }
     }
 
-    fn place(&self, pod: &Pod, cx: &Context<Pod>) -> Result<Result<String, String>> {
+    fn find_node(&self, pod: &Pod, cx: &Context<Pod>) -> Result<Result<String, String>> {
         let nodes = cx.lister::<Node>()?.all()?;
         let ready = |node: &Node| {
             let status = node.status.as_ref();
             conditions::is_true(status.and_then(|status| status.conditions.as_ref()), "Ready")
         };
-        let ledger = self.ledger();
+        let requested = self.requested();
         let candidates: Vec<Candidate<'_>> = nodes
             .iter()
             .filter(|node| ready(node))
-            .map(|node| Candidate { node, taken: ledger.taken(&node.name_any()) })
+            .map(|node| Candidate { node, requested: requested.on_node(&node.name_any()) })
             .collect();
         Ok(choose(pod, &candidates))
     }
@@ -135,8 +135,8 @@ async fn bind(cx: &Context<Pod>, pod: &Pod, node: &str) -> Result<()> {
     }
 }
 
-/// Says in the pod's conditions why it has no place; answers whether that is news.
-async fn unscheduled(cx: &Context<Pod>, pod: &Pod, reason: &str, message: &str) -> Result<bool> {
+/// Sets the condition `PodScheduled` to `False`. Returns whether that changed the status.
+async fn set_unschedulable(cx: &Context<Pod>, pod: &Pod, reason: &str, message: &str) -> Result<bool> {
     let mut status = pod.status.clone().unwrap_or_default();
     let condition = PodCondition {
         type_: "PodScheduled".to_owned(),

@@ -1,4 +1,4 @@
-//! Which node a pod fits on, and why it fits on none.
+//! Decides which node a pod fits on.
 
 use std::collections::BTreeMap;
 
@@ -8,49 +8,49 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::quantity::Milli;
 
 /// Amounts by resource name (`cpu`, `memory`, `pods`, …).
-pub(super) type Amounts = BTreeMap<String, Milli>;
+pub(super) type ResourceList = BTreeMap<String, Milli>;
 
-/// A node, and what the pods on it have asked for.
+/// A node, and the resources that its pods request.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub node: &'a Node,
-    pub taken: Amounts,
+    pub requested: ResourceList,
 }
 
-/// Chooses the node with the most room left, the first by name among equals.
+/// Chooses the node with the fewest pods, and among equal ones the first by name.
 ///
 /// # Errors
-/// The reason, in the words of the scheduler of Kubernetes, where no node fits.
+/// No node fits: the reason in the words of kube-scheduler.
 pub(super) fn choose(pod: &Pod, candidates: &[Candidate<'_>]) -> Result<String, String> {
     let wanted = requests(pod);
-    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut best: Option<(i128, &str)> = None;
     for candidate in candidates {
         let Some(name) = candidate.node.metadata.name.as_deref() else { continue };
-        let reasons = objections(pod, &wanted, candidate);
+        let reasons = rejections(pod, &wanted, candidate);
         if reasons.is_empty() {
-            let room = candidate.taken.get("pods").map_or(0, |taken| taken.0);
+            let room = candidate.requested.get("pods").map_or(0, |requested| requested.0);
             if best.is_none_or(|(least, first)| (room, name) < (least, first)) {
                 best = Some((room, name));
             }
         }
         for reason in reasons {
-            *refusals.entry(reason).or_default() += 1;
+            *counts.entry(reason).or_default() += 1;
         }
     }
-    best.map(|(_, name)| name.to_owned()).ok_or_else(|| explain(candidates.len(), &refusals))
+    best.map(|(_, name)| name.to_owned()).ok_or_else(|| explain(candidates.len(), &counts))
 }
 
-fn explain(nodes: usize, refusals: &BTreeMap<String, usize>) -> String {
+fn explain(nodes: usize, counts: &BTreeMap<String, usize>) -> String {
     if nodes == 0 {
         return "no nodes available to schedule pods".to_owned();
     }
-    let reasons: Vec<String> = refusals.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let reasons: Vec<String> = counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     format!("0/{nodes} nodes are available: {}.", reasons.join(", "))
 }
 
-/// Why the pod cannot go there; nothing if it can.
-fn objections(pod: &Pod, wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<String> {
+/// Returns why the pod does not fit on the node. Empty if it fits.
+fn rejections(pod: &Pod, wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
     let node = candidate.node;
     let spec = pod.spec.clone().unwrap_or_default();
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
@@ -61,7 +61,7 @@ fn objections(pod: &Pod, wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<Str
     if let Some(name) = spec.node_name.as_deref().filter(|name| node.metadata.name.as_deref() != Some(name)) {
         return vec![format!("node(s) didn't match the requested node name {name}")];
     }
-    if let Some(taint) = untolerated(node_spec.taints.as_deref().unwrap_or_default(), tolerations) {
+    if let Some(taint) = untolerated_taint(node_spec.taints.as_deref().unwrap_or_default(), tolerations) {
         let value = taint.value.as_deref().unwrap_or_default();
         return vec![format!("node(s) had untolerated taint(s) {{{}: {value}}}", taint.key)];
     }
@@ -71,15 +71,16 @@ fn objections(pod: &Pod, wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<Str
     shortages(wanted, candidate)
 }
 
-fn shortages(wanted: &Amounts, candidate: &Candidate<'_>) -> Vec<String> {
-    let allocatable = amounts(candidate.node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
+fn shortages(wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
+    let allocatable =
+        resource_list(candidate.node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
     let nothing = Milli::default();
     wanted
         .iter()
         .filter(|(_, amount)| amount.0 > 0)
         .filter(|(name, amount)| {
-            let taken = candidate.taken.get(*name).unwrap_or(&nothing);
-            allocatable.get(*name).unwrap_or(&nothing).0 < taken.0 + amount.0
+            let requested = candidate.requested.get(*name).unwrap_or(&nothing);
+            allocatable.get(*name).unwrap_or(&nothing).0 < requested.0 + amount.0
         })
         .map(
             |(name, _)| {
@@ -98,7 +99,7 @@ fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
     tolerations.iter().any(|toleration| tolerates(toleration, &cordon))
 }
 
-fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
+fn untolerated_taint<'a>(taints: &'a [Taint], tolerations: &[Toleration]) -> Option<&'a Taint> {
     taints
         .iter()
         .filter(|taint| taint.effect != "PreferNoSchedule")
@@ -162,12 +163,12 @@ fn matches_rule(rule: &NodeSelectorRequirement, actual: Option<&str>) -> bool {
     }
 }
 
-/// What a pod asks of its node: the sum of its containers or the largest init container, and one place.
-pub(super) fn requests(pod: &Pod) -> Amounts {
-    let mut total = Amounts::from([("pods".to_owned(), Milli(1000))]);
+/// Returns the resources that a pod requests: the sum of its containers, or its largest init container if that is more; and one pod.
+pub(super) fn requests(pod: &Pod) -> ResourceList {
+    let mut total = ResourceList::from([("pods".to_owned(), Milli(1000))]);
     let Some(spec) = &pod.spec else { return total };
     let of = |resources: &Option<k8s_openapi::api::core::v1::ResourceRequirements>| {
-        amounts(resources.as_ref().and_then(|resources| resources.requests.as_ref()))
+        resource_list(resources.as_ref().and_then(|resources| resources.requests.as_ref()))
     };
     for container in &spec.containers {
         add(&mut total, &of(&container.resources));
@@ -182,13 +183,13 @@ pub(super) fn requests(pod: &Pod) -> Amounts {
 }
 
 /// Adds `more` to `total`.
-pub(super) fn add(total: &mut Amounts, more: &Amounts) {
+pub(super) fn add(total: &mut ResourceList, more: &ResourceList) {
     for (name, amount) in more {
         total.entry(name.clone()).or_default().0 += amount.0;
     }
 }
 
-fn amounts(quantities: Option<&BTreeMap<String, Quantity>>) -> Amounts {
+fn resource_list(quantities: Option<&BTreeMap<String, Quantity>>) -> ResourceList {
     quantities
         .into_iter()
         .flatten()

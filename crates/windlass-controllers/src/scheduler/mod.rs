@@ -1,8 +1,8 @@
-//! Finds a node for every pod that has none.
+//! The scheduler.
 
 mod controller;
 mod fit;
-mod ledger;
 mod quantity;
+mod requested;
 
 pub(crate) use self::controller::controller;

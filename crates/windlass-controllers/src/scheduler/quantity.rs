@@ -1,4 +1,4 @@
-//! Kubernetes quantities, as far as a scheduler adds and compares them.
+//! Parses Kubernetes quantities.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,37 +7,38 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Milli(pub i128);
 
-/// Not a quantity.
+/// The text is not a quantity.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotAQuantity;
+pub(super) struct ParseQuantityError;
 
-impl fmt::Display for NotAQuantity {
+impl fmt::Display for ParseQuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a quantity: a number with one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent")
     }
 }
 
 impl FromStr for Milli {
-    type Err = NotAQuantity;
+    type Err = ParseQuantityError;
 
-    /// Rounds up to a thousandth, as Kubernetes does.
-    fn from_str(text: &str) -> Result<Self, NotAQuantity> {
+    /// Parses a quantity, rounded up to a thousandth as in Kubernetes.
+    fn from_str(text: &str) -> Result<Self, ParseQuantityError> {
         let digits_end = text
             .char_indices()
             .find(|(at, c)| !(c.is_ascii_digit() || *c == '.' || (*at == 0 && (*c == '+' || *c == '-'))))
             .map_or(text.len(), |(at, _)| at);
         let (number, suffix) = text.split_at(digits_end);
-        let (numerator, denominator) = scale(suffix).ok_or(NotAQuantity)?;
-        let (digits, decimals) = fraction(number).ok_or(NotAQuantity)?;
-        let over = digits.checked_mul(numerator).and_then(|n| n.checked_mul(1000)).ok_or(NotAQuantity)?;
+        let (numerator, denominator) = scale(suffix).ok_or(ParseQuantityError)?;
+        let (digits, decimals) = fraction(number).ok_or(ParseQuantityError)?;
+        let over =
+            digits.checked_mul(numerator).and_then(|n| n.checked_mul(1000)).ok_or(ParseQuantityError)?;
         let under = denominator
-            .checked_mul(10_i128.checked_pow(decimals).ok_or(NotAQuantity)?)
-            .ok_or(NotAQuantity)?;
+            .checked_mul(10_i128.checked_pow(decimals).ok_or(ParseQuantityError)?)
+            .ok_or(ParseQuantityError)?;
         Ok(Self(over.div_euclid(under) + i128::from(over.rem_euclid(under) != 0)))
     }
 }
 
-/// `12.50` as 1250 and 2 decimals.
+/// Splits a decimal number into its digits and the number of decimals: `12.50` into 1250 and 2.
 fn fraction(number: &str) -> Option<(i128, u32)> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     let digits = format!("{whole}{decimals}");
@@ -48,7 +49,7 @@ fn fraction(number: &str) -> Option<(i128, u32)> {
     Some((digits.parse().ok()?, u32::try_from(decimals.len()).ok()?))
 }
 
-/// What a suffix multiplies by, as a fraction.
+/// Returns the factor of a suffix, as numerator and denominator.
 fn scale(suffix: &str) -> Option<(i128, i128)> {
     let binary = |power: u32| Some((1_i128 << (10 * power), 1));
     let decimal = |power: u32| Some((10_i128.pow(power), 1));
@@ -102,7 +103,7 @@ mod tests {
     fn what_is_no_quantity_is_refused() {
         for text in ["", "m", "1kg", "--1", "1.2.3", "ten", "1e99999", "99999999999999999999999999999999999E"]
         {
-            assert_eq!(text.parse::<Milli>(), Err(NotAQuantity), "{text}");
+            assert_eq!(text.parse::<Milli>(), Err(ParseQuantityError), "{text}");
         }
     }
 }

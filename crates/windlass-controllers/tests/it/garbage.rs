@@ -8,7 +8,7 @@ use kube_core::{DynamicObject, ResourceExt};
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{PATIENCE, api, becomes, config, create_in, delete, gone, owner};
+use crate::support::{WAIT_LIMIT, api, becomes, config, create_in, delete, gone, owner};
 
 fn orphan() -> DeleteParams {
     DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() }
@@ -98,7 +98,7 @@ async fn an_owner_in_another_namespace_counts_as_gone_and_an_event_says_why() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();
     let parent: ConfigMap = create_in(&client, "kube-public", json!({"metadata": {"name": "parent"}})).await;
-    // The collector must have seen the owner to know where it is.
+    // The collector must have observed the owner first.
     let warm: ConfigMap = create_in(
         &client,
         "kube-public",
@@ -109,7 +109,7 @@ async fn an_owner_in_another_namespace_counts_as_gone_and_an_event_says_why() {
     config(&client, "child", &[owner(&parent)]).await;
     gone::<ConfigMap>(&client, "child").await;
     let events: Api<Event> = Api::default_namespaced(client.clone());
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         let events = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
         let found =
             events.items.into_iter().find(|e| e.reason.as_deref() == Some("OwnerRefInvalidNamespace"));

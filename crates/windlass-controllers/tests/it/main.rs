@@ -1,4 +1,4 @@
-//! What a cluster does and a bare API server does not, seen through its clients.
+//! The controllers, observed through clients.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod garbage;

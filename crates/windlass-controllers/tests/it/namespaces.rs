@@ -1,4 +1,4 @@
-//! Namespaces: what each has, and how they end.
+//! Contents and deletion of namespaces.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube_client::Client;
@@ -6,7 +6,7 @@ use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{PATIENCE, create_in, delete, pod};
+use crate::support::{WAIT_LIMIT, create_in, delete, pod};
 
 async fn namespace(client: &Client, name: &str) -> Api<Namespace> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -17,7 +17,7 @@ async fn namespace(client: &Client, name: &str) -> Api<Namespace> {
 
 async fn has_service_account(client: &Client, namespace: &str) {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    eventually(PATIENCE, || async { accounts.get("default").await.map(drop) }).await;
+    eventually(WAIT_LIMIT, || async { accounts.get("default").await.map(drop) }).await;
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_namespace_ends_when_all_that_is_in_it_has_ended() {
     create_in::<ConfigMap>(&client, "team", held).await;
     create_in::<Pod>(&client, "team", pod("p", &json!({}))).await;
     namespaces.delete("team", &DeleteParams::default()).await.unwrap();
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         let status =
             namespaces.get("team").await.map_err(|error| error.to_string())?.status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
@@ -61,7 +61,7 @@ async fn a_namespace_ends_when_all_that_is_in_it_has_ended() {
     let configs: Api<ConfigMap> = Api::namespaced(client.clone(), "team");
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     configs.patch("held", &PatchParams::default(), &release).await.unwrap();
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         match namespaces.get_opt("team").await.map_err(|error| error.to_string())? {
             None => Ok(()),
             Some(namespace) => Err(format!("{:?}", namespace.status)),

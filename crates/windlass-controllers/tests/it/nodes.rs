@@ -6,7 +6,7 @@ use kube_client::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{PATIENCE, becomes, create, phase, pod};
+use crate::support::{WAIT_LIMIT, becomes, create, phase, pod};
 
 #[tokio::test]
 async fn there_is_one_node_with_room_an_address_and_a_lease() {
@@ -17,7 +17,7 @@ async fn there_is_one_node_with_room_an_address_and_a_lease() {
     assert!(status.allocatable.unwrap().contains_key("pods"));
     assert_eq!(status.addresses.unwrap()[0].type_, "InternalIP");
     let leases: Api<Lease> = Api::namespaced(cluster.client(), "kube-node-lease");
-    eventually(PATIENCE, || async { leases.get("windlass").await.map(drop) }).await;
+    eventually(WAIT_LIMIT, || async { leases.get("windlass").await.map(drop) }).await;
 }
 
 #[tokio::test]

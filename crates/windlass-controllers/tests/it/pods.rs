@@ -1,4 +1,4 @@
-//! The life of pods on the simulated node.
+//! Pods on the simulated node.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::api::{Api, DeleteParams, Patch, PatchParams};

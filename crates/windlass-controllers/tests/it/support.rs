@@ -1,4 +1,4 @@
-//! Objects, and short ways to make and find them.
+//! Creates objects and waits for them.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use windlass_test::eventually;
 
-/// How long anything may take. It takes milliseconds; machines that are busy are slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The limit of every wait. Most take milliseconds.
+pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) fn api<K>(client: &Client) -> Api<K>
 where
@@ -23,7 +23,7 @@ where
     Api::namespaced(client.clone(), "default")
 }
 
-/// Creates an object in namespace `default`.
+/// Creates an object in the namespace `default`.
 pub(crate) async fn create<K>(client: &Client, object: Value) -> K
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -47,12 +47,12 @@ where
     Api::namespaced(client.clone(), namespace).create(&PostParams::default(), &object).await.unwrap()
 }
 
-/// A ConfigMap, owned by others.
+/// Creates a ConfigMap with owners.
 pub(crate) async fn config(client: &Client, name: &str, owners: &[Value]) -> ConfigMap {
     create(client, json!({"metadata": {"name": name, "ownerReferences": owners}})).await
 }
 
-/// A reference to an owner.
+/// Returns a reference to an owner.
 pub(crate) fn owner<K: Resource<DynamicType = ()>>(object: &K) -> Value {
     json!({
         "apiVersion": K::api_version(&()), "kind": K::kind(&()), "name": object.name_any(), "uid": object.uid(),
@@ -73,7 +73,7 @@ where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + DeserializeOwned + Clone + Debug,
 {
     let api = api::<K>(client);
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         match api.get_opt(name).await.map_err(|error| error.to_string())? {
             None => Ok(()),
             Some(object) => Err(format!("{name} is still there: {:?}", object.meta())),
@@ -82,7 +82,7 @@ where
     .await;
 }
 
-/// Waits until the object is as it should be, and gives it.
+/// Waits until the object satisfies the condition, and returns it.
 pub(crate) async fn becomes<K>(client: &Client, name: &str, is: impl Fn(&K) -> bool) -> K
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -92,14 +92,14 @@ where
         + Debug,
 {
     let api = api::<K>(client);
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         let object = api.get(name).await.map_err(|error| error.to_string())?;
         if is(&object) { Ok(object) } else { Err(serde_json::to_string(&object).unwrap_or_default()) }
     })
     .await
 }
 
-/// A pod with one container.
+/// Returns a pod with one container.
 pub(crate) fn pod(name: &str, annotations: &Value) -> Value {
     json!({
         "metadata": {"name": name, "annotations": annotations},

@@ -8,7 +8,7 @@ use kube_core::ResourceExt;
 use serde_json::{Value, json};
 use windlass_test::{TestCluster, eventually};
 
-use crate::support::{PATIENCE, api, becomes, create, delete};
+use crate::support::{WAIT_LIMIT, api, becomes, create, delete};
 
 fn workload(image: &str, replicas: i32) -> Value {
     json!({
@@ -32,7 +32,7 @@ async fn images(client: &Client) -> Vec<String> {
 }
 
 async fn run(client: &Client, expected: &[&str]) {
-    eventually(PATIENCE, || async {
+    eventually(WAIT_LIMIT, || async {
         let found = images(client).await;
         if found == expected { Ok(()) } else { Err(format!("pods of {found:?}, not {expected:?}")) }
     })

@@ -57,7 +57,7 @@ fn a_finished_rollout_rests_and_says_so() {
     assert_eq!(condition(&plan, "Progressing"), ("True", "NewReplicaSetAvailable"));
     assert_eq!(condition(&plan, "Available"), ("True", "MinimumReplicasAvailable"));
     assert_eq!(plan.status.unavailable_replicas, None);
-    assert_eq!(plan.wake, None);
+    assert_eq!(plan.wake_at, None);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn recreate_waits_until_the_old_pods_are_gone() {
 fn a_roll_back_numbers_the_old_set_anew() {
     let sets = [set("a", "v2", 1, 0, 0), set("b", "v1", 2, 3, 3)];
     let plan = plan(&deployment(json!({})), &sets, now());
-    assert_eq!(plan.tasks[0], Task::Renumber { name: "a".into(), revision: 3 });
+    assert_eq!(plan.tasks[0], Task::SetRevision { name: "a".into(), revision: 3 });
     assert_eq!(plan.revision, 3);
 }
 
@@ -104,7 +104,7 @@ fn a_paused_deployment_scales_but_does_not_roll() {
 fn the_history_keeps_as_many_sets_as_it_may() {
     let limited = deployment(json!({"revisionHistoryLimit": 1}));
     let sets = [set("a", "v0", 1, 0, 0), set("b", "v1", 2, 0, 0), set("c", "v2", 3, 3, 3)];
-    assert_eq!(plan(&limited, &sets, now()).tasks, [Task::Forget { name: "a".into() }]);
+    assert_eq!(plan(&limited, &sets, now()).tasks, [Task::DeleteOld { name: "a".into() }]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_rollout_without_progress_runs_into_its_deadline() {
     let mut stuck = deployment(json!({"progressDeadlineSeconds": 60}));
     let sets = [set("a", "v2", 1, 3, 0)];
     let first = plan(&stuck, &sets, now());
-    assert_eq!(first.wake, Some(now() + SignedDuration::from_secs(60)));
+    assert_eq!(first.wake_at, Some(now() + SignedDuration::from_secs(60)));
     stuck.status = Some(first.status);
     let later = plan(&stuck, &sets, now() + SignedDuration::from_secs(61));
     assert_eq!(condition(&later, "Progressing"), ("False", "ProgressDeadlineExceeded"));

@@ -35,21 +35,21 @@ fn owned(name: &str, owner: &str) -> Node {
     Node { owners: vec![owner], ..node(name) }
 }
 
-fn dirty(uids: &[&str]) -> Dirty {
+fn affected(uids: &[&str]) -> Affected {
     uids.iter().map(|uid| Uid::from(*uid)).collect()
 }
 
 #[test]
 fn a_dependent_of_a_known_owner_needs_no_look() {
     let mut graph = Graph::default();
-    assert_eq!(graph.observe(node("owner")), dirty(&[]));
-    assert_eq!(graph.observe(owned("child", "owner")), dirty(&[]));
+    assert_eq!(graph.observe(node("owner")), affected(&[]));
+    assert_eq!(graph.observe(owned("child", "owner")), affected(&[]));
 }
 
 #[test]
 fn a_dependent_of_an_owner_never_seen_is_looked_at() {
     let mut graph = Graph::default();
-    assert_eq!(graph.observe(owned("child", "owner")), dirty(&["child"]));
+    assert_eq!(graph.observe(owned("child", "owner")), affected(&["child"]));
 }
 
 #[test]
@@ -57,21 +57,21 @@ fn the_edge_to_an_owner_seen_later_works_when_it_goes() {
     let mut graph = Graph::default();
     graph.observe(owned("child", "owner"));
     graph.observe(node("owner"));
-    assert_eq!(graph.remove(&"owner".into()), dirty(&["child"]));
+    assert_eq!(graph.remove(&"owner".into()), affected(&["child"]));
 }
 
 #[test]
 fn an_owner_in_another_namespace_is_not_the_one_meant() {
     let mut graph = Graph::default();
     graph.observe(Node { namespace: Some("elsewhere".into()), ..node("owner") });
-    assert_eq!(graph.observe(owned("child", "owner")), dirty(&["child"]));
+    assert_eq!(graph.observe(owned("child", "owner")), affected(&["child"]));
 }
 
 #[test]
 fn a_cluster_scoped_owner_may_be_named_from_a_namespace() {
     let mut graph = Graph::default();
     graph.observe(Node { namespace: None, resource: resource("Thing", false), ..node("owner") });
-    assert_eq!(graph.observe(owned("child", "owner")), dirty(&[]));
+    assert_eq!(graph.observe(owned("child", "owner")), affected(&[]));
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn foreground_deletion_looks_at_owner_and_dependents() {
     graph.observe(owned("a", "owner"));
     graph.observe(owned("b", "owner"));
     let deleting = Node { deletion: Deletion::Foreground, ..node("owner") };
-    assert_eq!(graph.observe(deleting.clone()), dirty(&["a", "b", "owner"]));
-    assert_eq!(graph.observe(deleting), dirty(&[]), "the same state again asks for nothing");
-    assert_eq!(graph.remove(&"a".into()), dirty(&["owner"]));
+    assert_eq!(graph.observe(deleting.clone()), affected(&["a", "b", "owner"]));
+    assert_eq!(graph.observe(deleting), affected(&[]), "the same state again asks for nothing");
+    assert_eq!(graph.remove(&"a".into()), affected(&["owner"]));
     assert_eq!(graph.blockers(&"owner".into()).map(|node| &*node.name).collect::<Vec<_>>(), ["b"]);
 }
 
@@ -104,7 +104,7 @@ fn a_dependent_that_leaves_its_owner_is_forgotten_by_it() {
     graph.observe(node("owner"));
     graph.observe(owned("child", "owner"));
     graph.observe(node("child"));
-    assert_eq!(graph.remove(&"owner".into()), dirty(&[]));
+    assert_eq!(graph.remove(&"owner".into()), affected(&[]));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn orphaning_is_the_owners_work_alone() {
     graph.observe(node("owner"));
     graph.observe(owned("child", "owner"));
     let orphaning = Node { deletion: Deletion::Orphaning, ..node("owner") };
-    assert_eq!(graph.observe(orphaning), dirty(&["owner"]));
+    assert_eq!(graph.observe(orphaning), affected(&["owner"]));
 }
 
 #[test]
@@ -123,6 +123,6 @@ fn a_resource_that_is_gone_takes_its_nodes_along() {
     let mut child = owned("child", "owner");
     child.owners[0].kind = "Widget".into();
     graph.observe(child);
-    assert_eq!(graph.remove_resource(&resource("Widget", true)), dirty(&["child"]));
+    assert_eq!(graph.remove_resource(&resource("Widget", true)), affected(&["child"]));
     assert!(graph.node(&"owner".into()).is_none());
 }

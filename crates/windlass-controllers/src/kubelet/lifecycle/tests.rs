@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A pod on a simulated node, in simulated time.
-struct World {
+/// A pod with simulated time.
+struct SimulatedPod {
     pod: Pod,
-    memory: Memory,
+    memory: PodMemory,
     now: Timestamp,
-    wake: Option<Timestamp>,
+    wake_at: Option<Timestamp>,
     events: Vec<String>,
     removed: bool,
 }
 
-impl World {
+impl SimulatedPod {
     fn new(annotations: &[(&str, &str)], spec: Value) -> Self {
         let annotations: BTreeMap<String, String> = annotations
             .iter()
@@ -27,30 +27,30 @@ impl World {
         let now = Timestamp::UNIX_EPOCH;
         Self {
             pod: serde_json::from_value(pod).unwrap(),
-            memory: Memory::default(),
+            memory: PodMemory::default(),
             now,
-            wake: Some(now),
+            wake_at: Some(now),
             events: Vec::new(),
             removed: false,
         }
     }
 
-    /// One step; the status goes through JSON, as it does through the server.
+    /// Performs one step. The status is serialized and parsed, as on its way through the server.
     fn step(&mut self) {
-        let place = Place { host_ip: "10.0.0.2".into(), pod_ip: Some("10.244.0.2".into()) };
-        let step = advance(&self.pod, &place, &mut self.memory, self.now);
+        let addresses = PodAddresses { host_ip: "10.0.0.2".into(), pod_ip: Some("10.244.0.2".into()) };
+        let step = advance(&self.pod, &addresses, &mut self.memory, self.now);
         let status = serde_json::to_value(&step.status).unwrap();
         self.pod.status = Some(serde_json::from_value(status).unwrap());
         self.events.extend(step.events.iter().map(|event| event.reason.to_owned()));
-        self.wake = step.wake;
+        self.wake_at = step.wake_at;
         self.removed = step.remove;
     }
 
-    /// Lives for `seconds`, taking every step when it is due.
-    fn live(&mut self, seconds: f64) -> &mut Self {
+    /// Runs for `seconds`, and performs every step when it is due.
+    fn run_for(&mut self, seconds: f64) -> &mut Self {
         let end = self.now + SignedDuration::try_from(Duration::from_secs_f64(seconds)).unwrap();
         for _ in 0..1000 {
-            match self.wake {
+            match self.wake_at {
                 Some(due) if due <= end => {
                     self.now = self.now.max(due);
                     self.step();
@@ -67,7 +67,7 @@ impl World {
     fn delete(&mut self, grace: i64) -> &mut Self {
         self.pod.metadata.deletion_timestamp = Some(Time(self.now + SignedDuration::from_secs(grace)));
         self.pod.metadata.deletion_grace_period_seconds = Some(grace);
-        self.wake = Some(self.now);
+        self.wake_at = Some(self.now);
         self
     }
 
@@ -107,13 +107,13 @@ fn one_with(restart: &str) -> Value {
 
 #[test]
 fn a_pod_is_pending_first_then_runs_with_an_address() {
-    let mut world = World::new(&[], one());
+    let mut world = SimulatedPod::new(&[], one());
     world.step();
     assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("ContainerCreating")));
     assert_eq!(world.condition("Ready"), "False ContainersNotReady");
     assert_eq!(world.status().host_ip.as_deref(), Some("10.0.0.2"));
     assert_eq!(world.status().pod_ip, None);
-    world.live(0.0);
+    world.run_for(0.0);
     assert_eq!(world.phase(), "Running");
     assert_eq!(world.status().pod_ip.as_deref(), Some("10.244.0.2"));
     assert!(world.main().ready);
@@ -122,27 +122,29 @@ fn a_pod_is_pending_first_then_runs_with_an_address() {
         assert_eq!(world.condition(condition), "True", "{condition}");
     }
     assert_eq!(world.events, ["Pulled", "Created", "Started"]);
-    assert_eq!(world.wake, None, "nothing more to do");
+    assert_eq!(world.wake_at, None, "nothing more to do");
 }
 
 #[test]
 fn it_starts_and_becomes_ready_when_its_script_says() {
-    let mut world = World::new(&[("start-after", "2s"), ("ready-after", "500ms")], one());
-    assert_eq!(world.live(1.9).phase(), "Pending");
-    assert_eq!(world.live(0.2).phase(), "Running");
+    let mut world = SimulatedPod::new(&[("start-after", "2s"), ("ready-after", "500ms")], one());
+    assert_eq!(world.run_for(1.9).phase(), "Pending");
+    assert_eq!(world.run_for(0.2).phase(), "Running");
     assert!(!world.main().ready);
-    assert!(world.live(0.5).main().ready);
+    assert!(world.run_for(0.5).main().ready);
     assert_eq!(world.condition("Ready"), "True");
 }
 
 #[test]
 fn a_job_like_pod_succeeds_or_fails_by_its_exit_code() {
-    let mut good = World::new(&[("run-for", "200ms")], one_with("Never"));
-    assert_eq!(good.live(1.0).phase(), "Succeeded");
+    let mut good = SimulatedPod::new(&[("run-for", "200ms")], one_with("Never"));
+    assert_eq!(good.run_for(1.0).phase(), "Succeeded");
     assert_eq!(good.condition("Ready"), "False PodCompleted");
-    let mut bad =
-        World::new(&[("run-for", "200ms"), ("exit-code", "3"), ("message", "no luck")], one_with("Never"));
-    assert_eq!(bad.live(1.0).phase(), "Failed");
+    let mut bad = SimulatedPod::new(
+        &[("run-for", "200ms"), ("exit-code", "3"), ("message", "no luck")],
+        one_with("Never"),
+    );
+    assert_eq!(bad.run_for(1.0).phase(), "Failed");
     let end = bad.main().state.clone().unwrap().terminated.unwrap();
     assert_eq!(
         (end.exit_code, end.reason.as_deref(), end.message.as_deref()),
@@ -152,23 +154,23 @@ fn a_job_like_pod_succeeds_or_fails_by_its_exit_code() {
 
 #[test]
 fn on_failure_restarts_what_failed_and_rests_with_what_succeeded() {
-    let mut world = World::new(&[("run-for", "1s")], one_with("OnFailure"));
-    assert_eq!(world.live(5.0).phase(), "Succeeded");
-    let mut world = World::new(&[("run-for", "1s"), ("exit-code", "1")], one_with("OnFailure"));
-    assert_eq!(world.live(3.0).phase(), "Running");
+    let mut world = SimulatedPod::new(&[("run-for", "1s")], one_with("OnFailure"));
+    assert_eq!(world.run_for(5.0).phase(), "Succeeded");
+    let mut world = SimulatedPod::new(&[("run-for", "1s"), ("exit-code", "1")], one_with("OnFailure"));
+    assert_eq!(world.run_for(3.0).phase(), "Running");
     assert_eq!(world.main().restart_count, 1);
 }
 
 #[test]
 fn a_crash_loop_backs_off_ten_seconds_then_twenty() {
-    let mut world = World::new(&[("run-for", "1s"), ("exit-code", "1")], one());
-    world.live(2.5);
+    let mut world = SimulatedPod::new(&[("run-for", "1s"), ("exit-code", "1")], one());
+    world.run_for(2.5);
     assert_eq!((world.main().restart_count, world.waits_for()), (1, Some("CrashLoopBackOff")));
-    world.live(9.0);
+    world.run_for(9.0);
     assert_eq!(world.main().restart_count, 1);
-    world.live(2.0);
+    world.run_for(2.0);
     assert_eq!(world.main().restart_count, 2);
-    world.live(15.0);
+    world.run_for(15.0);
     assert_eq!((world.main().restart_count, world.waits_for()), (2, Some("CrashLoopBackOff")));
     assert!(world.main().last_state.as_ref().unwrap().terminated.is_some());
     assert!(world.events.contains(&"BackOff".to_owned()));
@@ -176,15 +178,15 @@ fn a_crash_loop_backs_off_ten_seconds_then_twenty() {
 
 #[test]
 fn a_container_that_ends_at_once_never_spins() {
-    let mut world = World::new(&[("run-for", "0s")], one());
-    world.live(5.0);
+    let mut world = SimulatedPod::new(&[("run-for", "0s")], one());
+    world.run_for(5.0);
     assert_eq!(world.waits_for(), Some("CrashLoopBackOff"));
 }
 
 #[test]
 fn an_image_that_never_arrives_is_said_once() {
-    let mut world = World::new(&[("image-pull", "fail")], one());
-    world.live(60.0);
+    let mut world = SimulatedPod::new(&[("image-pull", "fail")], one());
+    world.run_for(60.0);
     assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("ImagePullBackOff")));
     assert_eq!(world.events, ["Failed", "Failed"]);
 }
@@ -195,17 +197,17 @@ fn init_containers_go_first_and_in_order() {
         "initContainers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}],
         "containers": [{"name": "c", "image": "nginx"}],
     });
-    let mut world = World::new(&[("run-for.a", "1s"), ("run-for.b", "1s")], spec);
-    world.live(0.5);
+    let mut world = SimulatedPod::new(&[("run-for.a", "1s"), ("run-for.b", "1s")], spec);
+    world.run_for(0.5);
     assert_eq!((world.phase(), world.waits_for()), ("Pending", Some("PodInitializing")));
     assert_eq!(world.condition("Initialized"), "False ContainersNotInitialized");
-    let ready = |world: &World| -> Vec<bool> {
+    let ready = |world: &SimulatedPod| -> Vec<bool> {
         world.status().init_container_statuses.iter().flatten().map(|status| status.ready).collect()
     };
     assert_eq!(ready(&world), [false, false]);
-    world.live(1.0);
+    world.run_for(1.0);
     assert_eq!(ready(&world), [true, false]);
-    assert_eq!(world.live(1.0).phase(), "Running");
+    assert_eq!(world.run_for(1.0).phase(), "Running");
     assert_eq!(world.condition("Initialized"), "True");
 }
 
@@ -216,8 +218,8 @@ fn a_failing_init_container_fails_a_pod_that_never_restarts() {
         "initContainers": [{"name": "a", "image": "i"}],
         "containers": [{"name": "c", "image": "nginx"}],
     });
-    let mut world = World::new(&[("exit-code.a", "1")], spec);
-    assert_eq!(world.live(1.0).phase(), "Failed");
+    let mut world = SimulatedPod::new(&[("exit-code.a", "1")], spec);
+    assert_eq!(world.run_for(1.0).phase(), "Failed");
 }
 
 #[test]
@@ -226,16 +228,16 @@ fn a_sidecar_starts_before_the_others_and_keeps_running() {
         "initContainers": [{"name": "proxy", "image": "i", "restartPolicy": "Always"}],
         "containers": [{"name": "c", "image": "nginx"}],
     });
-    let mut world = World::new(&[], spec);
-    assert_eq!(world.live(1.0).phase(), "Running");
+    let mut world = SimulatedPod::new(&[], spec);
+    assert_eq!(world.run_for(1.0).phase(), "Running");
     let proxy = &world.status().init_container_statuses.as_ref().unwrap()[0];
     assert!(proxy.state.as_ref().unwrap().running.is_some());
 }
 
 #[test]
 fn a_deleted_pod_stops_its_containers_and_may_go() {
-    let mut world = World::new(&[], one());
-    world.live(1.0).delete(30).live(0.0);
+    let mut world = SimulatedPod::new(&[], one());
+    world.run_for(1.0).delete(30).run_for(0.0);
     assert!(world.removed);
     assert!(world.main().state.as_ref().unwrap().terminated.is_some());
     assert_eq!(world.events.last().unwrap(), "Killing");
@@ -243,41 +245,41 @@ fn a_deleted_pod_stops_its_containers_and_may_go() {
 
 #[test]
 fn stopping_takes_its_time_but_not_longer_than_the_grace_period() {
-    let mut slow = World::new(&[("stop-after", "2s")], one());
-    slow.live(1.0).delete(30).live(1.9);
+    let mut slow = SimulatedPod::new(&[("stop-after", "2s")], one());
+    slow.run_for(1.0).delete(30).run_for(1.9);
     assert!(!slow.removed);
-    slow.live(0.2);
+    slow.run_for(0.2);
     assert!(slow.removed);
     assert_eq!(exit_code(slow.main()), Some(0));
-    let mut stubborn = World::new(&[("stop-after", "1h")], one());
-    stubborn.live(1.0).delete(3).live(2.9);
+    let mut stubborn = SimulatedPod::new(&[("stop-after", "1h")], one());
+    stubborn.run_for(1.0).delete(3).run_for(2.9);
     assert!(!stubborn.removed);
-    stubborn.live(0.2);
+    stubborn.run_for(0.2);
     assert!(stubborn.removed);
     assert_eq!((exit_code(stubborn.main()), stubborn.phase()), (Some(137), "Failed"));
 }
 
 #[test]
 fn a_pod_deleted_before_it_started_may_go_at_once() {
-    let mut world = World::new(&[("start-after", "1h")], one());
-    world.live(1.0).delete(30).live(0.0);
+    let mut world = SimulatedPod::new(&[("start-after", "1h")], one());
+    world.run_for(1.0).delete(30).run_for(0.0);
     assert!(world.removed);
 }
 
 #[test]
 fn an_active_deadline_fails_the_pod() {
     let spec = json!({"activeDeadlineSeconds": 5, "containers": [{"name": "c", "image": "nginx"}]});
-    let mut world = World::new(&[], spec);
-    assert_eq!(world.live(4.0).phase(), "Running");
-    assert_eq!(world.live(2.0).phase(), "Failed");
+    let mut world = SimulatedPod::new(&[], spec);
+    assert_eq!(world.run_for(4.0).phase(), "Running");
+    assert_eq!(world.run_for(2.0).phase(), "Failed");
     assert_eq!(world.status().reason.as_deref(), Some("DeadlineExceeded"));
 }
 
 #[test]
 fn a_readiness_gate_holds_ready_until_somebody_opens_it() {
     let spec = json!({"readinessGates": [{"conditionType": "example.com/open"}], "containers": [{"name": "c", "image": "nginx"}]});
-    let mut world = World::new(&[], spec);
-    world.live(1.0);
+    let mut world = SimulatedPod::new(&[], spec);
+    world.run_for(1.0);
     assert_eq!(world.condition("Ready"), "False ReadinessGatesNotReady");
     let open =
         PodCondition { type_: "example.com/open".into(), status: "True".into(), ..PodCondition::default() };

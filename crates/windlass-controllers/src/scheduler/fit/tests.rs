@@ -15,9 +15,9 @@ fn node(name: &str, spec: Value) -> Node {
     .unwrap()
 }
 
-fn chosen(spec: Value, node: &Node, taken: &[(&str, i128)]) -> Result<String, String> {
-    let taken = taken.iter().map(|(name, amount)| ((*name).to_owned(), Milli(*amount))).collect();
-    choose(&pod(spec), &[Candidate { node, taken }])
+fn chosen(spec: Value, node: &Node, requested: &[(&str, i128)]) -> Result<String, String> {
+    let requested = requested.iter().map(|(name, amount)| ((*name).to_owned(), Milli(*amount))).collect();
+    choose(&pod(spec), &[Candidate { node, requested }])
 }
 
 fn plain() -> Value {
@@ -38,10 +38,13 @@ fn without_nodes_it_says_so() {
 fn the_emptier_node_wins_and_the_first_name_among_equals() {
     let (a, b) = (node("a", json!({})), node("b", json!({})));
     let on = |a_pods: i128, b_pods: i128| {
-        let taken = |n| Amounts::from([("pods".to_owned(), Milli(n))]);
+        let requested = |n| ResourceList::from([("pods".to_owned(), Milli(n))]);
         choose(
             &pod(plain()),
-            &[Candidate { node: &b, taken: taken(b_pods) }, Candidate { node: &a, taken: taken(a_pods) }],
+            &[
+                Candidate { node: &b, requested: requested(b_pods) },
+                Candidate { node: &a, requested: requested(a_pods) },
+            ],
         )
     };
     assert_eq!(on(0, 0), Ok("a".into()));

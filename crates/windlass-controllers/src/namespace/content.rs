@@ -1,4 +1,4 @@
-//! One pass through a namespace: delete everything, count what is left.
+//! Deletes the contents of a namespace and counts what remains.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ use kube_client::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Propaga
 use kube_core::DynamicObject;
 use windlass_runtime::{Error, Result};
 
-use super::progress::Sweep;
+use super::content_status::ContentStatus;
 use crate::resources::{self, Resource};
 
-/// How many resources are swept side by side.
-const AT_ONCE: usize = 8;
+/// How many resources are deleted concurrently.
+const CONCURRENCY: usize = 8;
 
-/// Deletes all that the namespace holds, and counts what stays for now.
-pub(super) async fn sweep(client: &Client, namespace: &str) -> Sweep {
-    let mut sweep = Sweep::default();
+/// Deletes all objects of the namespace once, and returns what remains.
+pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> ContentStatus {
+    let mut content = ContentStatus::default();
     let found = match resources::discover(client).await {
         Ok(found) => found,
         Err(error) => {
-            sweep.discovery_failure = Some(error.to_string());
-            return sweep;
+            content.discovery_failure = Some(error.to_string());
+            return content;
         }
     };
     let deletable = found.into_iter().filter(|resource| resource.namespaced && resource.deletable);
-    let mut swept = stream::iter(deletable)
+    let mut emptied = stream::iter(deletable)
         .map(|resource| async move {
-            let left = empty(client, namespace, &resource).await;
+            let left = delete_objects(client, namespace, &resource).await;
             (resource, left)
         })
-        .buffered(AT_ONCE);
-    while let Some((resource, left)) = swept.next().await {
+        .buffered(CONCURRENCY);
+    while let Some((resource, left)) = emptied.next().await {
         match left {
-            Ok(left) => note(&mut sweep, &resource, &left),
-            // Its CRD went while we were at it: nothing of it can be left.
+            Ok(left) => count_remaining(&mut content, &resource, &left),
+            // The CRD was deleted meanwhile, and its objects with it.
             Err(error) if error.is_not_found() => {}
-            Err(error) => sweep.failures.push(format!("{}: {error}", resource.name())),
+            Err(error) => content.failures.push(format!("{}: {error}", resource.name())),
         }
     }
-    sweep
+    content
 }
 
-type Left = Vec<PartialObjectMeta<DynamicObject>>;
+type Remaining = Vec<PartialObjectMeta<DynamicObject>>;
 
-async fn empty(client: &Client, namespace: &str, resource: &Resource) -> Result<Left> {
+async fn delete_objects(client: &Client, namespace: &str, resource: &Resource) -> Result<Remaining> {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource.api);
     let all = ListParams::default();
     let there = api.list_metadata(&all).await.map_err(Error::from)?.items;
@@ -67,17 +67,17 @@ async fn empty(client: &Client, namespace: &str, resource: &Resource) -> Result<
     Ok(api.list_metadata(&all).await.map_err(Error::from)?.items)
 }
 
-fn note(sweep: &mut Sweep, resource: &Resource, left: &Left) {
+fn count_remaining(content: &mut ContentStatus, resource: &Resource, left: &Remaining) {
     if left.is_empty() {
         return;
     }
-    sweep.remaining.insert(resource.name(), left.len());
+    content.remaining.insert(resource.name(), left.len());
     for object in left {
         for finalizer in object.metadata.finalizers.iter().flatten() {
-            *sweep.finalizers.entry(finalizer.clone()).or_default() += 1;
+            *content.finalizers.entry(finalizer.clone()).or_default() += 1;
         }
         let grace =
             object.metadata.deletion_grace_period_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        sweep.grace = sweep.grace.max(Duration::from_secs(grace.unwrap_or(0)));
+        content.grace = content.grace.max(Duration::from_secs(grace.unwrap_or(0)));
     }
 }

@@ -1,23 +1,23 @@
-//! What the controllers have in common that keep one object in every namespace.
+//! Common parts of the controllers that keep one object in every namespace.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
 use serde::Serialize;
 use windlass_runtime::{Action, Context, Object, ObjectKey, Result};
 
-/// Whether the namespace is there to stay.
+/// Returns whether the namespace exists and is not terminating.
 pub(crate) fn is_active(key: &ObjectKey, cx: &Context<Namespace>) -> Result<bool> {
     Ok(cx.get(key)?.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none()))
 }
 
-/// The key of an object's namespace, if the object is the one of that name.
-pub(crate) fn of_object<K: Resource>(object: &K, name: &str) -> Vec<ObjectKey> {
+/// Returns the key of the object's namespace if the object has this name.
+pub(crate) fn key_of_namespace<K: Resource>(object: &K, name: &str) -> Vec<ObjectKey> {
     let namespace = object.meta().namespace.as_deref().filter(|_| object.name_any() == name);
     namespace.map(ObjectKey::cluster).into_iter().collect()
 }
 
-/// Creates the object. That it is there already, or that its namespace is going, is as good.
-pub(crate) async fn create_unless_there<K>(cx: &Context<Namespace>, object: K) -> Result<Action>
+/// Creates the object. It is no error if the object exists already, or if its namespace is terminating.
+pub(crate) async fn create_if_absent<K>(cx: &Context<Namespace>, object: K) -> Result<Action>
 where
     K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize,
 {

@@ -1,4 +1,4 @@
-//! The watches of the collector: one for each resource that discovery offers, kept in line with the CRDs.
+//! The monitors of the garbage collector: one watch for each resource that discovery lists.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,32 +11,32 @@ use tokio::sync::oneshot;
 use windlass_runtime::informer::WatchOptions;
 use windlass_runtime::{Action, Context, Controller, Reconciler, Result, Watch};
 
-use super::observer::{Observe, Observer};
+use super::graph_builder::{GraphBuilder, UpdateGraph};
 use crate::resources::{self, Resource};
 
-/// The one key of this controller.
-const ALL: &str = "resources";
-/// How often discovery is read though no CRD changed.
-const EVERY: Duration = Duration::from_secs(30);
+/// The only key of this controller.
+const RESOURCES: &str = "resources";
+/// How often discovery runs even if no CRD changes.
+const DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Keeps one watch for each resource.
-pub(super) struct Watches {
-    observer: Arc<Observer>,
-    /// Dropping the sender ends the watch.
-    open: Mutex<BTreeMap<(String, String), Open>>,
+pub(super) struct Monitors {
+    graph_builder: Arc<GraphBuilder>,
+    /// The watches. Dropping one stops it.
+    open: Mutex<BTreeMap<(String, String), Monitor>>,
 }
 
-struct Open {
+struct Monitor {
     resource: Arc<Resource>,
     _until: oneshot::Sender<()>,
 }
 
-impl Watches {
-    pub(super) fn controller(observer: Arc<Observer>) -> Controller<&'static str> {
+impl Monitors {
+    pub(super) fn controller(graph_builder: Arc<GraphBuilder>) -> Controller<&'static str> {
         let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
-        Controller::keyed::<()>("garbage-collector-watches", Self { observer, open: Mutex::default() })
-            .watches_metadata(definitions, |_, _| Ok(vec![ALL]))
-            .external(stream::iter([ALL]))
+        Controller::keyed::<()>("garbage-collector-monitors", Self { graph_builder, open: Mutex::default() })
+            .watches_metadata(definitions, |_, _| Ok(vec![RESOURCES]))
+            .external(stream::iter([RESOURCES]))
     }
 
     fn update(&self, found: &[Arc<Resource>]) {
@@ -53,8 +53,8 @@ impl Watches {
             .collect();
         for key in gone {
             if let Some(closed) = open.remove(&key) {
-                let dirty = self.observer.graph().remove_resource(&closed.resource);
-                self.observer.enqueue(dirty);
+                let affected = self.graph_builder.graph().remove_resource(&closed.resource);
+                self.graph_builder.enqueue(affected);
             }
         }
         for (key, resource) in wanted {
@@ -62,37 +62,37 @@ impl Watches {
         }
     }
 
-    fn open(&self, resource: Arc<Resource>) -> Open {
+    fn open(&self, resource: Arc<Resource>) -> Monitor {
         let (until, ended) = oneshot::channel::<()>();
-        let handler = Observe { observer: self.observer.clone(), resource: resource.clone() };
+        let handler = UpdateGraph { graph_builder: self.graph_builder.clone(), resource: resource.clone() };
         let metadata = WatchOptions::new().metadata_only();
         let watch = Watch::with_handler(resource.api.clone(), handler).options(metadata).events_only();
-        if let Some(handle) = self.observer.handle().cloned() {
+        if let Some(handle) = self.graph_builder.handle().cloned() {
             tokio::spawn(async move {
                 match handle.watch(watch).await {
                     Ok(id) => {
-                        // Ends with an error when the sender is dropped, which is what it is for.
+                        // Returns an error when the sender is dropped, which is the signal to stop.
                         let _ = ended.await;
                         handle.unwatch(id);
                     }
-                    // Nothing is missing that anybody still looks at.
+                    // The manager is stopping.
                     Err(error) if error.is_stopped() => {}
                     Err(error) => tracing::warn!(%error, "the garbage collector cannot watch a resource"),
                 }
             });
         }
-        Open { resource, _until: until }
+        Monitor { resource, _until: until }
     }
 }
 
-impl Reconciler<(), &'static str> for Watches {
+impl Reconciler<(), &'static str> for Monitors {
     type Error = windlass_runtime::Error;
 
     async fn reconcile(&self, _: &'static str, cx: Context<()>) -> Result<Action> {
         let found: Vec<Arc<Resource>> =
             resources::discover(cx.client()).await?.into_iter().map(Arc::new).collect();
-        self.observer.set_kinds(&found);
+        self.graph_builder.set_kinds(&found);
         self.update(&found);
-        Ok(Action::requeue_after(EVERY))
+        Ok(Action::requeue_after(DISCOVERY_INTERVAL))
     }
 }

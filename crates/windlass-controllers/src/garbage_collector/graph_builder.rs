@@ -1,23 +1,23 @@
-//! What the watches tell, brought into the graph.
+//! Feeds the graph with the events of all watches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use windlass_runtime::{BoxError, ControllerHandle, Delta, EventHandler, Keys, MapContext, RawObject};
 
-use super::graph::{Deletion, Dirty, Graph, Node, OwnerRef, Uid, group_of};
-use super::verdict::{FOREGROUND, ORPHAN};
+use super::decision::{FOREGROUND, ORPHAN};
+use super::graph::{Affected, Deletion, Graph, Node, OwnerRef, Uid, group_of};
 use crate::resources::Resource;
 
-/// The graph, the resources it is about, and the queue of the collector.
+/// The graph, the known resources, and the queue of the collector.
 #[derive(Default)]
-pub(super) struct Observer {
+pub(super) struct GraphBuilder {
     graph: Mutex<Graph>,
     kinds: Mutex<BTreeMap<(String, String), Arc<Resource>>>,
     handle: OnceLock<ControllerHandle<Uid>>,
 }
 
-impl Observer {
+impl GraphBuilder {
     pub(super) fn connect(&self, handle: ControllerHandle<Uid>) {
         let _ = self.handle.set(handle);
     }
@@ -27,19 +27,19 @@ impl Observer {
     }
 
     pub(super) fn graph(&self) -> MutexGuard<'_, Graph> {
-        // Every change of the graph is whole, so a panic elsewhere cannot have left it half-done.
+        // Each change of the graph completes under the lock, so a poisoned graph is consistent.
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues what a change concerns.
-    pub(super) fn enqueue(&self, dirty: Dirty) {
+    /// Enqueues the objects that a change affects.
+    pub(super) fn enqueue(&self, affected: Affected) {
         let Some(handle) = self.handle.get() else { return };
-        for uid in dirty {
+        for uid in affected {
             handle.enqueue(uid);
         }
     }
 
-    /// Replaces what is known of the server's resources.
+    /// Replaces the known resources.
     pub(super) fn set_kinds(&self, resources: &[Arc<Resource>]) {
         let by_kind = |resource: &Arc<Resource>| {
             ((resource.api.group.clone(), resource.api.kind.clone()), resource.clone())
@@ -47,28 +47,28 @@ impl Observer {
         *self.kinds.lock().unwrap_or_else(PoisonError::into_inner) = resources.iter().map(by_kind).collect();
     }
 
-    /// The resource that an owner reference means, in whichever version it is served.
+    /// Returns the resource of an owner reference, in whichever version it is served.
     pub(super) fn resource_of(&self, owner: &OwnerRef) -> Option<Arc<Resource>> {
         let key = (group_of(&owner.api_version).to_owned(), owner.kind.clone());
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 }
 
-/// The handler of one resource's watch.
-pub(super) struct Observe {
-    pub observer: Arc<Observer>,
+/// The event handler of one resource's watch.
+pub(super) struct UpdateGraph {
+    pub graph_builder: Arc<GraphBuilder>,
     pub resource: Arc<Resource>,
 }
 
-impl EventHandler<Uid> for Observe {
+impl EventHandler<Uid> for UpdateGraph {
     fn handle(&self, delta: &Delta, _: &MapContext, keys: &mut Keys<Uid>) -> Result<(), BoxError> {
-        let dirty = match delta {
-            Delta::Deleted { last, .. } => self.observer.graph().remove(&last.uid().into()),
+        let affected = match delta {
+            Delta::Deleted { last, .. } => self.graph_builder.graph().remove(&last.uid().into()),
             Delta::Added { object, .. } | Delta::Updated { new: object, .. } => {
-                self.observer.graph().observe(node(&self.resource, object))
+                self.graph_builder.graph().observe(node(&self.resource, object))
             }
         };
-        for uid in dirty {
+        for uid in affected {
             keys.add(uid);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Which objects belong to a controller that selects by label: those it owns, those to adopt, those to let go.
+//! Adoption and release of objects by a controller that selects them by label, as client-go's `ControllerRefManager` does.
 
 use std::sync::Arc;
 
@@ -12,49 +12,49 @@ use windlass_runtime::{Context, Error, Result};
 
 use crate::labels::selects;
 
-/// The objects of a namespace, sorted by what their owner has to do about them.
+/// The objects of a namespace that concern one owner.
 #[derive(Debug)]
-pub(crate) struct Claim<K> {
+pub(crate) struct Classified<K> {
     pub owned: Vec<Arc<K>>,
-    /// Selected, and nobody controls them.
+    /// Objects that the selector matches and that have no controller.
     pub adopt: Vec<Arc<K>>,
-    /// Controlled, and not selected any more.
+    /// Objects that the owner controls and that the selector no longer matches.
     pub release: Vec<Arc<K>>,
 }
 
-/// Sorts the objects for the owner with this uid.
-pub(crate) fn sort<K: Resource>(
+/// Classifies objects for the owner with this uid.
+pub(crate) fn classify<K: Resource>(
     objects: impl IntoIterator<Item = Arc<K>>,
     selector: &LabelSelector,
     uid: &str,
-) -> Claim<K> {
-    let mut claim = Claim { owned: Vec::new(), adopt: Vec::new(), release: Vec::new() };
+) -> Classified<K> {
+    let mut classified = Classified { owned: Vec::new(), adopt: Vec::new(), release: Vec::new() };
     for object in objects {
         let meta = object.meta();
         let controller = controller_of(&*object).map(|owner| owner.uid == uid);
         let selected = selects(selector, meta.labels.as_ref());
         match (controller, selected) {
-            (Some(true), true) => claim.owned.push(object),
-            (Some(true), false) => claim.release.push(object),
-            (None, true) if meta.deletion_timestamp.is_none() => claim.adopt.push(object),
+            (Some(true), true) => classified.owned.push(object),
+            (Some(true), false) => classified.release.push(object),
+            (None, true) if meta.deletion_timestamp.is_none() => classified.adopt.push(object),
             _ => {}
         }
     }
-    claim
+    classified
 }
 
-/// The owner that controls an object.
+/// Returns the owner reference that has `controller: true`.
 pub(crate) fn controller_of(object: &impl Resource) -> Option<&OwnerReference> {
     object.meta().owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-/// The reference by which an object controls what it makes.
-pub(crate) fn controlled_by<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference> {
+/// Returns a reference that makes `owner` the controller of an object.
+pub(crate) fn controller_reference<K: Resource<DynamicType = ()>>(owner: &K) -> Option<OwnerReference> {
     let reference = owner.controller_owner_ref(&())?;
     Some(OwnerReference { block_owner_deletion: Some(true), ..reference })
 }
 
-impl<K> Claim<K>
+impl<K> Classified<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -62,25 +62,27 @@ where
         + DeserializeOwned
         + std::fmt::Debug,
 {
-    /// Adopts and releases; answers what is owned now.
+    /// Adopts and releases objects, and returns those that are owned now.
     ///
-    /// An owner that is being deleted adopts nothing.
-    pub(crate) async fn settle<O>(self, owner: &O, cx: &Context<O>) -> Result<Vec<Arc<K>>>
+    /// An owner that is terminating adopts nothing.
+    pub(crate) async fn adopt_and_release<O>(self, owner: &O, cx: &Context<O>) -> Result<Vec<Arc<K>>>
     where
         O: Resource<DynamicType = ()>,
     {
         let mut owned = self.owned;
-        if let Some(reference) = controlled_by(owner).filter(|_| owner.meta().deletion_timestamp.is_none()) {
+        if let Some(reference) =
+            controller_reference(owner).filter(|_| owner.meta().deletion_timestamp.is_none())
+        {
             for orphan in self.adopt {
                 let mut owners = orphan.meta().owner_references.clone().unwrap_or_default();
                 owners.push(reference.clone());
                 owned.extend(write_owners(cx, &*orphan, owners).await?.map(Arc::new));
             }
         }
-        for stray in self.release {
-            let mut owners = stray.meta().owner_references.clone().unwrap_or_default();
+        for released in self.release {
+            let mut owners = released.meta().owner_references.clone().unwrap_or_default();
             owners.retain(|reference| Some(&reference.uid) != owner.meta().uid.as_ref());
-            write_owners(cx, &*stray, owners).await?;
+            write_owners(cx, &*released, owners).await?;
         }
         Ok(owned)
     }
@@ -128,16 +130,16 @@ mod tests {
         let selector: LabelSelector = serde_json::from_value(json!({"matchLabels": {"app": "web"}})).unwrap();
         let pods = [
             pod("mine", "web", Some("me"), false),
-            pod("stray", "other", Some("me"), false),
+            pod("released", "other", Some("me"), false),
             pod("orphan", "web", None, false),
             pod("going", "web", None, true),
             pod("theirs", "web", Some("you"), false),
             pod("unrelated", "other", None, false),
         ];
-        let claim = sort(pods, &selector, "me");
+        let classified = classify(pods, &selector, "me");
         let names = |pods: &[Arc<Pod>]| pods.iter().map(|pod| pod.name_any()).collect::<Vec<_>>();
-        assert_eq!(names(&claim.owned), ["mine"]);
-        assert_eq!(names(&claim.adopt), ["orphan"]);
-        assert_eq!(names(&claim.release), ["stray"]);
+        assert_eq!(names(&classified.owned), ["mine"]);
+        assert_eq!(names(&classified.adopt), ["orphan"]);
+        assert_eq!(names(&classified.release), ["released"]);
     }
 }

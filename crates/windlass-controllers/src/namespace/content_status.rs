@@ -1,4 +1,4 @@
-//! How far the deletion of a namespace's content has come, told in the namespace's conditions.
+//! The progress of a namespace's deletion, and the conditions that show it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::conditions;
 
-/// What one sweep through a namespace found.
+/// The result of one pass through a namespace.
 #[derive(Debug, Default)]
-pub(super) struct Sweep {
-    /// Why the resources could not all be found out.
+pub(super) struct ContentStatus {
+    /// The error of discovery, if it failed: some resources may be unknown.
     pub discovery_failure: Option<String>,
-    /// Requests that failed, as the server put it.
+    /// The errors of failed requests.
     pub failures: Vec<String>,
-    /// Objects still there, by `resource.group`.
+    /// The number of remaining objects by `resource.group`.
     pub remaining: BTreeMap<String, usize>,
-    /// Finalizers that still hold objects, with the number of those objects.
+    /// The number of remaining objects by finalizer.
     pub finalizers: BTreeMap<String, usize>,
-    /// The longest grace period that an object still has.
+    /// The longest grace period of a remaining object.
     pub grace: Duration,
 }
 
-impl Sweep {
-    /// Whether nothing is left and nothing stayed unknown: the namespace may go.
+impl ContentStatus {
+    /// Returns whether the namespace is empty, so that it can be finalized.
     pub(super) fn is_empty(&self) -> bool {
         self.discovery_failure.is_none() && self.failures.is_empty() && self.remaining.is_empty()
     }
 
-    /// Writes what was found into the namespace's conditions.
-    pub(super) fn describe(&self, conditions: &mut Vec<NamespaceCondition>, now: &Time) {
+    /// Sets the conditions of the namespace.
+    pub(super) fn set_conditions(&self, conditions: &mut Vec<NamespaceCondition>, now: &Time) {
         let mut say = |kind: &str, problem: Option<(&str, String)>, (fine, all_well): (&str, &str)| {
             let status = if problem.is_some() { "True" } else { "False" };
             let (reason, message) = problem.unwrap_or((fine, all_well.to_owned()));
@@ -56,27 +56,30 @@ impl Sweep {
         say(
             "NamespaceDeletionContentFailure",
             (!self.failures.is_empty()).then(|| {
-                ("ContentDeletionFailed", format!("Failed to delete all resource types, {}", self.failed()))
+                (
+                    "ContentDeletionFailed",
+                    format!("Failed to delete all resource types, {}", self.failures_message()),
+                )
             }),
             ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
         );
         say(
             "NamespaceContentRemaining",
-            (!self.remaining.is_empty()).then(|| ("SomeResourcesRemain", self.what_remains())),
+            (!self.remaining.is_empty()).then(|| ("SomeResourcesRemain", self.remaining_message())),
             ("ContentRemoved", "All content successfully removed"),
         );
         say(
             "NamespaceFinalizersRemaining",
-            (!self.finalizers.is_empty()).then(|| ("SomeFinalizersRemain", self.what_holds())),
+            (!self.finalizers.is_empty()).then(|| ("SomeFinalizersRemain", self.finalizers_message())),
             ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
         );
     }
 
-    fn failed(&self) -> String {
+    fn failures_message(&self) -> String {
         format!("{} remaining: {}", self.failures.len(), self.failures.join(", "))
     }
 
-    fn what_remains(&self) -> String {
+    fn remaining_message(&self) -> String {
         let parts: Vec<String> = self
             .remaining
             .iter()
@@ -85,7 +88,7 @@ impl Sweep {
         format!("Some resources are remaining: {}", parts.join(", "))
     }
 
-    fn what_holds(&self) -> String {
+    fn finalizers_message(&self) -> String {
         let parts: Vec<String> = self
             .finalizers
             .iter()
@@ -94,10 +97,10 @@ impl Sweep {
         format!("Some content in the namespace has finalizers remaining: {}", parts.join(", "))
     }
 
-    /// When to look again: soon at first, slower while finalizers or grace periods hold the content.
-    pub(super) fn look_again_after(&self, sweeps: u32) -> Duration {
-        let back_off = Duration::from_millis(20).saturating_mul(1 << sweeps.min(8));
-        back_off.min(Duration::from_secs(5)).max(if sweeps > 4 { self.grace / 4 } else { Duration::ZERO })
+    /// Returns when to try again: soon at first, later while finalizers or grace periods hold objects.
+    pub(super) fn retry_after(&self, passes: u32) -> Duration {
+        let back_off = Duration::from_millis(20).saturating_mul(1 << passes.min(8));
+        back_off.min(Duration::from_secs(5)).max(if passes > 4 { self.grace / 4 } else { Duration::ZERO })
     }
 }
 
@@ -107,9 +110,9 @@ mod tests {
 
     use super::*;
 
-    fn conditions_of(sweep: &Sweep) -> Vec<String> {
+    fn conditions_of(content: &ContentStatus) -> Vec<String> {
         let mut conditions = Vec::new();
-        sweep.describe(&mut conditions, &Time(Timestamp::UNIX_EPOCH));
+        content.set_conditions(&mut conditions, &Time(Timestamp::UNIX_EPOCH));
         conditions
             .iter()
             .map(|c| format!("{}={} {}", c.type_, c.status, c.message.clone().unwrap_or_default()))
@@ -118,20 +121,20 @@ mod tests {
 
     #[test]
     fn an_empty_namespace_may_go_and_says_so() {
-        let sweep = Sweep::default();
-        assert!(sweep.is_empty());
-        assert!(conditions_of(&sweep).iter().all(|condition| condition.contains("=False All ")));
+        let content = ContentStatus::default();
+        assert!(content.is_empty());
+        assert!(conditions_of(&content).iter().all(|condition| condition.contains("=False All ")));
     }
 
     #[test]
     fn what_is_left_is_told_in_the_servers_words() {
-        let sweep = Sweep {
+        let content = ContentStatus {
             remaining: BTreeMap::from([("pods.".into(), 2)]),
             finalizers: BTreeMap::from([("example.com/hold".into(), 1)]),
-            ..Sweep::default()
+            ..ContentStatus::default()
         };
-        assert!(!sweep.is_empty());
-        let said = conditions_of(&sweep);
+        assert!(!content.is_empty());
+        let said = conditions_of(&content);
         assert_eq!(
             said[3],
             "NamespaceContentRemaining=True Some resources are remaining: pods. has 2 resource instances"
@@ -145,14 +148,14 @@ mod tests {
 
     #[test]
     fn a_failed_request_keeps_the_namespace() {
-        let sweep = Sweep { failures: vec!["boom".into()], ..Sweep::default() };
-        assert!(!sweep.is_empty());
+        let content = ContentStatus { failures: vec!["boom".into()], ..ContentStatus::default() };
+        assert!(!content.is_empty());
     }
 
     #[test]
     fn looking_again_slows_down_and_stays_bounded() {
-        let sweep = Sweep::default();
-        assert!(sweep.look_again_after(0) < sweep.look_again_after(3));
-        assert!(sweep.look_again_after(1000) <= Duration::from_secs(5));
+        let content = ContentStatus::default();
+        assert!(content.retry_after(0) < content.retry_after(3));
+        assert!(content.retry_after(1000) <= Duration::from_secs(5));
     }
 }

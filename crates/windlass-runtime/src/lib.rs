@@ -52,6 +52,8 @@ pub mod leader_election;
 
 pub mod manager;
 
+pub mod fake;
+
 pub use prometheus_client;
 pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};

@@ -185,6 +185,19 @@ where
     wrap(Client::new(service, "default"))
 }
 
+/// As [`in_process`], for a server whose failures the caller is to see. Returns the state that clones of the client share, too.
+pub(crate) fn in_process_without_retries<S, B>(service: S) -> Result<(Client, Arc<ClientState>)>
+where
+    S: tower::Service<Request<Body>, Response = Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let client = ClientBuilder::to(Target::Client(Client::new(service, "default")));
+    client.retry(RetryPolicy { retries: 0, ..RetryPolicy::default() }).build_with_state()
+}
+
 /// Wraps a client that was built elsewhere.
 ///
 /// Only writes through the returned client are recorded, not those through `client`.

@@ -18,12 +18,22 @@ use crate::{
     undecodable::UndecodableReporter,
 };
 
+/// Makes the caches of kinds that no watch declares. Only a fake cluster does: a real cache is empty until its first list has ended.
+pub(crate) trait UndeclaredCaches: Send + Sync {
+    /// Makes the cache of a kind, which shows its objects from the beginning.
+    fn informer(&self, resource: &ApiResource) -> Result<SharedInformer>;
+
+    /// The resource with this API version and kind.
+    fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource;
+}
+
 /// The caches of a controller, by kind. Reading another kind is an error: a [`Lister`] never starts a watch silently.
 pub(crate) struct Caches {
     controller: String,
     writes: WriteLog,
     reporter: Arc<UndecodableReporter>,
     kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
+    undeclared: Option<Arc<dyn UndeclaredCaches>>,
 }
 
 /// A cache that reads may use.
@@ -47,7 +57,19 @@ impl DeclaredCache {
 
 impl Caches {
     pub(crate) fn new(controller: &str, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
-        Self { controller: controller.to_owned(), writes, reporter, kinds: RwLock::default() }
+        Self {
+            controller: controller.to_owned(),
+            writes,
+            reporter,
+            kinds: RwLock::default(),
+            undeclared: None,
+        }
+    }
+
+    /// Lets reads use kinds that no watch declares.
+    pub(crate) fn with_undeclared(mut self, undeclared: Arc<dyn UndeclaredCaches>) -> Self {
+        self.undeclared = Some(undeclared);
+        self
     }
 
     /// Declares the cache of a watch.
@@ -119,8 +141,16 @@ impl Caches {
     }
 
     pub(crate) fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        let whole = self.find(resource, |known| known.name.is_none() && !known.metadata_only());
-        whole.map(Lister::new).ok_or_else(|| self.not_declared(resource))
+        self.whole(resource)?.map(Lister::new).ok_or_else(|| self.not_declared(resource))
+    }
+
+    /// The cache of whole objects that reads without a name use.
+    fn whole(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
+        let find = || self.find(resource, |known| known.name.is_none() && !known.metadata_only());
+        if let (None, Some(undeclared)) = (find(), &self.undeclared) {
+            self.declare(None, &undeclared.informer(resource)?)?;
+        }
+        Ok(find())
     }
 
     /// A lister of the watch that was given a name.
@@ -132,7 +162,13 @@ impl Caches {
             .filter(|(resource, _)| static_kind.as_ref().is_none_or(|wanted| wanted == *resource))
             .flat_map(|(_, declared)| declared);
         let found = declared.find(|known| known.name.as_deref() == Some(name) && !known.metadata_only());
-        found.map(|known| Lister::new(known.cache.clone())).ok_or_else(|| {
+        let found = found.map(|known| known.cache.clone());
+        drop(kinds);
+        let found = match (found, C::static_kind()) {
+            (None, Some(kind)) if self.undeclared.is_some() => self.whole(&kind.resource)?,
+            (found, _) => found,
+        };
+        found.map(Lister::new).ok_or_else(|| {
             let kind = static_kind.map_or_else(String::new, |kind| format!(" of {}", kind.resource));
             Error::setup(format!(
                 "controller {:?} reads the watch{kind} named {name:?}, but declares none; add `.named({name:?})` to a watch",
@@ -148,7 +184,7 @@ impl Caches {
     {
         let found = self
             .find(resource, |known| known.name.is_none() && known.metadata_only())
-            .or_else(|| self.find(resource, |known| known.name.is_none()));
+            .map_or_else(|| self.whole(resource), |found| Ok(Some(found)))?;
         found.map(Lister::new).ok_or_else(|| self.not_declared(resource))
     }
 
@@ -176,7 +212,9 @@ impl Caches {
     pub(crate) fn resource_of_kind(&self, api_version: &str, kind: &str) -> Option<ApiResource> {
         let kinds = self.kinds.read();
         let mut resources = kinds.values().flatten().map(|known| known.cache.informer.resource());
-        resources.find(|known| known.api_version == api_version && known.kind == kind).cloned()
+        resources.find(|known| known.api_version == api_version && known.kind == kind).cloned().or_else(
+            || self.undeclared.as_ref().map(|undeclared| undeclared.resource_of_kind(api_version, kind)),
+        )
     }
 
     /// Reports an object that a mapper could not decode.

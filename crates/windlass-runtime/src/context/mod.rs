@@ -12,7 +12,11 @@ use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, metadata::PartialObjectMeta};
 use windlass_cache::ObjectKey;
 
-pub(crate) use self::{caches::Caches, target::Target};
+pub(crate) use self::{
+    caches::{Caches, UndeclaredCaches},
+    target::Target,
+    write::without_nulls,
+};
 pub use self::{
     create_or_update::{OperationResult, Upserted},
     write::StatusUpdate,

@@ -256,7 +256,7 @@ fn is_uid_conflict(error: &Error, uid: Option<&str>) -> bool {
 }
 
 /// Removes members that are null, which the server drops too.
-fn without_nulls(value: Value) -> Value {
+pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(
             members.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, without_nulls(v))).collect(),

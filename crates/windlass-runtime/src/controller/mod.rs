@@ -337,7 +337,26 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// The kinds that are watched, in the order of their declaration: what the caches hold and RBAC must allow.
     pub fn watched(&self) -> impl Iterator<Item = &ApiResource> {
-        self.primary_watch.iter().chain(&self.watches).map(|watch| &watch.kind.resource)
+        self.declared_watches().map(|watch| &watch.kind.resource)
+    }
+
+    /// The watches, before [`prepare`](AnyController::prepare) takes them.
+    pub(crate) fn declared_watches(&self) -> impl Iterator<Item = &Watch<Q>> {
+        self.primary_watch.iter().chain(&self.watches)
+    }
+
+    /// The controller's own kind, if it has one.
+    pub(crate) fn primary(&self) -> Option<&Kind> {
+        self.primary.as_ref()
+    }
+
+    /// Reconciles a key with a context that was made elsewhere.
+    pub(crate) fn reconcile_once(
+        &self,
+        key: Q,
+        context: Arc<ControllerContext>,
+    ) -> BoxFuture<'static, Result<Action, BoxError>> {
+        (self.reconcile)(key, context)
     }
 }
 

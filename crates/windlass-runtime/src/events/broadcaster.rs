@@ -41,10 +41,14 @@ struct Inner {
     dropping: AtomicBool,
 }
 
+/// A callback for each event.
+type Watcher = Box<dyn Fn(&RecordedEvent) + Send>;
+
 #[derive(Default)]
 struct Sinks {
     shut_down: bool,
     log: bool,
+    watchers: Vec<Watcher>,
     queues: Vec<mpsc::Sender<RecordedEvent>>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -75,6 +79,11 @@ impl Broadcaster {
     /// Logs each event at level info.
     pub fn start_logging(&self) {
         self.inner.sinks.lock().log = true;
+    }
+
+    /// Calls a function with each event, before correlation. It must be quick, and must not record events.
+    pub(crate) fn start_watching(&self, watcher: impl Fn(&RecordedEvent) + Send + 'static) {
+        self.inner.sinks.lock().watchers.push(Box::new(watcher));
     }
 
     /// Writes events to the API server that `client` talks to, in a background task.
@@ -144,6 +153,7 @@ impl Broadcaster {
                 "event"
             );
         }
+        sinks.watchers.iter().for_each(|watcher| watcher(&event));
         for queue in &sinks.queues {
             match queue.try_send(event.clone()) {
                 Ok(()) => self.inner.dropping.store(false, Ordering::Relaxed),

@@ -31,6 +31,7 @@ mod request;
 mod delivery;
 mod driver;
 mod factory;
+mod feed;
 mod log;
 mod shared;
 

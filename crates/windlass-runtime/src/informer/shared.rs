@@ -159,7 +159,7 @@ impl SharedInformer {
     }
 
     /// The watch that serves a namespace; `None` if none does.
-    fn source_of(&self, namespace: Option<&str>) -> Option<SourceId> {
+    pub(super) fn source_of(&self, namespace: Option<&str>) -> Option<SourceId> {
         let namespaces = &self.watch.options.namespaces;
         if namespaces.is_empty() {
             return Some(SourceId(0));

@@ -1,0 +1,241 @@
+//! The fake cluster, as tests see it.
+
+use std::{convert::Infallible, sync::Arc};
+
+use http::{Request, Response, StatusCode};
+use kube_client::{Client, client::Body};
+use kube_core::{ApiResource, DynamicObject};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::{
+    builder::FakeClusterBuilder,
+    event::Event,
+    failure::Failure,
+    server::{PlannedFailure, Server, State},
+    storage::Storage,
+    write::Write,
+};
+use crate::{
+    client,
+    context::{Caches, Context, ControllerContext, UndeclaredCaches},
+    controller::{AnyController, Controller},
+    env::Env,
+    error::{Error, Result},
+    events::Broadcaster,
+    handler::QueueKey,
+    informer::{SharedInformer, SharedInformerFactory, WatchOptions},
+    kind::Object,
+    metrics::Metrics,
+    read_your_writes::WriteLog,
+    reconcile::Action,
+    undecodable::UndecodableReporter,
+};
+
+/// An API server in memory, and contexts that read from it and write to it. Clones are handles to the same cluster.
+///
+/// See the [module](super) for an example, and for what it does not do.
+#[derive(Clone)]
+pub struct FakeCluster {
+    pub(super) server: Arc<Server>,
+    client: Client,
+    writes: WriteLog,
+    broadcaster: Broadcaster,
+    events: Arc<Mutex<Vec<Event>>>,
+    metrics: Metrics,
+    controller: Option<String>,
+}
+
+impl FakeCluster {
+    /// A fake cluster with objects of one kind; [`builder`](Self::builder) takes several kinds, and options.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, or as [`insert`](Self::insert).
+    pub fn new<K: Object + Serialize>(objects: impl IntoIterator<Item = K>) -> Self {
+        Self::builder().objects(objects).build()
+    }
+
+    /// Returns a builder.
+    pub fn builder() -> FakeClusterBuilder {
+        FakeClusterBuilder::new()
+    }
+
+    pub(super) fn build(options: FakeClusterBuilder) -> Self {
+        let FakeClusterBuilder { env, controller, collects_garbage, kinds, .. } = options;
+        let mut storage = Storage::new(SharedInformerFactory::with_seed(unused_client(), 0));
+        kinds.iter().for_each(|kind| storage.learn(kind));
+        let state = State { storage, failures: Vec::new(), writes: Vec::new() };
+        let server = Arc::new(Server { env, collects_garbage, state: Mutex::new(state) });
+        let (client, state) = client::in_process_without_retries(server.service())
+            .expect("a client of a service in this process needs no configuration");
+        let events = Arc::<Mutex<Vec<Event>>>::default();
+        let broadcaster = Broadcaster::new();
+        broadcaster.start_watching({
+            let events = events.clone();
+            move |event| events.lock().push(event.into())
+        });
+        let (writes, metrics) = (state.writes.clone(), Metrics::new());
+        Self { server, client, writes, broadcaster, events, metrics, controller }
+    }
+
+    /// Returns a context for the reconciler of kind `K`. It may read every kind: one that has no objects is an empty cache.
+    ///
+    /// The caches have no selectors and no indexes; [`context_of`](Self::context_of) has those that a controller declares.
+    ///
+    /// # Panics
+    /// If `K` is [`DynamicObject`]: use [`context_of_kind`](Self::context_of_kind).
+    pub fn context<K: Object>(&self) -> Context<K> {
+        let kind = K::static_kind();
+        assert!(kind.is_some(), "a `DynamicObject` may be of any kind; use `context_of_kind(&resource)`");
+        self.context_with_all_kinds(kind.map(|kind| kind.resource))
+    }
+
+    /// As [`context`](Self::context), for the reconciler of a kind that is known only at run time.
+    pub fn context_of_kind(&self, resource: &ApiResource) -> Context<DynamicObject> {
+        self.context_with_all_kinds(Some(resource.clone()))
+    }
+
+    fn context_with_all_kinds<K>(&self, primary: Option<ApiResource>) -> Context<K> {
+        if let Some(primary) = &primary {
+            self.server.state.lock().storage.learn(primary);
+        }
+        let kind = primary.as_ref().map(|primary| primary.kind.to_lowercase());
+        let name = self.controller.clone().or(kind).unwrap_or_default();
+        let caches = self.caches(&name).with_undeclared(self.server.clone());
+        Context::new(self.shared(name, primary, caches))
+    }
+
+    /// Returns a context with the caches that a controller declares, with their namespaces, selectors, indexes and names. A read of
+    /// another kind is an error, as it is in a manager.
+    ///
+    /// `K` is the type of the reconciler's context.
+    ///
+    /// # Errors
+    /// The controller's watches contradict each other.
+    pub fn context_of<K, Q: QueueKey>(&self, controller: &Controller<Q>) -> Result<Context<K>> {
+        Ok(Context::new(self.shared_of(controller)?))
+    }
+
+    /// Reconciles a key once, with a context as [`context_of`](Self::context_of) returns.
+    ///
+    /// # Errors
+    /// The reconcile failed, or the controller's watches contradict each other.
+    pub async fn reconcile<Q: QueueKey>(&self, controller: &Controller<Q>, key: Q) -> Result<Action> {
+        controller.reconcile_once(key, self.shared_of(controller)?).await.map_err(Error::other)
+    }
+
+    fn shared_of<Q: QueueKey>(&self, controller: &Controller<Q>) -> Result<Arc<ControllerContext>> {
+        let name = AnyController::name(controller).to_owned();
+        let caches = self.caches(&name);
+        for watch in controller.declared_watches() {
+            let mut state = self.server.state.lock();
+            state.storage.learn(&watch.kind.resource);
+            let informer = state.storage.informer(&watch.kind.resource, watch.options.clone())?;
+            drop(state);
+            if watch.readable {
+                caches.declare(watch.name.as_deref(), &informer)?;
+            }
+        }
+        let primary = controller.primary().map(|kind| kind.resource.clone());
+        Ok(self.shared(name, primary, caches))
+    }
+
+    fn caches(&self, controller: &str) -> Caches {
+        let reporter = UndecodableReporter::new(
+            self.broadcaster.recorder(controller),
+            self.metrics.reconcile.of(controller).undecodable.clone(),
+        );
+        Caches::new(controller, self.writes.clone(), Arc::new(reporter))
+    }
+
+    fn shared(
+        &self,
+        controller: String,
+        primary: Option<ApiResource>,
+        caches: Caches,
+    ) -> Arc<ControllerContext> {
+        Arc::new(ControllerContext {
+            recorder: self.broadcaster.recorder(controller.as_str()),
+            controller,
+            primary,
+            client: self.client.clone(),
+            caches: Arc::new(caches),
+            metrics: self.metrics.clone(),
+            env: self.server.env.clone(),
+        })
+    }
+
+    /// The client of the contexts. Writes through it count as the reconciler's.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Clock and randomness.
+    pub fn env(&self) -> &Env {
+        &self.server.env
+    }
+
+    /// Returns the writes that succeeded since the last [`take_writes`](Self::take_writes), dry runs excluded. What the test itself
+    /// changes is not among them.
+    pub fn writes(&self) -> Vec<Write> {
+        self.server.state.lock().writes.clone()
+    }
+
+    /// Returns the writes as [`writes`](Self::writes) does, and forgets them.
+    pub fn take_writes(&self) -> Vec<Write> {
+        std::mem::take(&mut self.server.state.lock().writes)
+    }
+
+    /// Returns the Events that were recorded through [`Context::recorder`].
+    pub fn events(&self) -> Vec<Event> {
+        self.events.lock().clone()
+    }
+
+    /// Fails the next request that matches. Several failures are used up one after the other.
+    pub fn fail_next(&self, failure: Failure) {
+        self.plan(failure, true);
+    }
+
+    /// Fails every request that matches, until [`clear_failures`](Self::clear_failures).
+    pub fn fail_always(&self, failure: Failure) {
+        self.plan(failure, false);
+    }
+
+    fn plan(&self, failure: Failure, once: bool) {
+        self.server.state.lock().failures.push(PlannedFailure { failure, once });
+    }
+
+    /// Lets all requests succeed again. Returns the number of failures that never came to pass.
+    pub fn clear_failures(&self) -> usize {
+        let failures = std::mem::take(&mut self.server.state.lock().failures);
+        failures.iter().filter(|planned| planned.once).count()
+    }
+}
+
+impl UndeclaredCaches for Server {
+    fn informer(&self, resource: &ApiResource) -> Result<SharedInformer> {
+        let mut state = self.state.lock();
+        state.storage.learn(resource);
+        state.storage.informer(resource, WatchOptions::default())
+    }
+
+    fn resource_of_kind(&self, api_version: &str, kind: &str) -> ApiResource {
+        self.state.lock().storage.resource_of(api_version, kind)
+    }
+}
+
+/// A client for the informers, whose watches are never started.
+fn unused_client() -> Client {
+    let service = |_: Request<Body>| async {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        Ok::<_, Infallible>(response)
+    };
+    Client::new(tower::service_fn(service), "default")
+}
+
+impl std::fmt::Debug for FakeCluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FakeCluster").field("writes", &self.writes()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,139 @@
+//! The fields of `metadata` that the server owns.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use windlass_cache::ObjectKey;
+
+use super::status::{StatusResult, bad_request};
+use crate::env::Env;
+
+/// The alphabet of generated names: no vowels, and no characters that look alike.
+const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The longest name that is generated.
+const LONGEST_GENERATED: usize = 63;
+
+/// A field of `metadata` as text; empty if it is absent.
+pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+pub(super) fn key_of(object: &Value) -> ObjectKey {
+    ObjectKey::new(object["metadata"]["namespace"].as_str(), text(object, "name"))
+}
+
+pub(super) fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+pub(super) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The uids of the owners.
+pub(super) fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let references = object["metadata"]["ownerReferences"].as_array();
+    references.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+}
+
+/// `metadata`, which is made if the object has none.
+///
+/// # Errors
+/// The object, or its `metadata`, is no JSON object.
+pub(super) fn of_mut(object: &mut Value) -> StatusResult<&mut Map<String, Value>> {
+    let object = object.as_object_mut().ok_or_else(|| bad_request("the object is no JSON object"))?;
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut().ok_or_else(|| bad_request("metadata is no JSON object"))
+}
+
+/// Sets a field of `metadata`; null removes it.
+pub(super) fn set(object: &mut Value, field: &str, value: impl Into<Value>) -> StatusResult<()> {
+    let (metadata, value) = (of_mut(object)?, value.into());
+    if value.is_null() {
+        metadata.remove(field);
+    } else {
+        metadata.insert(field.to_owned(), value);
+    }
+    Ok(())
+}
+
+/// Sets the fields that a new object gets from the server.
+pub(super) fn begin(object: &mut Value, env: &Env) -> StatusResult<()> {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+        set(object, field, Value::Null)?;
+    }
+    set(object, "uid", env.uuid())?;
+    set(object, "creationTimestamp", timestamp(env.now()))?;
+    set(object, "generation", first_generation(object))
+}
+
+/// Sets those fields of an object from outside that it does not have.
+pub(super) fn complete(object: &mut Value, env: &Env) -> StatusResult<()> {
+    set(object, "managedFields", Value::Null)?;
+    if text(object, "uid").is_empty() {
+        set(object, "uid", env.uuid())?;
+    }
+    if text(object, "creationTimestamp").is_empty() {
+        set(object, "creationTimestamp", timestamp(env.now()))?;
+    }
+    if object["metadata"]["generation"].is_null() {
+        set(object, "generation", first_generation(object))?;
+    }
+    Ok(())
+}
+
+/// Keeps the fields that no client changes.
+pub(super) fn keep(new: &mut Value, old: &Value) -> StatusResult<()> {
+    const KEPT: [&str; 8] = [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+    for field in KEPT {
+        set(new, field, old["metadata"][field].clone())?;
+    }
+    for field in ["selfLink", "managedFields"] {
+        set(new, field, Value::Null)?;
+    }
+    Ok(())
+}
+
+/// Objects with a `spec` have a generation.
+fn first_generation(object: &Value) -> Value {
+    if object["spec"].is_null() { Value::Null } else { json!(1) }
+}
+
+/// Increments the generation of an object that has one.
+pub(super) fn next_generation(object: &mut Value) -> StatusResult<()> {
+    match object["metadata"]["generation"].as_i64() {
+        Some(generation) => set(object, "generation", generation + 1),
+        None => Ok(()),
+    }
+}
+
+/// Marks an object as being deleted.
+pub(super) fn mark_deleted(object: &mut Value, now: Timestamp) -> StatusResult<()> {
+    set(object, "deletionTimestamp", timestamp(now))?;
+    set(object, "deletionGracePeriodSeconds", 0)?;
+    next_generation(object)
+}
+
+/// A name that begins with `prefix`.
+pub(super) fn generated_name(prefix: &str, env: &Env) -> String {
+    let mut name: String = prefix.chars().take(LONGEST_GENERATED - 5).collect();
+    name.extend((0..5).map(|_| char::from(SUFFIX[(env.random() % SUFFIX.len() as u64) as usize])));
+    name
+}
+
+/// A time as the API writes it, in whole seconds.
+fn timestamp(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,142 @@
+//! The failures of the fake API server, as the real one words them.
+
+use kube_core::response::{Status, StatusDetails};
+use serde_json::Value;
+
+use crate::client::path::GroupResource;
+
+/// The result of a request: an answer, or the `Status` of a failure.
+pub(super) type StatusResult<T> = Result<T, Box<Status>>;
+
+/// A failure without details.
+pub(super) fn failure(code: u16, reason: &str, message: impl AsRef<str>) -> Box<Status> {
+    Status::failure(message.as_ref(), reason).with_code(code).boxed()
+}
+
+/// A failure of a request for one object, or for a resource if `name` is empty.
+pub(super) fn failure_of(
+    code: u16,
+    reason: &str,
+    message: impl AsRef<str>,
+    resource: &GroupResource,
+    name: &str,
+) -> Box<Status> {
+    Box::new(failure(code, reason, message).with_details(details(resource, name, "")))
+}
+
+pub(super) fn details(resource: &GroupResource, name: &str, uid: &str) -> StatusDetails {
+    StatusDetails {
+        name: name.to_owned(),
+        group: resource.group.clone(),
+        kind: resource.resource.clone(),
+        uid: uid.to_owned(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    }
+}
+
+pub(super) fn not_found(resource: &GroupResource, name: &str) -> Box<Status> {
+    failure_of(404, "NotFound", format!("{resource} {name:?} not found"), resource, name)
+}
+
+/// The path is none of a resource, or names a subresource that is not served.
+pub(super) fn no_such_resource() -> Box<Status> {
+    failure_of(
+        404,
+        "NotFound",
+        "the server could not find the requested resource",
+        &GroupResource { group: String::new(), resource: String::new() },
+        "",
+    )
+}
+
+pub(super) fn already_exists(resource: &GroupResource, name: &str) -> Box<Status> {
+    failure_of(409, "AlreadyExists", format!("{resource} {name:?} already exists"), resource, name)
+}
+
+pub(super) fn conflict(resource: &GroupResource, name: &str, why: &str) -> Box<Status> {
+    let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
+    failure_of(409, "Conflict", message, resource, name)
+}
+
+/// The object was written since the client read it.
+pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
+    conflict(
+        resource,
+        name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+}
+
+/// The object is not the one that the client read.
+pub(super) fn uid_precondition(
+    resource: &GroupResource,
+    name: &str,
+    wanted: &str,
+    found: &str,
+) -> Box<Status> {
+    let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+    conflict(resource, name, &why)
+}
+
+pub(super) fn version_precondition(
+    resource: &GroupResource,
+    name: &str,
+    wanted: &str,
+    found: &str,
+) -> Box<Status> {
+    let why = format!(
+        "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
+    );
+    conflict(resource, name, &why)
+}
+
+pub(super) fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Box<Status> {
+    let message = if name.is_empty() {
+        format!("{resource} is forbidden: {why}")
+    } else {
+        format!("{resource} {name:?} is forbidden: {why}")
+    };
+    failure_of(403, "Forbidden", message, resource, name)
+}
+
+pub(super) fn bad_request(message: impl AsRef<str>) -> Box<Status> {
+    failure(400, "BadRequest", message)
+}
+
+/// A patch that does not fit the object. It has no details: that is how clients tell it from an invalid object.
+pub(super) fn unprocessable(message: impl AsRef<str>) -> Box<Status> {
+    failure(422, "Invalid", message)
+}
+
+/// An object that breaks a rule. The details name its kind, not its resource.
+pub(super) fn invalid(resource: &GroupResource, kind: &str, name: &str, why: &str) -> Box<Status> {
+    let qualified =
+        if resource.group.is_empty() { kind.to_owned() } else { format!("{kind}.{}", resource.group) };
+    let mut status =
+        failure_of(422, "Invalid", format!("{qualified} {name:?} is invalid: {why}"), resource, name);
+    if let Some(details) = &mut status.details {
+        details.kind = kind.to_owned();
+    }
+    status
+}
+
+pub(super) fn method_not_allowed(message: impl AsRef<str>) -> Box<Status> {
+    failure(405, "MethodNotAllowed", message)
+}
+
+pub(super) fn unsupported_media_type(media_type: &str) -> Box<Status> {
+    failure(
+        415,
+        "UnsupportedMediaType",
+        format!("the server does not support patches of type {media_type:?}"),
+    )
+}
+
+/// A `Status` with the `kind` by which clients know it.
+pub(super) fn status_object(status: &Status) -> Value {
+    let mut object = serde_json::to_value(status).unwrap_or_default();
+    object["kind"] = "Status".into();
+    object["apiVersion"] = "v1".into();
+    object
+}

@@ -1,0 +1,161 @@
+//! The objects of the fake API server, and the caches that show them.
+
+use std::collections::BTreeMap;
+
+use kube_core::{ApiResource, GroupVersionKind};
+use serde_json::Value;
+use windlass_cache::{ObjectKey, RawObject};
+
+use super::{metadata, selector::FieldSelector};
+use crate::{
+    client::path::GroupResource,
+    error::{Error, Result},
+    informer::{Admission, SharedInformer, SharedInformerFactory, WatchOptions},
+};
+
+/// The objects of the fake API server, and the caches that show them.
+pub(super) struct Storage {
+    kinds: BTreeMap<GroupResource, ApiResource>,
+    objects: BTreeMap<GroupResource, BTreeMap<ObjectKey, Value>>,
+    /// What each field manager applied last, by the uid of the object and the subresource.
+    applied: BTreeMap<Applied, Value>,
+    revision: u64,
+    /// Makes the caches. It is never started: each commit feeds them.
+    informers: SharedInformerFactory,
+}
+
+/// One apply of a field manager.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Applied {
+    pub(super) uid: String,
+    pub(super) manager: String,
+    pub(super) subresource: Option<String>,
+}
+
+impl Storage {
+    pub(super) fn new(informers: SharedInformerFactory) -> Self {
+        Self {
+            kinds: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            revision: 0,
+            informers,
+        }
+    }
+
+    /// Registers the names of a kind, unless its resource is known.
+    pub(super) fn learn(&mut self, resource: &ApiResource) {
+        self.kinds.entry(GroupResource::of(resource)).or_insert_with(|| resource.clone());
+    }
+
+    /// The names of a resource. The kind of one that is not registered is the plural.
+    pub(super) fn kind_of(&self, resource: &GroupResource) -> ApiResource {
+        self.kinds.get(resource).cloned().unwrap_or_else(|| ApiResource {
+            group: resource.group.clone(),
+            version: String::new(),
+            api_version: String::new(),
+            kind: resource.resource.clone(),
+            plural: resource.resource.clone(),
+        })
+    }
+
+    /// The resource of a kind. The plural of one that is not registered is guessed.
+    pub(super) fn resource_of(&self, api_version: &str, kind: &str) -> ApiResource {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let known = self.kinds.values().find(|known| known.group == group && known.kind == kind);
+        let plural = known.map(|known| known.plural.clone());
+        let mut resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        resource.plural = plural.unwrap_or(resource.plural);
+        resource
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn get(&self, resource: &GroupResource, key: &ObjectKey) -> Option<&Value> {
+        self.objects.get(resource)?.get(key)
+    }
+
+    /// The objects of a resource, in the order of their keys.
+    pub(super) fn list(&self, resource: &GroupResource) -> impl Iterator<Item = (&ObjectKey, &Value)> {
+        self.objects.get(resource).into_iter().flatten()
+    }
+
+    /// All objects.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&GroupResource, &ObjectKey, &Value)> {
+        self.objects
+            .iter()
+            .flat_map(|(resource, objects)| objects.iter().map(move |(key, object)| (resource, key, object)))
+    }
+
+    /// Stores an object at the next resource version.
+    pub(super) fn put(&mut self, resource: &GroupResource, mut object: Value) -> Value {
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = self.revision.to_string().into();
+        let key = metadata::key_of(&object);
+        self.objects.entry(resource.clone()).or_default().insert(key, object.clone());
+        self.publish(resource, &object, true);
+        object
+    }
+
+    /// Removes an object, and returns its last state.
+    pub(super) fn remove(&mut self, resource: &GroupResource, key: &ObjectKey) -> Option<Value> {
+        let last = self.objects.get_mut(resource)?.remove(key)?;
+        self.revision += 1;
+        self.applied.retain(|applied, _| applied.uid != metadata::text(&last, "uid"));
+        let mut event = last.clone();
+        event["metadata"]["resourceVersion"] = self.revision.to_string().into();
+        self.publish(resource, &event, false);
+        Some(last)
+    }
+
+    /// Remembers what a field manager applies, and returns what it applied before.
+    pub(super) fn applied(&self, by: &Applied) -> Option<&Value> {
+        self.applied.get(by)
+    }
+
+    pub(super) fn remember_applied(&mut self, by: Applied, body: Value) {
+        self.applied.insert(by, body);
+    }
+
+    /// A cache of a resource that shows every change at once.
+    pub(super) fn informer(&self, resource: &ApiResource, options: WatchOptions) -> Result<SharedInformer> {
+        let informer = self
+            .informers
+            .informer(resource, options)
+            .map_err(|error| Error::setup(format!("{}: {error}", resource.kind)))?;
+        if !informer.has_synced() {
+            let resource = GroupResource::of(resource);
+            let held = self.list(&resource).filter(|(_, object)| holds(&informer, object));
+            let held: Vec<String> = held.map(|(_, object)| object.to_string()).collect();
+            informer.fill(held.iter().map(String::as_bytes), self.revision);
+        }
+        Ok(informer)
+    }
+
+    /// Shows a change in the caches of the resource.
+    fn publish(&self, resource: &GroupResource, object: &Value, exists: bool) {
+        for informer in self.informers.informers() {
+            // One that has not synced is filled from the storage before it is used.
+            if GroupResource::of(informer.resource()) == *resource && informer.has_synced() {
+                let exists = exists && holds(&informer, object);
+                informer.update(object.to_string().as_bytes(), exists, self.revision);
+            }
+        }
+    }
+}
+
+/// Whether a cache holds an object.
+fn holds(informer: &SharedInformer, object: &Value) -> bool {
+    let Ok(raw) = RawObject::from_json(object.to_string().as_bytes()) else { return false };
+    let options = informer.options();
+    match options.admits(&raw) {
+        Admission::Held => true,
+        Admission::NotHeld => false,
+        Admission::Unknown => {
+            let selector = options.field_selector.as_deref().unwrap_or_default();
+            FieldSelector::parse(selector).is_ok_and(|selector| selector.matches(object))
+        }
+    }
+}

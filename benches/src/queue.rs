@@ -1,4 +1,4 @@
-//! The work queue: one task adds, eight take and finish.
+//! The work queue: one task adds keys, eight workers take and finish them with `get` and `done`.
 
 use crate::cell::Cell;
 use crate::process;
@@ -14,7 +14,7 @@ const HOT_KEYS: usize = 1000;
 pub(crate) enum Load {
     /// Every key once.
     Distinct,
-    /// A thousand keys over and over.
+    /// The same thousand keys repeatedly.
     Hot,
 }
 
@@ -25,7 +25,7 @@ fn keys(load: Load, adds: usize) -> Vec<Key> {
         Load::Distinct => adds,
         Load::Hot => HOT_KEYS,
     };
-    // Thirty bytes, as in the peers.
+    // About 30 bytes, as in the peers.
     (0..distinct).map(|n| format!("team-{:02}-prod/payments-{:09}", n % 25, n).into()).collect()
 }
 
@@ -38,7 +38,7 @@ async fn work(queue: WorkQueue<Key>) -> u64 {
     worked
 }
 
-/// Adds and works off `adds` keys: adds a second, until the last one is done.
+/// Adds and processes `adds` keys. The rate is adds per second until the last key is done.
 pub(crate) fn run(load: Load, adds: usize) -> Cell {
     let keys: Arc<[Key]> = keys(load, adds).into();
     let queue: WorkQueue<Key> = WorkQueue::new("bench");

@@ -12,5 +12,6 @@ mod leader_election;
 mod manager;
 mod outcomes;
 mod read_your_writes;
+mod restart;
 mod undecodable;
 mod write;

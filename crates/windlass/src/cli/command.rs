@@ -61,7 +61,8 @@ pub(super) enum Verb {
     Crds,
 }
 
-async fn obey(verb: Verb, manager: Manager) -> Result<()> {
+/// Carries out a command.
+pub(super) async fn obey(verb: Verb, manager: Manager) -> Result<()> {
     match verb {
         Verb::Run => run(manager).await,
         Verb::Crds => write_crds(manager.crds(), &mut std::io::stdout().lock()),

@@ -5,10 +5,11 @@ use expect_test::{Expect, expect};
 use kube::{CustomResource, CustomResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass_runtime::Manager;
 
 use super::{
-    BindAddress, ManagerArgs,
-    command::{Parsed, Verb, parse},
+    BindAddress, FromArgs, ManagerArgs,
+    command::{Parsed, Verb, obey, parse},
     crds::write_crds,
     logging::filter,
 };
@@ -139,6 +140,46 @@ fn a_filter_silences_what_windlass_says_itself() {
     assert!(text("debug").contains("kube_client::client::builder=off"));
     assert!(text("kube_client::client::builder=debug").contains("kube_client::client::builder=debug"));
     assert!(filter("what=ever=this").is_err());
+}
+
+/// Runs an operator that cannot start in a process of its own, and returns what it writes to stderr.
+fn stderr_of_an_operator(log_format: &str) -> String {
+    let program = std::env::current_exe().expect("a path");
+    let child = std::process::Command::new(program)
+        .args(["--exact", "cli::tests::an_operator_that_cannot_start", "--include-ignored"])
+        .env("WINDLASS_TEST_LOG_FORMAT", log_format)
+        .output()
+        .expect("it runs");
+    assert_eq!(child.status.code(), Some(1));
+    String::from_utf8(child.stderr).expect("text")
+}
+
+#[tokio::test]
+#[ignore = "runs in a process of its own"]
+async fn an_operator_that_cannot_start() {
+    let Ok(log_format) = std::env::var("WINDLASS_TEST_LOG_FORMAT") else { return };
+    let args = line(&format!("--kubeconfig /nonexistent --log-format {log_format}"));
+    let parsed = parse::<BackupArgs>(args).expect("a good command line");
+    parsed.manager.init_logging();
+    let _ = std::thread::spawn(|| panic!("on purpose")).join();
+    let _ = obey(Verb::Run, Manager::with_args(parsed.manager)).await;
+}
+
+#[test]
+fn every_line_of_a_json_log_is_json() {
+    let text = stderr_of_an_operator("json");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    let messages: Vec<&str> = lines.iter().filter_map(|line| line["message"].as_str()).collect();
+    assert_eq!(messages, ["a thread panicked", "the operator failed"]);
+    assert_eq!(lines[0]["panic"], "on purpose");
+    assert!(lines[1]["error"].as_str().is_some_and(|error| error.starts_with("kubeconfig /nonexistent: ")));
+}
+
+#[test]
+fn a_log_that_is_not_on_a_terminal_has_no_colours() {
+    let text = stderr_of_an_operator("text");
+    assert!(text.contains("the operator failed") && !text.contains('\u{1b}'), "{text}");
 }
 
 /// A backup.

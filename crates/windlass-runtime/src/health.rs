@@ -1,11 +1,14 @@
 //! The named checks of `/healthz` and `/readyz`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use parking_lot::Mutex;
 
-use crate::error::{BoxError, chain};
+use crate::{
+    error::{BoxError, chain},
+    supervisor::panic_message,
+};
 
 /// A health check. It returns an error that describes the failure.
 ///
@@ -86,7 +89,11 @@ impl Health {
                 lines.push(format!("[+]{name} excluded: ok"));
                 continue;
             }
-            match check.check().await {
+            let checked = AssertUnwindSafe(async { check.check().await }).catch_unwind().await;
+            let result = checked.unwrap_or_else(|payload| {
+                Err(format!("panicked: {}", panic_message(payload.as_ref())).into())
+            });
+            match result {
                 Ok(()) => lines.push(format!("[+]{name} ok")),
                 Err(error) => {
                     // The cause is only logged: everybody can read the endpoint.
@@ -106,5 +113,22 @@ impl Health {
         }
         lines.push(format!("{endpoint} check {}\n", if healthy { "passed" } else { "failed" }));
         Some(HealthReport { healthy, text: lines.join("\n") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_check_that_panics_has_failed() {
+        let health = Health::new();
+        health.add_live("clumsy", || async {
+            assert!(std::env::args().count() == 0, "on purpose");
+            Ok::<(), BoxError>(())
+        });
+        let report = health.answer("/healthz", "").await.expect("a report");
+        assert!(!report.healthy && report.text.contains("[-]clumsy failed"), "{}", report.text);
+        assert!(health.answer("/healthz", "exclude=clumsy").await.expect("a report").healthy);
     }
 }

@@ -98,15 +98,18 @@ async fn losing_the_lease_ends_the_manager_with_an_error() {
     let client = cluster.client();
     let notes = Notes::default();
     let faults = Faults::before(client.clone());
-    let a = run(replica(faults.client(), "a", &notes));
+    let manager = replica(faults.client(), "a", &notes);
+    let metrics = manager.metrics().clone();
+    let a = run(manager);
     leads(&client, "a").await;
-    // The server answers nobody's word about leases any more.
+    // From now on the server fails every request for a Lease.
     for _ in 0..100 {
         faults.answer(Method::PUT, "/leases/", 500, "InternalError", None);
         faults.answer(Method::GET, "/leases/", 500, "InternalError", None);
     }
     let error = a.ended().await.expect_err("it lost the lease");
     assert!(error.is_lost_leadership(), "{error}");
+    assert!(metric(&metrics.render(), "leader_election_slowpath_total{name=\"operator\"}") > 0);
     let b = run(replica(client.clone(), "b", &notes));
     leads(&client, "b").await;
     b.stop().await.expect("a graceful end");

@@ -29,13 +29,13 @@ pub struct CustomPodStatus {
     pub pod_names: Vec<String>,
 }
 
-/// The controller, to be given to a manager.
+/// Returns the controller, which a manager runs.
 pub fn controller() -> Controller {
     Controller::of::<CustomPod>(reconcile).owns::<Pod>()
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
-    // Gone, or going: then the garbage collector takes its pods along.
+    // If it is gone or terminating, the garbage collector deletes its pods.
     let Some(parent) = cx.get_alive(&key)? else { return Ok(Action::done()) };
 
     let pods = cx.owned_by::<Pod>(&parent)?.alive();
@@ -47,7 +47,7 @@ async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
         cx.delete(extra).await?;
     }
 
-    // What was just written is read back from the cache: nothing here waits, and no pod is counted twice.
+    // The cache includes the writes above: nothing waits here, and no pod is counted twice.
     let pods = cx.owned_by::<Pod>(&parent)?.alive();
     cx.update_status(&parent, CustomPodStatus { replicas: pods.len() as u32, pod_names: pods.names() })
         .await?;

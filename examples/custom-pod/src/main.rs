@@ -1,4 +1,4 @@
-//! Runs the operator: `custom-pod`, or `custom-pod crds` to print what the cluster must know first.
+//! Runs the operator. `custom-pod crds` prints its CustomResourceDefinition.
 #![forbid(unsafe_code)]
 
 use custom_pod::CustomPod;

@@ -1,4 +1,4 @@
-//! What the operator does, on a control plane in the test's own process.
+//! The operator on a control plane in the test's process.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ async fn scales_up_and_down() {
     assert!(three.contains(&first[0]), "the first one stays");
     fixture.scale("a", 1).await;
     let last = fixture.settled("a", 1).await;
-    // Which is the newest is known to the second only.
+    // Creation times have whole seconds, so any of the three may count as the newest.
     assert!(three.contains(&last[0]), "one of the three is left");
     fixture.scale("a", 0).await;
     fixture.settled("a", 0).await;
@@ -151,7 +151,7 @@ async fn nothing_is_written_when_nothing_changes() {
     let fixture = Fixture::start().await;
     fixture.create("a", 2).await;
     fixture.settled("a", 2).await;
-    // Pods come to run, and each step is a reconcile; a label is one as well.
+    // Each change of a pod triggers a reconcile, and so does a label on the object.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "touched": "yes" } } }));
     let touched = fixture.objects().patch("a", &PatchParams::default(), &patch).await.expect("touched");
     fixture.create("b", 1).await;
@@ -165,14 +165,14 @@ async fn nothing_is_written_when_nothing_changes() {
     fixture.stop().await;
 }
 
-/// A status of another shape, as an older version of the operator may have left it, must not look like an object that is gone.
+/// A status that does not decode, perhaps written by an older version of the operator, must not look like an absent object.
 #[tokio::test]
 async fn an_object_that_does_not_decode_is_an_error_and_not_an_absence() {
     let cluster = TestCluster::with_controllers().await;
     let mut crd = serde_json::to_value(CustomPod::crd()).expect("serializes");
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
         json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
-    // The server itself would refuse a scale that is no number.
+    // The API server would reject a scale that is not a number.
     crd["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
     cluster.install(&serde_json::from_value(crd).expect("a CRD")).await;
     let resource = kube::api::ApiResource::erase::<CustomPod>(&());

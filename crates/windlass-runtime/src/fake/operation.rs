@@ -5,7 +5,7 @@ use windlass_cache::ObjectKey;
 
 use super::{
     metadata,
-    status::{self, StatusResult, bad_request, failure, uid_precondition, version_precondition},
+    status::{self, StatusResult, bad_request, failure, uid_precondition},
     storage::Storage,
 };
 use crate::{client::path::GroupResource, context::without_nulls, env::Env};
@@ -210,15 +210,26 @@ impl Operation<'_> {
 
     fn expect_preconditions(&self, object: &Value, conditions: &Value) -> StatusResult<()> {
         let name = metadata::text(object, "name");
+        // The real server names the kind here where a resource belongs.
+        let kind = self.storage.kind_of(self.resource);
+        let kind = GroupResource { group: kind.group, resource: kind.kind };
         let found = metadata::text(object, "uid");
         if let Some(wanted) = conditions["uid"].as_str().filter(|wanted| *wanted != found) {
-            return Err(uid_precondition(self.resource, name, wanted, found));
+            let why = format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({found}). The object might have \
+                 been deleted and then recreated"
+            );
+            return Err(status::conflict(&kind, name, &why));
         }
         let found = metadata::text(object, "resourceVersion");
-        match conditions["resourceVersion"].as_str().filter(|wanted| *wanted != found) {
-            Some(wanted) => Err(version_precondition(self.resource, name, wanted, found)),
-            None => Ok(()),
-        }
+        let Some(wanted) = conditions["resourceVersion"].as_str().filter(|wanted| *wanted != found) else {
+            return Ok(());
+        };
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found}). \
+             The object might have been modified"
+        );
+        Err(status::conflict(&kind, name, &why))
     }
 
     fn expect_no_new_finalizer(&self, old: &Value, new: &Value) -> StatusResult<()> {

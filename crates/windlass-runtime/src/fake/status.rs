@@ -79,18 +79,6 @@ pub(super) fn uid_precondition(
     conflict(resource, name, &why)
 }
 
-pub(super) fn version_precondition(
-    resource: &GroupResource,
-    name: &str,
-    wanted: &str,
-    found: &str,
-) -> Box<Status> {
-    let why = format!(
-        "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
-    );
-    conflict(resource, name, &why)
-}
-
 pub(super) fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Box<Status> {
     let message = if name.is_empty() {
         format!("{resource} is forbidden: {why}")

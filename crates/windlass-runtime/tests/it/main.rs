@@ -5,6 +5,7 @@ mod client;
 mod controller;
 mod events;
 mod fairness;
+mod fake;
 mod fault;
 mod finalizer;
 mod fixture;

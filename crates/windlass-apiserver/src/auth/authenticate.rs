@@ -5,9 +5,16 @@ use std::collections::BTreeMap;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
+use x509_cert::{
+    Certificate,
+    der::{
+        Decode,
+        asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, Utf8StringRef},
+    },
+    name::Name,
+};
 
 use super::Identity;
-use super::subject::Subject;
 
 /// The bearer tokens a server knows.
 ///
@@ -70,9 +77,25 @@ fn bearer(header: &str) -> Option<&str> {
 ///
 /// `None` where the certificate cannot be read or has no common name.
 pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
-    let subject = Subject::of_certificate(der)?;
-    let name = subject.common_names.into_iter().next()?;
-    Some(subject.organizations.into_iter().fold(Identity::user(name), Identity::with_group))
+    let subject = Certificate::from_der(der).ok()?.tbs_certificate.subject;
+    let name = attributes(&subject, COMMON_NAME).next()?;
+    Some(attributes(&subject, ORGANIZATION).fold(Identity::user(&name), Identity::with_group))
+}
+
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
+
+/// The values of one attribute of a subject. Values that are not text are skipped.
+fn attributes(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = String> {
+    let values =
+        subject.0.iter().flat_map(|names| names.0.iter()).filter(move |value| value.oid == attribute);
+    values.filter_map(|attribute| {
+        let value = &attribute.value;
+        let text = value.decode_as::<Utf8StringRef<'_>>().map(|text| text.as_str().to_owned());
+        let text = text
+            .or_else(|_| value.decode_as::<PrintableStringRef<'_>>().map(|text| text.as_str().to_owned()));
+        text.or_else(|_| value.decode_as::<Ia5StringRef<'_>>().map(|text| text.as_str().to_owned())).ok()
+    })
 }
 
 #[cfg(test)]

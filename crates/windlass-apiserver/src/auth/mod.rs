@@ -5,7 +5,6 @@ mod authorize;
 mod identity;
 mod reviews;
 mod service_account;
-mod subject;
 
 pub(crate) use authenticate::{Authenticated, Tokens, authenticate, certificate_identity};
 pub(crate) use authorize::{Attributes, authorize};

@@ -55,6 +55,8 @@ pub mod manager;
 pub mod fake;
 
 pub use prometheus_client;
+pub use windlass_workqueue as workqueue;
+
 pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 

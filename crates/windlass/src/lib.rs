@@ -37,18 +37,18 @@ pub use kube;
 #[doc(inline)]
 pub use windlass_runtime::*;
 
-/// What most operators use: `use windlass::prelude::*;`.
+/// The items that most operators use: `use windlass::prelude::*;`.
 pub mod prelude {
     #[cfg(feature = "cli")]
     pub use crate::cli::FromArgs as _;
     pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
     pub use windlass_runtime::{
-        Action, BoxError, Context, Controller, Error, Lister, Manager, ObjectKey, Objects, Predicate,
-        Reconciler, Result, Selector, Watch, conditions, owner::Owned as _,
+        Action, BoxError, Context, Controller, Delta, Error, Lister, Manager, ObjectKey, ObjectKeyExt as _,
+        Objects, Predicate, Reconciler, Result, Selector, StatusUpdate, Watch, conditions, owner::Owned as _,
     };
 }
 
-/// What macros write into others' crates. Not for people: it changes without notice.
+/// Names for the output of macros. Not part of the public API: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use k8s_openapi;

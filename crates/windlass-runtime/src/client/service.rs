@@ -126,7 +126,7 @@ impl Exchange {
         request: Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
         let method = request.method().clone();
-        // The permit is returned when the response begins, so that a body that nobody reads never blocks other requests.
+        // The permit is returned when the response begins, so that an unread body never blocks other requests.
         let permit = if traits.needs_permit { self.state.connections.acquire().await.ok() } else { None };
         let limit = traits.limit(self.state.request_timeout);
         let begun = Instant::now();

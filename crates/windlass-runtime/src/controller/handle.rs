@@ -70,7 +70,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         running.ok_or_else(Error::stopped)?.add_watch(watch).await
     }
 
-    /// Removes a watch that [`watch`](Self::watch) added. Its cache goes too, if nobody else uses it.
+    /// Removes a watch that [`watch`](Self::watch) added. Its cache is dropped if it has no other user.
     pub fn unwatch(&self, id: WatchId) {
         if let Some(running) = self.link.running.borrow().as_ref() {
             running.remove_watch(id);

@@ -23,7 +23,7 @@ pub(crate) use self::{outcome::Outcome, running::Running};
 use crate::{
     context::{Context, ControllerContext},
     discovery,
-    error::{BoxError, Result},
+    error::{BoxError, Error, Result},
     handler::{MapContext, QueueKey},
     informer::WatchOptions,
     kind::{Kind, Object},
@@ -68,6 +68,8 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     predicates: Vec<Predicate>,
     settings: Settings,
     handle: ControllerHandle<Q>,
+    /// A method that needs a primary kind, which the controller does not have: an error at the start.
+    misused: Option<&'static str>,
     running: Option<Arc<Running<Q>>>,
 }
 
@@ -194,6 +196,7 @@ impl<Q: QueueKey> Controller<Q> {
             predicates: Vec::new(),
             settings: Settings::default(),
             handle: ControllerHandle::new(),
+            misused: None,
             running: None,
         }
     }
@@ -207,23 +210,34 @@ impl<Q: QueueKey> Controller<Q> {
     /// Drops changes of the controller's own kind that do not match. Other watches have their own predicates:
     /// [`owns_with`](Controller::owns_with), [`watches_with`](Self::watches_with).
     ///
-    /// Without effect on a controller made by [`keyed`](Self::keyed), which has no kind of its own.
-    pub fn predicate(mut self, predicate: Predicate) -> Self {
-        self.primary_watch = self.primary_watch.map(|watch| watch.predicate(predicate));
-        self
+    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    pub fn predicate(self, predicate: Predicate) -> Self {
+        self.configure_primary("predicate", |watch| watch.predicate(predicate))
     }
 
     /// Sets what is watched of the controller's own kind and how it is kept.
     ///
-    /// Without effect on a controller made by [`keyed`](Self::keyed), which has no kind of its own.
-    pub fn options(mut self, options: WatchOptions) -> Self {
-        self.primary_watch = self.primary_watch.map(|watch| watch.options(options));
-        self
+    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    pub fn options(self, options: WatchOptions) -> Self {
+        self.configure_primary("options", |watch| watch.options(options))
     }
 
     /// Reconciles every object of the controller's own kind this often, even if nothing changes. Default: never.
-    pub fn resync(mut self, period: Duration) -> Self {
-        self.primary_watch = self.primary_watch.map(|watch| watch.resync(period));
+    ///
+    /// A controller made by [`keyed`](Self::keyed) has no kind of its own, and does not start with this.
+    pub fn resync(self, period: Duration) -> Self {
+        self.configure_primary("resync", |watch| watch.resync(period))
+    }
+
+    fn configure_primary(
+        mut self,
+        method: &'static str,
+        configure: impl FnOnce(Watch<Q>) -> Watch<Q>,
+    ) -> Self {
+        match self.primary_watch.take() {
+            Some(watch) => self.primary_watch = Some(configure(watch)),
+            None => self.misused = Some(method),
+        }
         self
     }
 
@@ -394,6 +408,12 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 
     fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
+            if let Some(method) = self.misused {
+                return Err(Error::setup(format!(
+                    "controller {:?} has no kind of its own, so `.{method}(..)` has nothing to apply to; set it on a `Watch`",
+                    self.name
+                )));
+            }
             let owns = self.watches.iter().any(Watch::maps_to_owner);
             let limit = self.settings.cache_sync_timeout;
             let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;

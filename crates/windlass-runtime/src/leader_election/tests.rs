@@ -226,7 +226,7 @@ fn a_released_lease_is_taken_at_once() {
 fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
     let mut s = Scenario::of(&["a", "b"]);
     s.at(0.0).run("a");
-    // Somebody takes it by force: another's name, another version.
+    // Another client takes it by force: another holder, another version.
     s.lease = Some((
         Record { holder: "thief".into(), lease_duration: Duration::from_secs(15), ..Record::default() },
         99,

@@ -90,7 +90,7 @@ impl Collector for CacheMetrics {
         encode_one(encoder, "windlass_cache_changes", "Number of changes that the cache has seen", &changes)?;
         encode_one(
             encoder,
-            "windlass_cache_undecodable",
+            "windlass_cache_unreadable",
             "Number of objects that the server sent and the cache could not read",
             &counter(|m| m.unreadable),
         )?;

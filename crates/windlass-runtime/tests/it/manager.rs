@@ -307,7 +307,7 @@ async fn health_and_metrics_are_served() {
         "windlass_build_info{version=",
         "windlass_cache_objects{resource=\"configmaps\"} ",
         "windlass_cache_bytes{resource=\"configmaps\",part=\"objects\"} ",
-        "windlass_cache_undecodable_total{resource=\"configmaps\"} 0",
+        "windlass_cache_unreadable_total{resource=\"configmaps\"} 0",
         "windlass_cache_backlog{resource=\"configmaps\"} 0",
         "windlass_cache_coalesced_total{resource=\"configmaps\"} 0",
         "windlass_watch_lists_total{resource=\"configmaps\"} 1",

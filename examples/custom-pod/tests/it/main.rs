@@ -1,5 +1,7 @@
 //! The operator on a control plane in the test's process.
 
+mod reconcile;
+
 use std::time::Duration;
 
 use custom_pod::{CustomPod, CustomPodSpec, CustomPodStatus};

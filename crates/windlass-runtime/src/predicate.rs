@@ -12,7 +12,7 @@ use windlass_cache::{Delta, RawObject, Selector};
 /// ```
 /// use windlass_runtime::{Delta, Predicate};
 ///
-/// let large = Predicate::new(|delta: &Delta| delta.object().annotation("size") == Some("large"));
+/// let large = Predicate::new(|delta: &Delta| delta.object().annotation("size").as_deref() == Some("large"));
 /// let spec_or_labels = Predicate::generation_changed().or(Predicate::label_changed()).and(large);
 /// # let _ = spec_or_labels;
 /// ```

@@ -77,14 +77,12 @@ impl<K> Context<K> {
         if object.meta().name.is_none() {
             return Err(Error::setup(format!("{target}: metadata.name is not set")));
         }
-        let lister = match C::static_kind() {
-            Some(_) => self.lister::<C>()?,
-            None => {
-                let resource = self.shared.caches.resource_of_kind(&target.api_version, &target.kind);
-                let resource =
-                    resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
-                self.lister_of::<C>(&resource)?
-            }
+        let lister = if C::static_kind().is_some() {
+            self.lister::<C>()?
+        } else {
+            let resource = self.shared.caches.resource_of_kind(&target.api_version, &target.kind);
+            let resource = resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
+            self.lister_of::<C>(&resource)?
         };
         let Some(existing) = lister.get(&key)? else {
             let mut object = object;

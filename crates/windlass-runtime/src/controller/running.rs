@@ -186,13 +186,11 @@ impl<Q: QueueKey> Running<Q> {
 
     /// Whether objects of a kind are in namespaces. The server is asked if the type does not say it.
     async fn is_namespaced(&self, kind: &Kind) -> Result<bool> {
-        match kind.namespaced {
-            Some(namespaced) => Ok(namespaced),
-            None => {
-                let limit = self.settings.cache_sync_timeout;
-                discovery::is_namespaced(&self.manager.client, &kind.resource, limit).await
-            }
+        if let Some(namespaced) = kind.namespaced {
+            return Ok(namespaced);
         }
+        let limit = self.settings.cache_sync_timeout;
+        discovery::is_namespaced(&self.manager.client, &kind.resource, limit).await
     }
 
     /// Adds the handlers of all declared watches and waits until each has got its first list.

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
-use kube_client::{Api, api::PostParams};
+use kube_client::{
+    Api,
+    api::{DeleteParams, ListParams, PostParams},
+};
 use kube_core::{
     ApiResource, DynamicObject, ObjectMeta, Resource, ResourceExt, metadata::PartialObjectMeta, params::Patch,
 };
@@ -102,46 +105,16 @@ impl Case {
     /// The names and labels that each way of reading shows of namespace `a`; all ways must agree.
     fn read(&self, owner: &ConfigMap) -> Vec<String> {
         match self.access {
-            Access::Typed => self.read_with(owner, &self.cx.lister::<Secret>().expect("declared")),
+            Access::Typed => read_with(owner, &self.cx.lister::<Secret>().expect("declared")),
             Access::Metadata => {
                 let lister = self.cx.metadata_lister::<Secret>().expect("declared");
-                self.read_with::<PartialObjectMeta<Secret>>(owner, &lister)
+                read_with::<PartialObjectMeta<Secret>>(owner, &lister)
             }
             Access::Dynamic => {
                 let lister = self.cx.lister_of::<DynamicObject>(&self.resource).expect("declared");
-                self.read_with(owner, &lister)
+                read_with(owner, &lister)
             }
         }
-    }
-
-    fn read_with<K>(&self, owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Vec<String>
-    where
-        K: Resource + serde::de::DeserializeOwned + Send + Sync + 'static,
-    {
-        let show = |object: &K| {
-            format!("{}={}", object.name_any(), object.labels().get("app").cloned().unwrap_or_default())
-        };
-        let sorted = |mut lines: Vec<String>| {
-            lines.sort();
-            lines
-        };
-        let owned = lister.owned_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
-        let lines = sorted(owned.iter().map(show).collect());
-        let controlled = lister.controlled_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
-        assert_eq!(sorted(controlled.iter().map(show).collect()), lines, "controlled");
-        let listed = lister.namespace("a").all().expect("decode");
-        assert_eq!(sorted(listed.iter().map(show).collect()), lines, "a namespace");
-        for line in &lines {
-            let (name, app) = line.split_once('=').expect("a line");
-            let key = ObjectKey::namespaced("a", name);
-            let got = lister.get(&key).expect("decodes").expect("there");
-            assert_eq!(show(&got), *line, "get");
-            let indexed = lister.by_index("app", app).expect("an index");
-            assert!(indexed.iter().any(|object| show(object) == *line), "{line} by index");
-            let selected = lister.list(&format!("app={app}").parse().expect("a selector")).expect("decode");
-            assert!(selected.iter().any(|object| show(object) == *line), "{line} by label");
-        }
-        lines
     }
 
     async fn create(&self, owner: &ConfigMap, name: &str) -> Result<()> {
@@ -170,6 +143,37 @@ impl Case {
         }
         self.cx.delete(&secret("a", name)).await
     }
+}
+
+/// The names and labels of namespace `a`, which every way to read must agree on.
+fn read_with<K>(owner: &ConfigMap, lister: &windlass_runtime::Lister<K>) -> Vec<String>
+where
+    K: Resource + serde::de::DeserializeOwned + Send + Sync + 'static,
+{
+    let show = |object: &K| {
+        format!("{}={}", object.name_any(), object.labels().get("app").cloned().unwrap_or_default())
+    };
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    let owned = lister.owned_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+    let lines = sorted(owned.iter().map(show).collect());
+    let controlled = lister.controlled_by(owner.metadata.uid.as_deref().expect("a uid")).expect("decode");
+    assert_eq!(sorted(controlled.iter().map(show).collect()), lines, "controlled");
+    let listed = lister.namespace("a").all().expect("decode");
+    assert_eq!(sorted(listed.iter().map(show).collect()), lines, "a namespace");
+    for line in &lines {
+        let (name, app) = line.split_once('=').expect("a line");
+        let key = ObjectKey::namespaced("a", name);
+        let got = lister.get(&key).expect("decodes").expect("there");
+        assert_eq!(show(&got), *line, "get");
+        let indexed = lister.by_index("app", app).expect("an index");
+        assert!(indexed.iter().any(|object| show(object) == *line), "{line} by index");
+        let selected = lister.list(&format!("app={app}").parse().expect("a selector")).expect("decode");
+        assert!(selected.iter().any(|object| show(object) == *line), "{line} by label");
+    }
+    lines
 }
 
 /// Every read and write, under every combination of namespaces, selector, and way of reading (B1, B2, B6).
@@ -260,7 +264,7 @@ async fn a_quiet_namespace_delays_nothing() {
     owners.create(&PostParams::default(), &owner).await.expect("created");
     let secrets: Api<Secret> = Api::namespaced(cluster.client(), "a");
     eventually(SOON, || async {
-        let found = secrets.list(&Default::default()).await.map_err(|e| e.to_string())?.items.len();
+        let found = secrets.list(&ListParams::default()).await.map_err(|e| e.to_string())?.items.len();
         if found == 15 { Ok(()) } else { Err(format!("{found} secrets")) }
     })
     .await;
@@ -293,7 +297,7 @@ async fn a_quiet_namespace_keeps_no_ghost() {
     let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
     owners.create(&PostParams::default(), &owner).await.expect("created");
     assert_eq!(received.recv().await, Some(true));
-    owners.delete("owner", &Default::default()).await.expect("deleted");
+    owners.delete("owner", &DeleteParams::default()).await.expect("deleted");
     let gone = tokio::time::timeout(SOON, received.recv()).await.expect("reconciled in time");
     assert_eq!(gone, Some(false), "the deleted object is read as gone");
     running.stop().await.expect("a graceful end");

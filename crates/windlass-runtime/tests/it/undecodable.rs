@@ -6,7 +6,10 @@ use k8s_openapi::{
     NamespaceResourceScope,
     api::core::v1::{ConfigMap, Event},
 };
-use kube_client::{Api, api::PostParams};
+use kube_client::{
+    Api,
+    api::{ListParams, PostParams},
+};
 use kube_core::{ObjectMeta, Resource};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -40,19 +43,19 @@ impl Resource for Settings {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 
-    fn kind(_: &()) -> Cow<'_, str> {
+    fn kind((): &()) -> Cow<'_, str> {
         "ConfigMap".into()
     }
 
-    fn group(_: &()) -> Cow<'_, str> {
+    fn group((): &()) -> Cow<'_, str> {
         "".into()
     }
 
-    fn version(_: &()) -> Cow<'_, str> {
+    fn version((): &()) -> Cow<'_, str> {
         "v1".into()
     }
 
-    fn plural(_: &()) -> Cow<'_, str> {
+    fn plural((): &()) -> Cow<'_, str> {
         "configmaps".into()
     }
 
@@ -102,7 +105,7 @@ async fn one_undecodable_object_stops_no_other() {
     let running = run(manager);
     let events: Api<Event> = Api::default_namespaced(cluster.client());
     eventually(SOON, || async {
-        let events = events.list(&Default::default()).await.map_err(|e| e.to_string())?.items;
+        let events = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?.items;
         let found = events.iter().find(|event| {
             event.involved_object.name.as_deref() == Some("bad")
                 && event.reason.as_deref() == Some("FailedDecode")

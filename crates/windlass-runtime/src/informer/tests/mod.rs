@@ -166,7 +166,7 @@ async fn a_kind_that_is_forbidden_slows_no_other() {
     let error = factory.wait_for_cache_sync(SOON).await.expect_err("secrets cannot be listed");
     assert_eq!(
         error.to_string(),
-        "not synced within 5s: secrets (secrets: forbidden (403): secrets is forbidden; grant the verbs list and watch on it)"
+        "not synced within 5s: secrets (secrets: forbidden (403): secrets is forbidden; grant the verbs list and watch on this resource)"
     );
     factory.shutdown().await;
 }

@@ -1,11 +1,11 @@
-//! Conditions: what is so with an object, since when, and why.
+//! Conditions of a status: type, status, reason, message, and the time of the last transition.
 
 use jiff::Timestamp;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// Sets a condition in a list, as the API conventions want it: one of each type, and `lastTransitionTime` moves only when the
-/// status does. Gives back whether anything changed.
+/// Sets a condition in a list, as the API conventions require: one of each type, and `lastTransitionTime` changes only with the
+/// status. Returns whether anything changed.
 ///
 /// ```
 /// use windlass_runtime::conditions::{self, Condition};
@@ -50,12 +50,12 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp
     }
 }
 
-/// Whether the condition of a type is there and `True`.
+/// Whether the list has a condition of this type with status `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-/// A condition that holds or does not; see [`NewCondition::unknown`] for one of which that is not known.
+/// Makes a condition with status `True` or `False`; use [`NewCondition::unknown`] when the status is not known.
 pub fn condition(
     type_: impl Into<String>,
     holds: bool,
@@ -71,7 +71,7 @@ pub fn condition(
     }
 }
 
-/// A condition that is to be [`set`].
+/// A condition for [`set`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCondition {
     type_: String,
@@ -82,13 +82,13 @@ pub struct NewCondition {
 }
 
 impl NewCondition {
-    /// It is not known whether it holds.
+    /// Sets the status to `Unknown`.
     pub fn unknown(mut self) -> Self {
         self.status = "Unknown";
         self
     }
 
-    /// The generation of the object that was looked at, from its metadata.
+    /// Sets the generation of the object that the condition was computed from.
     pub fn observed_generation(mut self, generation: Option<i64>) -> Self {
         self.observed_generation = generation;
         self

@@ -29,7 +29,7 @@ pub trait EventHandler<Q: QueueKey>: Send + Sync + 'static {
     /// Adds the keys that `delta` concerns.
     ///
     /// # Errors
-    /// The keys could not be found out; the change is handled again later. Keys that were added are queued all the same.
+    /// The keys could not be determined; the change is handled again later. Keys that were added are queued all the same.
     fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, Q>) -> Result<(), BoxError>;
 }
 

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use windlass_cache::ObjectKey;
 use windlass_workqueue::Equivalent;
 
-/// Stands for an [`ObjectKey`] whose parts lie in an object's bytes: most events concern keys that the queue knows.
+/// A borrowed [`ObjectKey`]: most events concern keys that the queue knows, so that none needs to be allocated.
 pub(crate) struct NamespacedName<'a> {
     namespace: Option<&'a str>,
     name: &'a str,

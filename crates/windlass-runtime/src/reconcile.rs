@@ -1,4 +1,4 @@
-//! What a person writes: a function from a key to an [`Action`].
+//! The reconciler: the user's function from a key to an [`Action`].
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use windlass_cache::ObjectKey;
 
 use crate::{context::Context, error::BoxError};
 
-/// What is to happen with a key after a reconcile that went well.
+/// The result of a successful reconcile: whether and when the key is reconciled again without a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
@@ -14,23 +14,23 @@ pub struct Action {
 }
 
 impl Action {
-    /// Nothing more until something changes.
+    /// Reconciles the key again only when something changes.
     pub fn done() -> Self {
         Self { requeue_after: None, priority: None }
     }
 
-    /// Once more after this time, or earlier if something changes.
+    /// Reconciles the key again after this time, or earlier if something changes. Zero means at once.
     pub fn requeue_after(after: Duration) -> Self {
         Self { requeue_after: Some(after), priority: None }
     }
 
-    /// The priority of the requeue; higher goes first, the default is 0.
+    /// Sets the priority of the requeue. Keys of higher priority go first. Default: the priority that the key had.
     pub fn with_priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// When the key is queued again without any change, if it is.
+    /// Returns the delay after which the key is reconciled again, if it is.
     pub fn requeues_after(&self) -> Option<Duration> {
         self.requeue_after
     }
@@ -40,11 +40,11 @@ impl Action {
     }
 }
 
-/// Brings the world to where the object under a key wants it.
+/// Changes the cluster until it is as the object under a key specifies.
 ///
-/// A reconciler is given a key, not an object and not an event: it reads what is, compares, and writes what is missing.
-/// It may be called for a key whose object is gone (`cx.get` says `None`), more often than something changes, and again after
-/// any failure; it is never called twice at once for one key. So it must only depend on what it reads.
+/// A reconciler gets a key, neither an object nor an event: it reads the current state, compares, and writes what is missing.
+/// It may be called for a key whose object is gone (`cx.get` returns `None`), more often than something changes, and again after
+/// any failure; it is never called twice at once for one key. It must depend only on what it reads.
 ///
 /// Any `async fn(ObjectKey, Context<K>) -> Result<Action, E>` is one. For state of its own, implement it for a struct:
 ///
@@ -72,7 +72,7 @@ impl Action {
             or a type that implements `Reconciler<{K}>`"
 )]
 pub trait Reconciler<K, Q = ObjectKey>: Send + Sync + 'static {
-    /// The error; anything that `?` makes of other people's errors.
+    /// The error: any type that converts into [`BoxError`].
     type Error: Into<BoxError>;
 
     /// Reconciles one key.

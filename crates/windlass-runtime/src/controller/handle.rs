@@ -1,4 +1,4 @@
-//! A controller, reached from outside while it runs.
+//! A handle to a running controller.
 
 use std::sync::Arc;
 
@@ -41,11 +41,14 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     }
 
     pub(super) fn connect(&self, running: Arc<Running<Q>>) {
-        let mut early = self.link.early.lock();
-        for (key, options) in early.drain(..) {
+        let early = {
+            let mut early = self.link.early.lock();
+            self.link.running.send_replace(Some(running.clone()));
+            std::mem::take(&mut *early)
+        };
+        for (key, options) in early {
             running.queue.add_with(key, options);
         }
-        self.link.running.send_replace(Some(running));
     }
 
     /// Queues a key.
@@ -53,17 +56,27 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         self.enqueue_with(key, AddOptions::new());
     }
 
-    /// Queues a key with a delay, a priority, or as a failure.
+    /// Queues a key with a delay, with a priority, or rate limited.
     pub fn enqueue_with(&self, key: Q, options: AddOptions) {
-        let mut early = self.link.early.lock();
-        match self.link.running.borrow().as_ref() {
-            Some(running) => running.queue.add_with(key, options),
-            None => early.push((key, options)),
+        // The queue is called without a lock: a rate limiter of the user's may call back.
+        let running = self.link.running.borrow().clone().or_else(|| {
+            let mut early = self.link.early.lock();
+            let running = self.link.running.borrow().clone();
+            if running.is_none() {
+                early.push((key.clone(), options));
+            }
+            running
+        });
+        if let Some(running) = running {
+            running.queue.add_with(key, options);
         }
     }
 
-    /// Adds a watch, as soon as the controller runs, and waits until its first list is through. The manager's other watch of the
-    /// same kind is shared if there is one.
+    /// Adds a watch as soon as the controller runs, and waits until its first list has ended. A watch of the manager with equal options
+    /// is shared.
+    ///
+    /// # Errors
+    /// The first list did not end in time, a read of the kind would be ambiguous, or the controller has stopped.
     pub async fn watch(&self, watch: Watch<Q>) -> Result<WatchId> {
         let mut running = self.link.running.subscribe();
         let running = running.wait_for(Option::is_some).await.map_err(|_| Error::stopped())?.clone();

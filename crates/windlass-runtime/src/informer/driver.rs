@@ -1,4 +1,4 @@
-//! Drives one reflector: sends what it asks for, feeds it with what comes back.
+//! Drives one reflector: sends its requests, and feeds it with the responses.
 
 use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};

@@ -39,7 +39,8 @@ mod shared;
 mod tests;
 
 pub use windlass_cache::{
-    Decoder, FieldPath, IndexFn, InformerMetrics, Notice, Query, Store, Tier, Transform, WatchError,
+    BackoffConfig, Decoder, FieldPath, IndexFn, InformerMetrics, Notice, Query, ReflectorConfig, Store, Tier,
+    Transform, WatchError,
 };
 
 pub(crate) use self::options::Admission;

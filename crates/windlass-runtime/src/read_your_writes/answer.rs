@@ -1,4 +1,4 @@
-//! What of a write's answer matters here.
+//! The parts of a write's answer that are recorded.
 
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ pub(super) struct Metadata {
     finalizers: Vec<serde::de::IgnoredAny>,
 }
 
-/// A namespace is held up by finalizers in its spec.
+/// The spec of a Namespace, whose finalizers delay its end.
 #[derive(Default, Deserialize)]
 struct Spec {
     #[serde(default)]
@@ -52,7 +52,7 @@ impl Answer {
         self.details.as_ref()?.uid.as_deref()
     }
 
-    /// Whether the write ended the object: a deletion that nothing holds up, or the last finalizer removed.
+    /// Whether the write ended the object: an immediate deletion, or the removal of the last finalizer.
     pub(super) fn is_gone(&self, delete: bool) -> bool {
         let Metadata { finalizers, deletion_timestamp, deletion_grace_period_seconds, .. } = &self.metadata;
         let held_by_spec = self.spec.finalizers.as_array().is_some_and(|finalizers| !finalizers.is_empty());

@@ -33,7 +33,7 @@ impl CacheView for Cache {
 }
 
 impl Cache {
-    /// The watch tells of an object.
+    /// Shows an object, as its watch event would.
     fn sees(&self, object: &Value) {
         let object = raw(object);
         let mut contents = self.0.lock();
@@ -42,14 +42,14 @@ impl Cache {
         contents.objects.push(object);
     }
 
-    /// The watch tells of a deletion.
+    /// Removes an object, as its watch event would.
     fn loses(&self, name: &str, revision: u64) {
         let mut contents = self.0.lock();
         contents.objects.retain(|known| known.name() != name);
         contents.mark = revision;
     }
 
-    /// The watch tells how far it has come.
+    /// Advances the high-water mark, as a bookmark would.
     fn bookmark(&self, revision: u64) {
         self.0.lock().mark = revision;
     }

@@ -176,7 +176,7 @@ where
     lines
 }
 
-/// Every read and write, under every combination of namespaces, selector, and way of reading (B1, B2, B6).
+/// Every read and write, under every combination of namespaces, selector, and way of reading.
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_see_writes_whatever_is_watched() {
     for namespaces in [&["a"][..], &["a", "b"], &[]] {
@@ -239,7 +239,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     running.stop().await
 }
 
-/// B1: a namespace in which nothing happens does not delay reconciles in another one.
+/// A namespace in which nothing happens does not delay reconciles in another one.
 #[tokio::test]
 async fn a_quiet_namespace_delays_nothing() {
     let cluster = TestCluster::start().await;
@@ -273,7 +273,7 @@ async fn a_quiet_namespace_delays_nothing() {
     assert_eq!(metric(&metrics.render(), timeouts), 0);
 }
 
-/// B1: an object that was written and then deleted by someone else is gone, though another namespace is quiet.
+/// An object that was written and then deleted by someone else is gone, though another namespace is quiet.
 #[tokio::test]
 async fn a_quiet_namespace_keeps_no_ghost() {
     let cluster = TestCluster::start().await;
@@ -311,7 +311,7 @@ async fn nothing(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> {
     Ok(Action::done())
 }
 
-/// B3: a read that could mean two caches is refused when the manager starts.
+/// A read that could mean two caches is refused when the manager starts.
 #[tokio::test]
 async fn two_caches_of_one_kind_are_named_or_refused() {
     let cluster = TestCluster::start().await;
@@ -355,7 +355,7 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     running.stop().await.expect("a graceful end");
 }
 
-/// B6: cluster-scoped kinds are watched under `--namespace`, however they are declared.
+/// Cluster-scoped kinds are watched under `--namespace`, however they are declared.
 #[tokio::test]
 async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     let cluster = TestCluster::start().await;

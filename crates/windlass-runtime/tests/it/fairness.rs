@@ -8,7 +8,7 @@ use windlass_test::TestCluster;
 
 use crate::fixture::{SOON, create_config_map, run};
 
-/// B4: reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on a runtime with one
+/// Reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on a runtime with one
 /// thread: timers fire, and the manager stops when it is asked to.
 #[test]
 fn reconciles_that_never_wait_starve_nothing() {

@@ -139,7 +139,7 @@ impl fmt::Display for Fragile {
     }
 }
 
-/// B21: a panic outside of the reconcile restarts the worker, and the key is not lost.
+/// A panic outside of the reconcile restarts the worker, and the key is not lost.
 #[tokio::test]
 async fn a_worker_that_panics_is_restarted_and_keeps_its_key() {
     let cluster = TestCluster::start().await;

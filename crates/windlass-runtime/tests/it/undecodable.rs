@@ -1,4 +1,4 @@
-//! Objects that do not decode into the type they are read as (B16).
+//! Objects that do not decode into the type they are read as.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 

@@ -228,7 +228,7 @@ async fn each_handler_has_its_own_resync() {
     factory.shutdown().await;
 }
 
-/// B5: a handler that panics or fails is called again with the change, other changes go on, and readiness fails meanwhile.
+/// A handler that panics or fails is called again with the change, other changes go on, and readiness fails meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_a_handler_fails_on_is_delivered_again() {
     let (client, mut server) = server();
@@ -263,7 +263,7 @@ async fn a_change_that_a_handler_fails_on_is_delivered_again() {
     factory.shutdown().await;
 }
 
-/// B5: a listener may panic, and may call back into the informer.
+/// A listener may panic, and may call back into the informer.
 #[tokio::test(start_paused = true)]
 async fn a_listener_may_panic_and_call_back() {
     let (factory, mut server) = factory();

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    core::v1::{ConfigMap, Pod, PodStatus},
+    core::v1::{ConfigMap, Pod, PodStatus, Secret},
 };
 use kube_client::{
     Api,
@@ -282,14 +282,22 @@ async fn a_declared_controller_has_its_own_caches() -> Result<()> {
         .index("node", IndexFn::field("spec.nodeName".parse().map_err(Error::other)?));
     let controller = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
         cx.create(pod(&format!("{}-0", key.name()))).await?;
-        assert!(cx.lister::<Deployment>().expect_err("it is not watched").is_not_declared());
+        assert!(cx.lister::<Secret>().expect_err("it is not watched").is_not_declared());
         Ok::<_, Error>(Action::done())
     })
     .named("mapper")
+    .watches_metadata(ApiResource::erase::<Deployment>(&()), |_, _| Ok(Vec::new()))
     .watch(Watch::owned::<Pod>().options(pods))
     .watch(Watch::owned::<Pod>().named("b").options(WatchOptions::new().field_selector("metadata.name=b-0")));
     let fake = FakeCluster::new([config_map("a"), config_map("b")]);
     let cx: Context<ConfigMap> = fake.context_of(&controller)?;
+    let mut web = Deployment { metadata: meta("web"), ..Deployment::default() };
+    fake.insert(web.clone());
+    web.metadata.name = Some("front".to_owned());
+    cx.create(web).await?;
+    fake.take_writes();
+    let deployments = cx.metadata_lister::<Deployment>()?.all()?;
+    assert_eq!(deployments.names(), ["front", "web"]);
     fake.reconcile(&controller, key("a")).await?;
     fake.reconcile(&controller, key("b")).await?;
     assert_eq!(cx.controller(), "mapper");

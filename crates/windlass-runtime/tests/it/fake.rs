@@ -170,6 +170,12 @@ impl Subject {
         self.first.as_ref().unwrap_or(&self.last)
     }
 
+    fn with_status(object: &DynamicObject, replicas: u32) -> DynamicObject {
+        let mut object = object.clone();
+        object.data["status"] = json!({ "replicas": replicas });
+        object
+    }
+
     async fn run(&mut self, step: Step) -> Result<String> {
         let last = self.last.clone();
         let mut stale_version = json!({ "metadata": { "labels": { "step": "stale" } } });
@@ -180,7 +186,7 @@ impl Subject {
             Create => self.cx.create(self.fresh()).await.map(done),
             CreateWithResourceVersion => self.cx.create(last).await.map(done),
             CreateWithStatus => {
-                let created = self.cx.create(with_status(&self.fresh(), 7)).await?;
+                let created = self.cx.create(Self::with_status(&self.fresh(), 7)).await?;
                 Ok(format!("status {}", created.data["status"]["replicas"]))
             }
             CreateDryRun => {
@@ -201,7 +207,7 @@ impl Subject {
                 self.cx.update(&unconditional).await.map(done)
             }
             UpdateSpecAndStatus => {
-                let mut changed = with_status(&last, 5);
+                let mut changed = Self::with_status(&last, 5);
                 match self.resource.kind.as_str() {
                     "ConfigMap" => changed.data["data"]["x"] = json!("2"),
                     _ => changed.data["spec"]["replicas"] = json!(2),
@@ -394,10 +400,4 @@ async fn the_fake_answers_as_an_api_server() {
         running.stop().await.expect("stopped");
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-}
-
-fn with_status(object: &DynamicObject, replicas: u32) -> DynamicObject {
-    let mut object = object.clone();
-    object.data["status"] = json!({ "replicas": replicas });
-    object
 }

@@ -224,7 +224,7 @@ impl UndeclaredCaches for Server {
     }
 }
 
-/// A client for the informers, whose watches are never started.
+/// Makes the client of the informers, whose watches are never started.
 fn unused_client() -> Client {
     let service = |_: Request<Body>| async {
         let mut response = Response::new(Body::empty());

@@ -25,7 +25,7 @@ pub(super) fn select(storage: &Storage, request: &ApiRequest) -> StatusResult<Ve
     Ok(selected.map(|(_, object)| object.clone()).collect())
 }
 
-/// The list of these objects.
+/// Makes a list of objects.
 pub(super) fn list_object(kind: &ApiResource, revision: u64, items: Vec<Value>) -> Value {
     let api_version = if kind.api_version.is_empty() { "v1" } else { &kind.api_version };
     json!({

@@ -63,7 +63,7 @@ impl Failure {
         Self::new(Answer::Forbidden)
     }
 
-    /// 422: the object breaks a rule, for tests of what validation would refuse.
+    /// 422: the object breaks a rule. The fake itself validates nothing.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::status(422, "Invalid", message)
     }
@@ -149,7 +149,7 @@ impl Failure {
             && self.subresource.as_ref().is_none_or(|wanted| request.subresource.as_ref() == Some(wanted))
     }
 
-    /// The answer to a request that fails.
+    /// Returns the answer to a request that fails.
     pub(super) fn answer(&self, request: &ApiRequest) -> Box<Status> {
         let (resource, name) = (&request.resource, request.object_name().unwrap_or_default());
         match &self.answer {

@@ -13,7 +13,7 @@ const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// The longest name that is generated.
 const LONGEST_GENERATED: usize = 63;
 
-/// A field of `metadata` as text; empty if it is absent.
+/// Returns a field of `metadata` as text, which is empty if the field is absent.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
@@ -30,13 +30,13 @@ pub(super) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The uids of the owners.
+/// Returns the uids of the owners.
 pub(super) fn owners(object: &Value) -> impl Iterator<Item = &str> {
     let references = object["metadata"]["ownerReferences"].as_array();
     references.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
 }
 
-/// `metadata`, which is made if the object has none.
+/// Returns `metadata`, which is added if the object has none.
 ///
 /// # Errors
 /// The object, or its `metadata`, is no JSON object.
@@ -70,7 +70,7 @@ pub(super) fn begin(object: &mut Value, env: &Env) -> StatusResult<()> {
     set(object, "generation", first_generation(object))
 }
 
-/// Sets those fields of an object from outside that it does not have.
+/// Sets the fields that the server assigns, where an object that the test inserts leaves them out.
 pub(super) fn complete(object: &mut Value, env: &Env) -> StatusResult<()> {
     set(object, "managedFields", Value::Null)?;
     if text(object, "uid").is_empty() {
@@ -85,7 +85,7 @@ pub(super) fn complete(object: &mut Value, env: &Env) -> StatusResult<()> {
     Ok(())
 }
 
-/// Keeps the fields that no client changes.
+/// Copies the fields that clients cannot change from the old object.
 pub(super) fn keep(new: &mut Value, old: &Value) -> StatusResult<()> {
     const KEPT: [&str; 8] = [
         "name",
@@ -106,7 +106,7 @@ pub(super) fn keep(new: &mut Value, old: &Value) -> StatusResult<()> {
     Ok(())
 }
 
-/// Objects with a `spec` have a generation.
+/// Returns the generation of a new object: 1 if it has a `spec`, else none.
 fn first_generation(object: &Value) -> Value {
     if object["spec"].is_null() { Value::Null } else { json!(1) }
 }
@@ -126,14 +126,14 @@ pub(super) fn mark_deleted(object: &mut Value, now: Timestamp) -> StatusResult<(
     next_generation(object)
 }
 
-/// A name that begins with `prefix`.
+/// Generates a name that begins with `prefix`.
 pub(super) fn generated_name(prefix: &str, env: &Env) -> String {
     let mut name: String = prefix.chars().take(LONGEST_GENERATED - 5).collect();
     name.extend((0..5).map(|_| char::from(SUFFIX[(env.random() % SUFFIX.len() as u64) as usize])));
     name
 }
 
-/// A time as the API writes it, in whole seconds.
+/// Formats a time as the API does, in whole seconds.
 fn timestamp(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

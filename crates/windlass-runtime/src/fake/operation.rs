@@ -137,7 +137,7 @@ impl Operation<'_> {
         Some(last)
     }
 
-    /// Deletes the objects that this was the last owner of.
+    /// Deletes the objects that have no owner left.
     fn delete_dependents(&mut self, uid: &str) {
         let exists =
             |owner: &str| self.storage.all().any(|(_, _, object)| metadata::text(object, "uid") == owner);
@@ -148,7 +148,7 @@ impl Operation<'_> {
             dependents.map(|(resource, key, _)| (resource.clone(), key.clone())).collect();
         for (resource, key) in dependents {
             let mut operation = Operation { storage: self.storage, resource: &resource, ..*self };
-            // One that is gone by now was a dependent of another one.
+            // A dependent of another dependent may be gone already.
             let _ = operation.delete(&key, &Value::Null);
         }
     }
@@ -169,7 +169,7 @@ impl Operation<'_> {
         fields.entry("kind").or_insert_with(|| json!(kind.kind));
     }
 
-    /// Sets the namespace of the path. An object may leave it out, but not name another one.
+    /// Sets the namespace of the path, and refuses an object that names another namespace.
     fn expect_namespace(namespace: Option<&str>, object: &mut Value) -> StatusResult<()> {
         let named = metadata::of_mut(object)?.get("namespace").and_then(Value::as_str);
         if named.is_some_and(|named| Some(named) != namespace) {
@@ -192,7 +192,7 @@ impl Operation<'_> {
         )))
     }
 
-    /// A uid and a resource version in the new object are conditions.
+    /// Refuses an object whose uid or resource version is not the current one.
     fn expect_version(&self, old: &Value, new: &Value) -> StatusResult<()> {
         let name = metadata::text(old, "name");
         let (wanted, found) = (metadata::text(new, "uid"), metadata::text(old, "uid"));
@@ -246,7 +246,7 @@ impl Operation<'_> {
     }
 }
 
-/// The new object, with everything of the old one that the write does not change.
+/// Returns the new object, with the parts of the old one that the write does not change.
 fn take_part(part: Part, old: &Value, new: Value) -> Value {
     let (mut result, field, value) = match part {
         Part::Everything => return new,
@@ -271,7 +271,7 @@ fn take_part(part: Part, old: &Value, new: Value) -> Value {
     result
 }
 
-/// What the generation counts changes of.
+/// Returns the fields whose changes the generation counts.
 fn content(object: &Value) -> Vec<(&String, &Value)> {
     let fields = object.as_object().into_iter().flatten();
     fields.filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status")).collect()

@@ -19,7 +19,7 @@ enum Lists {
     MergedByKey,
 }
 
-/// Patches an object. `before` is what the same field manager applied the last time.
+/// Patches an object. `before` is the last apply of the same field manager.
 pub(super) fn patch(
     object: &mut Value,
     format: PatchFormat,
@@ -104,7 +104,7 @@ fn merge_list(target: &mut Value, patch: &[Value]) {
     *target = Value::Array(merged);
 }
 
-/// The field that tells all these items apart, if there is one.
+/// Returns the first of the list keys that all items have.
 fn list_key<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Option<&'static str> {
     LIST_KEYS.into_iter().find(|key| {
         let mut items = items.clone().peekable();
@@ -112,7 +112,7 @@ fn list_key<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Option<&'stat
     })
 }
 
-/// Removes fields that a field manager applied before, and now leaves out.
+/// Removes the fields that a field manager applied before and leaves out now.
 fn remove_dropped(target: &mut Value, before: &Value, now: &Value) {
     match (target, before) {
         (Value::Object(fields), Value::Object(before)) => {
@@ -138,7 +138,7 @@ fn remove_dropped(target: &mut Value, before: &Value, now: &Value) {
     }
 }
 
-/// Whether anything is left of a field of which one field manager's part was removed.
+/// Whether a field has parts of other field managers, once the parts of one are removed.
 fn has_fields_of_others(field: &Value) -> bool {
     match field {
         Value::Object(fields) => !fields.is_empty(),

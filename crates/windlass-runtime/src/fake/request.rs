@@ -93,12 +93,12 @@ impl ApiRequest {
         self.query.get(key).map(String::as_str)
     }
 
-    /// The name in the path or, for a create, in the object.
+    /// Returns the name in the path or, for a create, in the object.
     pub(super) fn object_name(&self) -> Option<&str> {
         self.name.as_deref().or_else(|| self.body.pointer("/metadata/name").and_then(Value::as_str))
     }
 
-    /// The key of the object in the path; with an empty name for a collection.
+    /// Returns the key of the object in the path. The name is empty for a collection.
     pub(super) fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace.as_deref(), self.name.as_deref().unwrap_or_default())
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::metadata;
 
-/// The scale of an object.
+/// Returns the scale of an object.
 pub(super) fn of(object: &Value) -> Value {
     let mut meta = json!({});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -21,7 +21,7 @@ pub(super) fn of(object: &Value) -> Value {
     })
 }
 
-/// The object at another scale. A resource version in the scale is a condition, as in the object.
+/// Returns the object with the replicas of a scale. A resource version in the scale is a condition, as in the object.
 pub(super) fn applied(object: &Value, scale: &Value) -> Value {
     let mut scaled = object.clone();
     scaled["spec"]["replicas"] = scale["spec"]["replicas"].clone();

@@ -52,7 +52,7 @@ struct Reply {
 }
 
 impl Server {
-    /// The service under the client. Its clones share the server.
+    /// Returns the service under the client.
     pub(super) fn service(
         self: &Arc<Self>,
     ) -> impl tower::Service<
@@ -207,7 +207,7 @@ impl Server {
     fn delete_collection(&self, storage: &mut Storage, request: &ApiRequest) -> StatusResult<Reply> {
         let selected = select(storage, request)?;
         for object in &selected {
-            // One that is gone by now was a dependent of another.
+            // A dependent of another object of the collection may be gone already.
             let _ = self.operation(storage, request).delete(&metadata::key_of(object), &request.body);
         }
         let body = list_object(&storage.kind_of(&request.resource), storage.revision(), selected);
@@ -278,7 +278,7 @@ fn not_served(request: &ApiRequest) -> Box<Status> {
     )
 }
 
-/// The names of a kind are known from the first object of it.
+/// Registers the kind of the object that a request writes.
 fn learn_kind(storage: &mut Storage, request: &ApiRequest) {
     let (Some(api_version), Some(kind)) =
         (request.body["apiVersion"].as_str(), request.body["kind"].as_str())

@@ -8,12 +8,12 @@ use crate::client::path::GroupResource;
 /// The result of a request: an answer, or the `Status` of a failure.
 pub(super) type StatusResult<T> = Result<T, Box<Status>>;
 
-/// A failure without details.
+/// Makes a failure without details.
 pub(super) fn failure(code: u16, reason: &str, message: impl AsRef<str>) -> Box<Status> {
     Status::failure(message.as_ref(), reason).with_code(code).boxed()
 }
 
-/// A failure of a request for one object, or for a resource if `name` is empty.
+/// Makes a failure of a request for one object, or for a resource if `name` is empty.
 pub(super) fn failure_of(
     code: u16,
     reason: &str,
@@ -39,7 +39,7 @@ pub(super) fn not_found(resource: &GroupResource, name: &str) -> Box<Status> {
     failure_of(404, "NotFound", format!("{resource} {name:?} not found"), resource, name)
 }
 
-/// The path is none of a resource, or names a subresource that is not served.
+/// 404: the path is not that of a resource.
 pub(super) fn no_such_resource() -> Box<Status> {
     failure_of(
         404,
@@ -59,7 +59,7 @@ pub(super) fn conflict(resource: &GroupResource, name: &str, why: &str) -> Box<S
     failure_of(409, "Conflict", message, resource, name)
 }
 
-/// The object was written since the client read it.
+/// 409: the object was written since the client read it.
 pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     conflict(
         resource,
@@ -68,7 +68,7 @@ pub(super) fn modified(resource: &GroupResource, name: &str) -> Box<Status> {
     )
 }
 
-/// The object is not the one that the client read.
+/// 409: the object is not the one that the client read.
 pub(super) fn uid_precondition(
     resource: &GroupResource,
     name: &str,
@@ -92,12 +92,12 @@ pub(super) fn bad_request(message: impl AsRef<str>) -> Box<Status> {
     failure(400, "BadRequest", message)
 }
 
-/// A patch that does not fit the object. It has no details: that is how clients tell it from an invalid object.
+/// 422: a patch does not fit the object. There are no details, by which clients tell this failure from an invalid object.
 pub(super) fn unprocessable(message: impl AsRef<str>) -> Box<Status> {
     failure(422, "Invalid", message)
 }
 
-/// An object that breaks a rule. The details name its kind, not its resource.
+/// 422: the object breaks a rule. The details name its kind, not its resource.
 pub(super) fn invalid(resource: &GroupResource, kind: &str, name: &str, why: &str) -> Box<Status> {
     let qualified =
         if resource.group.is_empty() { kind.to_owned() } else { format!("{kind}.{}", resource.group) };
@@ -121,7 +121,7 @@ pub(super) fn unsupported_media_type(media_type: &str) -> Box<Status> {
     )
 }
 
-/// A `Status` with the `kind` by which clients know it.
+/// Converts a `Status` to JSON, with the `kind` by which clients recognise it.
 pub(super) fn status_object(status: &Status) -> Value {
     let mut object = serde_json::to_value(status).unwrap_or_default();
     object["kind"] = "Status".into();

@@ -17,14 +17,14 @@ use crate::{
 pub(super) struct Storage {
     kinds: BTreeMap<GroupResource, ApiResource>,
     objects: BTreeMap<GroupResource, BTreeMap<ObjectKey, Value>>,
-    /// What each field manager applied last, by the uid of the object and the subresource.
+    /// The last apply of each field manager.
     applied: BTreeMap<Applied, Value>,
     revision: u64,
     /// Makes the caches. It is never started: each commit feeds them.
     informers: SharedInformerFactory,
 }
 
-/// One apply of a field manager.
+/// A field manager, and the object or subresource that it applies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Applied {
     pub(super) uid: String,
@@ -48,7 +48,7 @@ impl Storage {
         self.kinds.entry(GroupResource::of(resource)).or_insert_with(|| resource.clone());
     }
 
-    /// The names of a resource. The kind of one that is not registered is the plural.
+    /// Returns the names of a resource. If it is not registered, the plural stands for its kind.
     pub(super) fn kind_of(&self, resource: &GroupResource) -> ApiResource {
         self.kinds.get(resource).cloned().unwrap_or_else(|| ApiResource {
             group: resource.group.clone(),
@@ -59,7 +59,7 @@ impl Storage {
         })
     }
 
-    /// The resource of a kind. The plural of one that is not registered is guessed.
+    /// Returns the resource of a kind. If the kind is not registered, its plural is guessed.
     pub(super) fn resource_of(&self, api_version: &str, kind: &str) -> ApiResource {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let known = self.kinds.values().find(|known| known.group == group && known.kind == kind);
@@ -77,12 +77,12 @@ impl Storage {
         self.objects.get(resource)?.get(key)
     }
 
-    /// The objects of a resource, in the order of their keys.
+    /// Returns the objects of a resource, in the order of their keys.
     pub(super) fn list(&self, resource: &GroupResource) -> impl Iterator<Item = (&ObjectKey, &Value)> {
         self.objects.get(resource).into_iter().flatten()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub(super) fn all(&self) -> impl Iterator<Item = (&GroupResource, &ObjectKey, &Value)> {
         self.objects
             .iter()
@@ -110,7 +110,7 @@ impl Storage {
         Some(last)
     }
 
-    /// Remembers what a field manager applies, and returns what it applied before.
+    /// Returns the last apply of a field manager.
     pub(super) fn applied(&self, by: &Applied) -> Option<&Value> {
         self.applied.get(by)
     }
@@ -119,7 +119,7 @@ impl Storage {
         self.applied.insert(by, body);
     }
 
-    /// A cache of a resource that shows every change at once.
+    /// Returns a cache of a resource, which shows every change at once.
     pub(super) fn informer(&self, resource: &ApiResource, options: WatchOptions) -> Result<SharedInformer> {
         let informer = self
             .informers
@@ -137,7 +137,7 @@ impl Storage {
     /// Shows a change in the caches of the resource.
     fn publish(&self, resource: &GroupResource, object: &Value, exists: bool) {
         for informer in self.informers.informers() {
-            // One that has not synced is filled from the storage before it is used.
+            // A cache that has not synced is filled from the storage before it is used.
             if GroupResource::of(informer.resource()) == *resource && informer.has_synced() {
                 let exists = exists && holds(&informer, object);
                 informer.update(object.to_string().as_bytes(), exists, self.revision);

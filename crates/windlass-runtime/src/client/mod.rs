@@ -32,7 +32,6 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::retry::{MAX_RETRY_AFTER, retry_after};
-pub(crate) use self::service::is_write;
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use crate::{
     env::Env,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use tokio::time::{Instant, timeout};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{BoxError, Error},
-    read_your_writes::{Written, is_dry_run, note_any},
+    read_your_writes::{Written, is_write, note_any},
 };
 
 /// A request with this extension is sent once and does not count as one of the client's connections: reflectors and
@@ -76,8 +76,8 @@ struct Exchange {
 impl Exchange {
     async fn run(self, mut request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
-        let record = self.state.writes.begin(&request);
-        let writes = is_write(request.method()) && !is_dry_run(request.uri().query());
+        let writes = is_write(&request).await;
+        let record = if writes { self.state.writes.begin(&request) } else { None };
         let response = self.send_with_retries(request).await?;
         if writes && response.status().is_success() {
             note_any();
@@ -208,9 +208,4 @@ async fn record_write(
     let bytes = body.collect().await?.to_bytes();
     record.finish(&bytes);
     Ok(Response::from_parts(parts, ResponseBody::new(Body::from(bytes), None)))
-}
-
-/// Whether a method changes objects.
-pub(crate) fn is_write(method: &Method) -> bool {
-    matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
 }

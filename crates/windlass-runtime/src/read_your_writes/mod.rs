@@ -25,8 +25,10 @@ use std::{
 
 use hashbrown::HashMap;
 use http::{Method, Request};
+use http_body_util::BodyExt;
 use kube_client::client::Body;
 use parking_lot::{Mutex, RwLock};
+use serde::Deserialize;
 use windlass_cache::{ObjectKey, RawObject};
 
 use self::answer::Answer;
@@ -34,10 +36,7 @@ pub(crate) use self::{
     seen::CacheView,
     session::{Session, WriteRef, note_any},
 };
-use crate::client::{
-    is_write,
-    path::{GroupResource, ResourcePath, query_flag},
-};
+use crate::client::path::{GroupResource, ResourcePath, query_flag};
 
 /// The writes of one client, handed to every cache of the kind that was written.
 #[derive(Clone, Default)]
@@ -92,11 +91,8 @@ impl WriteLog {
         unseen
     }
 
-    /// Inspects a request before it is sent. Returns `None` if its answer need not be recorded.
+    /// Inspects a write before it is sent. Returns `None` if its answer need not be recorded.
     pub(crate) fn begin(&self, request: &Request<Body>) -> Option<Written> {
-        if !is_write(request.method()) || is_dry_run(request.uri().query()) {
-            return None;
-        }
         let path = ResourcePath::parse(request.uri().path())?;
         // Other subresources answer with something other than the object.
         if !matches!(path.subresource, None | Some("status" | "finalize" | "ephemeralcontainers" | "resize"))
@@ -114,9 +110,29 @@ impl WriteLog {
     }
 }
 
-pub(crate) fn is_dry_run(query: Option<&str>) -> bool {
-    query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("dryRun=")))
-        || query_flag(query, "dryRun")
+/// Whether a request changes objects: it writes, and is no dry run. A dry run is asked for in the query or, for a deletion, in the
+/// `DeleteOptions` of the body.
+pub(crate) fn is_write(request: &Request<Body>) -> impl Future<Output = bool> + Send + use<> {
+    let writes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    let query = request.uri().query();
+    let dry_run = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("dryRun=")))
+        || query_flag(query, "dryRun");
+    // A body that is a stream has no copy; kube's client sends none with a deletion.
+    let options = if request.method() == Method::DELETE { request.body().try_clone() } else { None };
+    async move { writes && !dry_run && !has_dry_run_options(options).await }
+}
+
+#[derive(Deserialize)]
+struct DeleteOptions {
+    #[serde(default, rename = "dryRun")]
+    dry_run: Vec<serde::de::IgnoredAny>,
+}
+
+async fn has_dry_run_options(body: Option<Body>) -> bool {
+    let Some(body) = body else { return false };
+    let Ok(options) = body.collect().await else { return false };
+    serde_json::from_slice::<DeleteOptions>(&options.to_bytes())
+        .is_ok_and(|options| !options.dry_run.is_empty())
 }
 
 /// A write under way.

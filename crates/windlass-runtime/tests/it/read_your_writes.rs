@@ -194,3 +194,24 @@ async fn the_gate_opens_when_the_watch_tells() {
     let (_, gave_up) = write_twice(false).await;
     assert_eq!(gave_up, 0);
 }
+
+/// A dry run deletes nothing, wherever the request says that it is one: `Api::delete` says it in the body.
+#[tokio::test]
+async fn a_dry_run_is_no_write() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let (send, mut received) = tokio::sync::mpsc::unbounded_channel();
+    let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
+        let send = send.clone();
+        async move {
+            let api: Api<ConfigMap> = Api::default_namespaced(cx.client().clone());
+            api.delete(key.name(), &DeleteParams { dry_run: true, ..DeleteParams::default() }).await?;
+            let _ = send.send(cx.get(&key)?.is_some());
+            Ok::<_, Error>(Action::done())
+        }
+    });
+    let running = run(Manager::new(client).controller(controller));
+    assert_eq!(received.recv().await, Some(true), "the object is read as alive");
+    running.stop().await.expect("a graceful end");
+}

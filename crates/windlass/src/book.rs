@@ -5,3 +5,6 @@ mod from_kube_rs {}
 
 #[doc = include_str!("../../../docs/from-kubebuilder.md")]
 mod from_kubebuilder {}
+
+#[doc = include_str!("../../../docs/caches.md")]
+mod caches {}

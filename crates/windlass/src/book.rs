@@ -8,3 +8,6 @@ mod from_kubebuilder {}
 
 #[doc = include_str!("../../../docs/caches.md")]
 mod caches {}
+
+#[doc = include_str!("../../../docs/errors-and-retries.md")]
+mod errors_and_retries {}

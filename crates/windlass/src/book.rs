@@ -11,3 +11,6 @@ mod caches {}
 
 #[doc = include_str!("../../../docs/errors-and-retries.md")]
 mod errors_and_retries {}
+
+#[doc = include_str!("../../../docs/metrics.md")]
+mod metrics {}

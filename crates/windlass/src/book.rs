@@ -14,3 +14,6 @@ mod errors_and_retries {}
 
 #[doc = include_str!("../../../docs/metrics.md")]
 mod metrics {}
+
+#[doc = include_str!("../../../docs/flags.md")]
+mod flags {}

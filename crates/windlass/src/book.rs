@@ -17,3 +17,6 @@ mod metrics {}
 
 #[doc = include_str!("../../../docs/flags.md")]
 mod flags {}
+
+#[doc = include_str!("../../../docs/predicates.md")]
+mod predicates {}

@@ -20,3 +20,12 @@ mod flags {}
 
 #[doc = include_str!("../../../docs/predicates.md")]
 mod predicates {}
+
+#[doc = include_str!("../../../docs/events.md")]
+mod events {}
+
+#[doc = include_str!("../../../docs/finalizers.md")]
+mod finalizers {}
+
+#[doc = include_str!("../../../docs/leader_election.md")]
+mod leader_election {}

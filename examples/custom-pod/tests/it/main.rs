@@ -1,6 +1,7 @@
 //! The operator on a control plane in the test's process.
 
 mod reconcile;
+mod walkthrough;
 
 use std::time::Duration;
 

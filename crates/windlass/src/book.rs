@@ -29,3 +29,9 @@ mod finalizers {}
 
 #[doc = include_str!("../../../docs/leader_election.md")]
 mod leader_election {}
+
+#[doc = include_str!("../../../docs/dynamic-kinds.md")]
+mod dynamic_kinds {}
+
+#[doc = include_str!("../../../docs/work-queue.md")]
+mod work_queue {}

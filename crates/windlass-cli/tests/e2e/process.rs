@@ -104,6 +104,13 @@ impl Windlass {
         }
     }
 
+    /// Waits for the next line on stderr.
+    pub(crate) fn next_log_line(&mut self) -> String {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let bytes = stderr.bytes().map_while(Result::ok).take_while(|byte| *byte != b'\n');
+        String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+    }
+
     /// All that it wrote on stderr, once it has ended.
     pub(crate) fn complaints(&mut self) -> String {
         let mut text = String::new();

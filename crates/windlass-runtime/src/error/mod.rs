@@ -371,6 +371,18 @@ impl From<BoxError> for Error {
     }
 }
 
+impl From<windlass_cache::SelectorError> for Error {
+    fn from(error: windlass_cache::SelectorError) -> Self {
+        Self::setup(error.to_string())
+    }
+}
+
+impl From<windlass_cache::ParseKeyError> for Error {
+    fn from(error: windlass_cache::ParseKeyError) -> Self {
+        Self::setup(error.to_string())
+    }
+}
+
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::new(Kind::Other(error.into()))

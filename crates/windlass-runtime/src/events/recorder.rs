@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube_core::Resource;
 
 use super::{Broadcaster, EventType, RecordedEvent};
+use crate::kind::Object;
 
 /// Records events about objects. Cheap to clone.
 ///
@@ -29,18 +29,12 @@ impl Recorder {
     }
 
     /// Records an event of type `Normal`.
-    pub fn normal<K>(&self, object: &K, reason: &str, note: impl Into<String>)
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    pub fn normal<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
         self.event(EventType::Normal, reference(object), reason, note);
     }
 
     /// Records an event of type `Warning`.
-    pub fn warning<K>(&self, object: &K, reason: &str, note: impl Into<String>)
-    where
-        K: Resource<DynamicType = ()>,
-    {
+    pub fn warning<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
         self.event(EventType::Warning, reference(object), reason, note);
     }
 
@@ -66,6 +60,15 @@ impl fmt::Debug for Recorder {
 }
 
 /// Returns an event's reference to an object, with the resource version that the reporter saw.
-fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
-    ObjectReference { resource_version: object.meta().resource_version.clone(), ..object.object_ref(&()) }
+fn reference<K: Object>(object: &K) -> ObjectReference {
+    let (types, meta) = (object.type_meta().unwrap_or_default(), object.meta().clone());
+    ObjectReference {
+        api_version: Some(types.api_version),
+        kind: Some(types.kind),
+        name: meta.name,
+        namespace: meta.namespace,
+        uid: meta.uid,
+        resource_version: meta.resource_version,
+        ..ObjectReference::default()
+    }
 }

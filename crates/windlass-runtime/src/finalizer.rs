@@ -29,6 +29,8 @@ pub enum Finalize<K> {
 /// `name` is qualified by a domain: `network.example.com/cleanup`. Each write has a condition on the state that was read, so the guard
 /// never removes another finalizer and never touches another object that was created under the name since.
 ///
+/// A clean-up that returns [`Action::requeue_after`] has not completed: the finalizer stays, and the clean-up is called again.
+///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// use windlass_runtime::{Action, Context, ObjectKey, Result, finalizer::{self, Finalize}};
@@ -42,6 +44,10 @@ pub enum Finalize<K> {
 ///     .await
 /// }
 /// ```
+///
+/// # Errors
+/// `reconcile` failed, and the finalizers are as before; or the server refused to add or to remove the finalizer, for instance
+/// because the object changed since it was read.
 pub async fn guard<K, C, F, Fut, E>(
     cx: &Context<C>,
     object: Arc<K>,

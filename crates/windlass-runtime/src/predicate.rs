@@ -38,8 +38,9 @@ impl Predicate {
         Self::on_update(|old, new| old.resource_version() != new.resource_version())
     }
 
-    /// Drops updates of metadata and status alone.
+    /// Drops updates of metadata and status alone, and resyncs.
     ///
+    /// Kinds without a spec, such as `ConfigMap` and `Secret`, have no generation: all of their updates are dropped.
     /// Setting `deletionTimestamp` changes the generation of most kinds; removing a finalizer does not.
     pub fn generation_changed() -> Self {
         Self::on_update(|old, new| old.generation() != new.generation())
@@ -60,7 +61,7 @@ impl Predicate {
         Self::new(move |delta| delta.states().any(|object| selector.matches(object)))
     }
 
-    /// Matches objects in this namespace.
+    /// Matches changes of objects in this namespace.
     pub fn namespace(namespace: impl Into<String>) -> Self {
         let namespace = namespace.into();
         Self::new(move |delta| delta.object().namespace() == Some(namespace.as_str()))

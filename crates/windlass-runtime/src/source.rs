@@ -203,7 +203,7 @@ impl Watch<ObjectKey> {
         self
     }
 
-    /// Enqueues owners of kind `K` instead of the controller's kind.
+    /// Enqueues owners of kind `K` instead of the controller's kind. Call [`every_owner`](Self::every_owner) before it.
     ///
     /// Only for a watch of owned objects; without effect on others.
     pub fn by<K: Object + Resource<DynamicType = ()>>(mut self) -> Self {

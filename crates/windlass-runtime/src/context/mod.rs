@@ -119,7 +119,7 @@ impl<K> Context<K> {
     /// Returns a lister of the watch that was named with [`Watch::named`](crate::Watch::named).
     ///
     /// # Errors
-    /// The controller names no watch of whole objects of this kind so.
+    /// The controller has no watch of whole objects of this kind with this name.
     pub fn lister_named<C: Object>(&self, watch: &str) -> Result<Lister<C>> {
         self.shared.caches.lister_named::<C>(watch)
     }

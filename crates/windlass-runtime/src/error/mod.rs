@@ -269,7 +269,8 @@ impl Error {
         }
     }
 
-    /// Retries a reconcile that fails with this error after `delay`, instead of the controller's back-off.
+    /// Retries a reconcile that fails with this error after `delay`, instead of the controller's back-off. Has no effect on a
+    /// terminal error or a conflict.
     ///
     /// ```
     /// use std::time::Duration;

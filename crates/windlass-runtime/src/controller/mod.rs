@@ -450,10 +450,9 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             let Some(running) = self.running.take() else { return Ok(()) };
             match started {
                 Some(Ok(())) => running.work(shutdown).await,
-                Some(Err(error)) => Err(error),
-                None => {
+                not_started => {
                     running.stop_sources();
-                    Ok(())
+                    not_started.unwrap_or(Ok(()))
                 }
             }
         })

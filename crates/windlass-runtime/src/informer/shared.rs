@@ -179,6 +179,12 @@ impl CacheView for SharedInformer {
         // What no watch serves is never seen, so there is nothing to wait for.
         self.source_of(namespace).map_or(u64::MAX, |source| self.watch.core.high_water_mark_of(source))
     }
+
+    fn has_shape(&self, api_version: &str, kind: &str) -> bool {
+        // All shapes have the metadata.
+        let resource = &self.watch.resource;
+        self.watch.options.metadata_only || (resource.api_version == api_version && resource.kind == kind)
+    }
 }
 
 impl std::fmt::Debug for SharedInformer {

@@ -6,7 +6,9 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
     #[serde(default)]
-    kind: String,
+    pub(super) api_version: String,
+    #[serde(default)]
+    pub(super) kind: String,
     #[serde(default)]
     pub(super) metadata: Metadata,
     #[serde(default)]

@@ -147,11 +147,14 @@ pub(crate) struct Written {
 impl Written {
     /// Records the server's answer. An answer that does not parse is not recorded: reads fall back to the cache.
     pub(crate) fn finish(self, body: &[u8]) {
-        let Some((key, write)) = Answer::parse(body).and_then(|answer| self.understand(answer, body)) else {
-            return;
-        };
+        let Some(answer) = Answer::parse(body) else { return };
+        let (api_version, kind) = (answer.api_version.clone(), answer.kind.clone());
+        let Some((key, write)) = self.understand(answer, body) else { return };
         for follower in &self.followers {
-            follower.note(&key, write.clone());
+            // An answer in another version, or of the metadata alone, is not what readers of the cache expect.
+            if write.state.is_gone() || follower.cache.has_shape(&api_version, &kind) {
+                follower.note(&key, write.clone());
+            }
         }
         session::note(WriteRef {
             resource: self.resource,

@@ -128,7 +128,7 @@ impl Write {
 }
 
 impl State {
-    fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Gone)
     }
 }

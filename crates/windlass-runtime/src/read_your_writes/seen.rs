@@ -10,6 +10,9 @@ pub(crate) trait CacheView: Send + Sync + 'static {
     /// The newest resource version that the watch of a namespace has seen, bookmarks included. 0 before the first list,
     /// `u64::MAX` for a namespace that no watch of the cache serves.
     fn high_water_mark(&self, namespace: Option<&str>) -> u64;
+
+    /// Whether objects that are answered with this API version and kind look like those of the cache.
+    fn has_shape(&self, api_version: &str, kind: &str) -> bool;
 }
 
 /// Whether the cache has seen a write to the object under `key` with this uid.

@@ -30,6 +30,10 @@ impl CacheView for Cache {
     fn high_water_mark(&self, _: Option<&str>) -> u64 {
         self.0.lock().mark
     }
+
+    fn has_shape(&self, api_version: &str, kind: &str) -> bool {
+        (api_version, kind) == ("v1", "Pod")
+    }
 }
 
 impl Cache {
@@ -305,4 +309,22 @@ fn a_cache_that_is_gone_is_not_followed() {
 fn list(unseen: &UnseenWrites, cached: Vec<RawObject>) -> Vec<RawObject> {
     let read = || Ok::<_, std::convert::Infallible>(cached);
     unseen.list(|_| true, |_| Admission::Held, read).unwrap_or_default()
+}
+
+/// An answer that is only the metadata of the object says nothing of the rest: it never replaces an object that a cache holds
+/// whole. The write is waited for all the same.
+#[test]
+fn an_answer_of_another_shape_is_not_laid_over_a_cache() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u", 5));
+    let mut answer = pod("a", "u", 6);
+    answer["apiVersion"] = json!("meta.k8s.io/v1");
+    answer["kind"] = json!("PartialObjectMetadata");
+    client.write("PATCH", "/api/v1/namespaces/default/pods/a", &answer);
+    assert_eq!(client.names(), ["a@5"], "the object of the cache is read");
+    let writes = client.session.take();
+    assert_eq!(writes.len(), 1);
+    assert!(!client.unseen.has_seen(&writes[0]));
+    cache.sees(&pod("a", "u", 6));
+    assert!(client.unseen.has_seen(&writes[0]));
 }

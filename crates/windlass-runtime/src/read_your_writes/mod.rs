@@ -68,6 +68,8 @@ pub(crate) struct Write {
     /// The written resource version; for a deletion the last known one, which is older than the deletion.
     pub(crate) revision: u64,
     pub(crate) state: State,
+    /// The high-water mark of the cache when the write was noted.
+    pub(crate) noted_at: u64,
 }
 
 #[derive(Clone)]
@@ -168,7 +170,7 @@ impl Written {
     fn understand(&self, answer: Answer, body: &[u8]) -> Option<(ObjectKey, Write)> {
         if let Some(uid) = answer.deleted_uid() {
             let key = self.named.clone().filter(|_| self.delete)?;
-            return Some((key, Write { uid: uid.into(), revision: 0, state: State::Gone }));
+            return Some((key, Write { uid: uid.into(), revision: 0, state: State::Gone, noted_at: 0 }));
         }
         let gone = answer.is_gone(self.delete);
         let meta = answer.metadata;
@@ -177,6 +179,6 @@ impl Written {
         // Only numeric resource versions can be compared.
         let revision: u64 = meta.resource_version.as_deref()?.parse().ok()?;
         let state = if gone { State::Gone } else { State::Alive(RawObject::from_json(body).ok()?) };
-        Some((key, Write { uid, revision, state }))
+        Some((key, Write { uid, revision, state, noted_at: 0 }))
     }
 }

@@ -11,6 +11,7 @@ const SWEEP: usize = 256;
 impl UnseenWrites {
     /// Remembers a write.
     pub(super) fn note(&self, key: &ObjectKey, mut write: Write) {
+        write.noted_at = self.cache.high_water_mark(key.namespace());
         let mut pending = self.pending.lock();
         if let Some(before) = pending.writes.get(key).filter(|before| before.uid == write.uid) {
             // The answers to two writes of one object may arrive in either order: the newer one wins, and gone stays gone.
@@ -123,7 +124,9 @@ impl Pending {
 
 impl Write {
     fn is_seen(&self, key: &ObjectKey, cache: &dyn CacheView) -> bool {
-        has_seen(key, &self.uid, self.revision, self.state.is_gone(), cache)
+        // A mark that went back belongs to a server that was replaced or restored: it knows nothing of the write.
+        cache.high_water_mark(key.namespace()) < self.noted_at
+            || has_seen(key, &self.uid, self.revision, self.state.is_gone(), cache)
     }
 }
 

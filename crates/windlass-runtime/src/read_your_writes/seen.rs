@@ -17,7 +17,7 @@ pub(crate) trait CacheView: Send + Sync + 'static {
 
 /// Whether the cache has seen a write to the object under `key` with this uid.
 pub(super) fn has_seen(key: &ObjectKey, uid: &str, revision: u64, gone: bool, cache: &dyn CacheView) -> bool {
-    // The mark is read first: it only grows, so an object that is read after it is at least as new.
+    // The mark is read first: it grows with the cache, so an object that is read after it is at least as new.
     let mark = cache.high_water_mark(key.namespace());
     match cache.object(key) {
         Some((cached_uid, cached)) if cached_uid == uid => !gone && cached >= revision,

@@ -328,3 +328,17 @@ fn an_answer_of_another_shape_is_not_laid_over_a_cache() {
     cache.sees(&pod("a", "u", 6));
     assert!(client.unseen.has_seen(&writes[0]));
 }
+
+/// A server that was restored from a backup has lower resource versions and knows nothing of the last writes.
+#[test]
+fn writes_to_a_server_that_was_restored_are_forgotten() {
+    let (client, cache) = Client::new();
+    cache.sees(&pod("a", "u1", 90));
+    cache.bookmark(100);
+    client.create(&pod("b", "u2", 101));
+    client.write("PUT", "/api/v1/namespaces/default/pods/a", &pod("a", "u1", 102));
+    assert_eq!(client.names(), ["a@102", "b@101"]);
+    cache.bookmark(95);
+    assert_eq!(client.names(), ["a@90"]);
+    assert_eq!(client.unseen.len(), 0);
+}

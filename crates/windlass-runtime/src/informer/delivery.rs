@@ -21,7 +21,8 @@ use crate::{
 /// object instead of every state.
 ///
 /// A change whose handling fails or panics is logged, counted, and retried with back-off (from 100 ms to 1 minute), unless a later
-/// change of the same object replaces it. Other objects' changes go on meanwhile.
+/// change of the same object replaces it. Other objects' changes go on meanwhile. If the object has been deleted, a
+/// change that makes the handler panic is given up after some minutes.
 pub trait DeltaHandler: Send + Sync + 'static {
     /// Handles one change.
     ///
@@ -86,7 +87,7 @@ struct Failed {
     due: Instant,
     pause: Duration,
     /// Fails readiness while a change that made the handler panic is not handled.
-    _fault: Option<Fault>,
+    fault: Option<Fault>,
 }
 
 /// Changes that wait for a retry, by the key of their object.
@@ -139,6 +140,7 @@ impl Delivery {
             None => self.attempt(std::slice::from_ref(delta), FIRST_RETRY, retries),
             Some(Failed { mut deltas, pause, .. }) => {
                 push_merged(&mut deltas, delta);
+                let pause = if is_deletion(delta) { FIRST_RETRY } else { pause };
                 self.attempt(&deltas, pause, retries);
             }
         }
@@ -146,26 +148,31 @@ impl Delivery {
 
     fn retry(&self, retries: &mut Retries) {
         let now = Instant::now();
-        let due: Vec<_> =
-            retries.iter().filter(|(_, failed)| failed.due <= now).map(|(key, _)| key.clone()).collect();
+        let due = retries.iter().filter(|(_, failed)| failed.due <= now).map(|(key, _)| key.clone());
+        let due: Vec<_> = due.take(MOST_RETRIED).collect();
         for key in due {
-            if let Some(failed) = retries.remove(&key) {
-                self.attempt(&failed.deltas, (failed.pause * 2).min(LONGEST_RETRY), retries);
+            let Some(failed) = retries.remove(&key) else { continue };
+            let given_up = failed.pause >= LONGEST_RETRY && failed.fault.is_some();
+            if given_up && failed.deltas.last().is_some_and(is_deletion) {
+                tracing::error!(task = self.task, object = %key, "giving up: the handler panics on a deleted object");
+                continue;
             }
+            self.attempt(&failed.deltas, (failed.pause * 2).min(LONGEST_RETRY), retries);
         }
     }
 
     /// Handles changes of one object, and keeps those from the first failure on.
     fn attempt(&self, deltas: &[Delta], pause: Duration, retries: &mut Retries) {
         for (place, delta) in deltas.iter().enumerate() {
-            let result = self.supervisor.call(&self.task, || self.handler.handle(delta));
+            // The text of an error is user code, too.
+            let handle = || self.handler.handle(delta).map_err(|error| chain(error.as_ref()));
+            let result = self.supervisor.call(&self.task, handle);
             if let Some(Ok(())) = result {
                 continue;
             }
             let key = delta.object().key();
             match &result {
                 Some(Err(error)) => {
-                    let error = chain(error.as_ref());
                     tracing::error!(task = self.task, object = %key, error, retry_in = ?pause, "handler error");
                 }
                 _ => {
@@ -176,7 +183,7 @@ impl Delivery {
                 deltas: deltas[place..].to_vec(),
                 due: Instant::now() + pause,
                 pause,
-                _fault: result.is_none().then(|| self.supervisor.fault(&self.task)),
+                fault: result.is_none().then(|| self.supervisor.fault(&self.task)),
             };
             retries.insert(key, failed);
             return;
@@ -184,10 +191,15 @@ impl Delivery {
     }
 }
 
-/// The most changes of one object that wait for a retry.
-const MOST_WAITING: usize = 4;
+fn is_deletion(delta: &Delta) -> bool {
+    matches!(delta, Delta::Deleted { .. })
+}
 
-/// Adds a change to those of the same object that wait, merged with the last one where both say the same as one.
+/// The most objects that are retried before other changes get their turn.
+const MOST_RETRIED: usize = 256;
+
+/// Adds a change to those of the same object that wait, merged with the last one where both say the same as one. An object that
+/// was added and deleted between others that wait is left out, so that only a few changes wait.
 fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
     let merged = match (waiting.last(), next) {
         (Some(Delta::Updated { old, .. }), Delta::Updated { new, .. }) => {
@@ -202,7 +214,11 @@ fn push_merged(waiting: &mut Vec<Delta>, next: &Delta) {
         waiting.pop();
     }
     waiting.push(merged.unwrap_or_else(|| next.clone()));
-    if waiting.len() > MOST_WAITING {
-        waiting.remove(0);
+    // Not at the front: what the handler knows of, it learns the end of.
+    let is_brief = |pair: &[Delta]| matches!(pair, [Delta::Added { .. }, Delta::Deleted { .. }]);
+    if waiting.len() > 3
+        && let Some(place) = waiting[1..waiting.len() - 1].windows(2).position(is_brief)
+    {
+        waiting.drain(place + 1..place + 3);
     }
 }

@@ -283,3 +283,107 @@ async fn a_listener_may_panic_and_call_back() {
     informer.seen(101).await;
     factory.shutdown().await;
 }
+
+/// A change that always makes a handler panic is given up when its object is gone: otherwise nothing would ever end the retries,
+/// and readiness would fail until the process ends.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_an_object_that_is_gone_is_given_up_in_the_end() {
+    let (client, mut server) = server();
+    let supervisor = Supervisor::default();
+    let factory = SharedInformerFactory::supervised(client, 1, supervisor.clone());
+    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let attempts = Arc::new(Mutex::new(0));
+    let handler = {
+        let attempts = attempts.clone();
+        move |_: &Delta| -> Result<(), BoxError> {
+            *attempts.lock() += 1;
+            panic!("on purpose");
+        }
+    };
+    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    factory.start();
+    let watch = server.asked().await.answer_with(&["explosive"]);
+    until(|| *attempts.lock() > 3).await;
+    watch.event("DELETED", "explosive", 101);
+    informer.seen(101).await;
+    assert_eq!(supervisor.down(), ["handler of pods"], "it is tried again for some minutes");
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert!(supervisor.down().is_empty());
+    let so_far = *attempts.lock();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(*attempts.lock(), so_far);
+    factory.shutdown().await;
+}
+
+/// An object that is deleted and made again several times while its handler fails: the state that the handler knows is reported
+/// as deleted, whatever is left out between.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_recovers_learns_that_what_it_knew_is_gone() {
+    let (factory, mut server) = factory();
+    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let (diary, broken) = (Diary::default(), Arc::new(Mutex::new(false)));
+    let handler = {
+        let (diary, broken) = (diary.clone(), broken.clone());
+        move |delta: &Delta| -> Result<(), BoxError> {
+            if *broken.lock() {
+                return Err("broken".into());
+            }
+            diary.note(format!("{} {}", delta.object().resource_version(), delta.states().count()));
+            diary.handle(delta)
+        }
+    };
+    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    factory.start();
+    let watch = server.asked().await.answer_with(&["a"]);
+    until(|| diary.lines().len() == 2).await;
+    *broken.lock() = true;
+    let mut version = 100;
+    for _ in 0..3 {
+        for event in ["DELETED", "ADDED"] {
+            version += 1;
+            watch.event(event, "a", version);
+            informer.seen(version).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    *broken.lock() = false;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let told = diary.lines();
+    assert_eq!(told[2..], ["101 1", "-a", "106 1", "+a"], "{told:?}");
+    factory.shutdown().await;
+}
+
+/// An error whose text panics is an error of a handler like any other.
+#[tokio::test(start_paused = true)]
+async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
+    struct Unprintable;
+    impl std::fmt::Debug for Unprintable {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    impl std::fmt::Display for Unprintable {
+        fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            panic!("on purpose")
+        }
+    }
+    impl std::error::Error for Unprintable {}
+    let (factory, mut server) = factory();
+    let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+    let diary = Diary::default();
+    let handler = {
+        let diary = diary.clone();
+        move |delta: &Delta| -> Result<(), BoxError> {
+            if delta.object().name() == "a" && diary.lines().is_empty() {
+                diary.note("fails".to_owned());
+                return Err(Box::new(Unprintable));
+            }
+            diary.handle(delta)
+        }
+    };
+    let _registration = informer.add_handler(handler, HandlerOptions::default());
+    factory.start();
+    let _watch = server.asked().await.answer_with(&["a", "b"]);
+    until(|| diary.lines() == ["fails", "+b!", "+a!"]).await;
+    factory.shutdown().await;
+}

@@ -107,9 +107,11 @@ impl SharedInformer {
 
     /// Adds a named index over all objects. Returns whether there was none of that name; an existing one is kept.
     pub fn add_index(&self, name: &str, function: IndexFn) -> bool {
-        let mut indexes = self.watch.indexes.lock();
+        // Nothing is locked here while the index function and the listeners run: they may call back.
         let added = self.watch.core.add_index(name, function.clone());
-        indexes.entry(name.to_owned()).or_insert(function);
+        if added {
+            self.watch.indexes.lock().insert(name.to_owned(), function);
+        }
         added
     }
 

@@ -387,3 +387,30 @@ async fn an_error_that_panics_when_it_is_printed_ends_no_handler() {
     until(|| diary.lines() == ["fails", "+b!", "+a!"]).await;
     factory.shutdown().await;
 }
+
+/// A listener may add an index, also when it is an index that has just panicked.
+#[test]
+fn a_listener_may_add_an_index() {
+    let (finished, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (factory, mut server) = factory();
+            let informer = factory.informer(&pods(), WatchOptions::default()).expect("an informer");
+            informer.on_notice({
+                let informer = informer.clone();
+                move |_| {
+                    informer.add_index("other", IndexFn::new(|_| Vec::new()));
+                }
+            });
+            factory.start();
+            let _watch = server.asked().await.answer_with(&["a"]);
+            informer.synced().await;
+            assert!(informer.add_index("explosive", IndexFn::new(|_| panic!("on purpose"))));
+            assert!(informer.store().by_index("other", "x").is_ok());
+            factory.shutdown().await;
+        });
+        let _ = finished.send(());
+    });
+    wait.recv_timeout(Duration::from_secs(20)).expect("nothing is locked for ever");
+}

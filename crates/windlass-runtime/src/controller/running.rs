@@ -259,6 +259,8 @@ impl<Q: QueueKey> Running<Q> {
             let feed = async {
                 while let Some(key) = keys.next().await {
                     this.queue.add(key);
+                    // A stream that is always ready never waits.
+                    tokio::task::consume_budget().await;
                 }
             };
             let feed = std::panic::AssertUnwindSafe(feed).catch_unwind();

@@ -35,3 +35,26 @@ fn reconciles_that_never_wait_starve_nothing() {
     });
     wait.recv_timeout(SOON).expect("the other tasks run");
 }
+
+/// A stream of keys that never waits starves no other task either.
+#[test]
+fn a_key_stream_that_never_waits_starves_nothing() {
+    let (finished, wait) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let cluster = TestCluster::start().await;
+            let controller = Controller::keyed::<()>("fed", |_: u32, _: Context<()>| async {
+                Ok::<_, Error>(Action::done())
+            })
+            .external(futures::stream::repeat(1));
+            let running = run(Manager::new(cluster.client()).controller(controller));
+            for _ in 0..20 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            running.stop().await.expect("a graceful end");
+        });
+        let _ = finished.send(());
+    });
+    wait.recv_timeout(SOON).expect("the other tasks run");
+}

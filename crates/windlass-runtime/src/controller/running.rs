@@ -72,6 +72,21 @@ struct ActiveWatch {
     _declared: Option<Declaration>,
 }
 
+/// Removes a watch again unless it is kept.
+struct AddedWatch<'a, Q: QueueKey> {
+    running: &'a Running<Q>,
+    id: WatchId,
+    kept: bool,
+}
+
+impl<Q: QueueKey> Drop for AddedWatch<'_, Q> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.running.remove_watch(self.id);
+        }
+    }
+}
+
 /// Makes a cache readable until it is dropped.
 struct Declaration {
     caches: Arc<Caches>,
@@ -215,13 +230,11 @@ impl<Q: QueueKey> Running<Q> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
         let prepared = self.prepare(watch).await?;
         self.activate(id, prepared);
-        match self.wait_synced(id, Instant::now() + self.settings.cache_sync_timeout).await {
-            Ok(()) => Ok(id),
-            Err(error) => {
-                self.remove_watch(id);
-                Err(error)
-            }
-        }
+        // Also when the caller stops waiting: nobody would know the id.
+        let mut added = AddedWatch { running: self, id, kept: false };
+        self.wait_synced(id, Instant::now() + self.settings.cache_sync_timeout).await?;
+        added.kept = true;
+        Ok(id)
     }
 
     pub(super) fn remove_watch(&self, id: WatchId) {

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
     Action, BoxError, Context, Controller, Error, Manager, ObjectKey, Predicate, Reconciler, Result, Watch,
-    owner::Owned,
+    informer::WatchOptions, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -423,4 +423,26 @@ fn kinds_that_are_watched_are_known() {
     let kinds: Vec<_> = controller.watched().map(|resource| resource.kind.clone()).collect();
     assert_eq!(kinds, ["ConfigMap", "Secret"]);
     assert_eq!(ConfigMap::kind(&()), "ConfigMap");
+}
+
+/// Whoever stops waiting for a watch gets no watch: nobody could remove it.
+#[tokio::test]
+async fn a_watch_that_nobody_waits_for_is_not_added() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::before(cluster.client());
+    let controller = Controller::<String>::keyed("uids", |_: String, _: Context<()>| async {
+        Ok::<_, Infallible>(Action::done())
+    });
+    let handle = controller.handle();
+    let running = run(Manager::new(faults.client()).controller(controller));
+    let pods = |selector: &str| {
+        let options = WatchOptions::new().label_selector(selector.parse().expect("a selector"));
+        Watch::mapped(|pod: &Secret, _| Ok(vec![pod.name_any()])).options(options)
+    };
+    faults.hold_watches();
+    let wait = tokio::time::timeout(Duration::from_millis(500), handle.watch(pods("a=b")));
+    wait.await.expect_err("the watch tells nothing");
+    faults.release_watches();
+    handle.watch(pods("a=c")).await.expect("no other watch of the kind is left");
+    running.stop().await.expect("a graceful end");
 }

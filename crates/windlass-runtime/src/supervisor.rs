@@ -56,6 +56,11 @@ pub(crate) struct Fault {
 pub(crate) struct Recovery(Arc<Mutex<Option<Fault>>>);
 
 impl Recovery {
+    /// Whether the task counts as down.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
     /// Ends the fault that the last panic began.
     pub(crate) fn complete(&self) {
         self.0.lock().take();

@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tracing::Instrument;
-use windlass_workqueue::{AddOptions, Item};
+use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
 use super::{Outcome, Running, hot_loop::Pace};
 use crate::{
@@ -58,7 +58,7 @@ impl<Q: QueueKey> Running<Q> {
             let item = tokio::select! {
                 biased;
                 () = shutdown.requested() => return,
-                item = queue.get() => item,
+                item = next(&queue, &recovery) => item,
             };
             let Some(item) = item else { return };
             if let Some(item) = self.pace(item) {
@@ -143,6 +143,23 @@ impl<Q: QueueKey> Running<Q> {
             reconcileID = self.context.env.uuid(),
         )
     }
+}
+
+/// A worker that was restarted, and has waited this long for a key, works again. Longer than [`AFTER_PANIC`], so that the key with
+/// which it panicked comes before.
+const IDLE_IS_WELL: Duration = Duration::from_secs(3);
+
+/// Waits for the next key.
+async fn next<Q: QueueKey>(queue: &WorkQueue<Q>, recovery: &Recovery) -> Option<Item<Q>> {
+    if !recovery.is_pending() {
+        return queue.get().await;
+    }
+    // A timeout loses no key: one that is ready is taken first.
+    if let Ok(item) = timeout(IDLE_IS_WELL, queue.get()).await {
+        return item;
+    }
+    recovery.complete();
+    queue.get().await
 }
 
 /// Counts an active worker until it is dropped, by a panic for one.

@@ -1,4 +1,10 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use http::Method;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,7 +17,7 @@ use tokio::{
     time::Instant,
 };
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable,
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, RateLimiter, RunContext, Runnable,
     leader_election::LeaderElection, manager::Group,
 };
 use windlass_test::{TestCluster, eventually};
@@ -373,4 +379,39 @@ async fn request(
     let code = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
     Ok((code, body))
+}
+
+/// A worker that was restarted after a panic and then has nothing to do works again: readiness does not wait for its next key.
+#[tokio::test]
+async fn a_restarted_worker_without_keys_is_ready() {
+    let cluster = TestCluster::start().await;
+    let limited = AtomicUsize::new(0);
+    let limiter = RateLimiter::from_fn(move |_| {
+        assert!(limited.fetch_add(1, Ordering::SeqCst) > 0, "the first time panics");
+        Duration::from_millis(1)
+    });
+    let reconciled = Arc::new(AtomicUsize::new(0));
+    let controller = {
+        let reconciled = reconciled.clone();
+        Controller::keyed::<()>("fragile", move |_: String, _: Context<()>| {
+            let first = reconciled.fetch_add(1, Ordering::SeqCst) == 0;
+            async move { if first { Err(Error::other("not yet")) } else { Ok(Action::done()) } }
+        })
+        .rate_limiter(limiter)
+        .concurrency(2)
+    };
+    controller.handle().enqueue("a".to_owned());
+    let health = free_address().await;
+    let running = run(Manager::new(cluster.client()).controller(controller).health_address(health));
+    eventually(SOON, || async {
+        let reconciles = reconciled.load(Ordering::SeqCst);
+        if reconciles == 2 { Ok(()) } else { Err(format!("{reconciles} reconciles")) }
+    })
+    .await;
+    eventually(SOON, || async {
+        let (code, text) = get(health, "/readyz").await.map_err(|e| e.to_string())?;
+        if code == 200 { Ok(()) } else { Err(text) }
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
 }

@@ -35,3 +35,6 @@ mod dynamic_kinds {}
 
 #[doc = include_str!("../../../docs/work-queue.md")]
 mod work_queue {}
+
+#[doc = include_str!("../../../docs/writes.md")]
+mod writes {}

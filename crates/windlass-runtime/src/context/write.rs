@@ -118,7 +118,8 @@ impl<K> Context<K> {
         self.send_patch(&target, "", patch).await
     }
 
-    /// As [`patch`](Self::patch), of a subresource such as `status` or `scale`.
+    /// As [`patch`](Self::patch), of a subresource such as `status`. The server must respond with an object of kind `C`, so not for
+    /// `scale`.
     ///
     /// # Errors
     /// The server refused the request.

@@ -26,7 +26,7 @@ pub use self::{
     memo::Decoder,
     object::{DecodeError, Dictionary, OwnerReference, RawObject},
     reflector::{BackoffConfig, ListWatch, Notice, Reflector, ReflectorConfig, Sink, Step, WatchError},
-    scan::{FieldPath, ScanError, ScanOptions, Scanner, Transform},
+    scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
         IndexFn, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier, Transaction, UnknownIndex,

@@ -117,7 +117,7 @@ where
 
 fn explain(error: Error, doing: std::fmt::Arguments<'_>) -> Error {
     if error.is_failed_test() {
-        return error.while_doing(format_args!("{doing}: the object changed since it was read"));
+        return Error::conflict(format!("{doing}: the object changed since it was read"));
     }
     error.while_doing(doing)
 }

@@ -52,8 +52,8 @@ impl MapContext {
     ///
     /// # Errors
     /// The controller does not declare the kind.
-    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        self.caches.lister_of::<C>(resource)
+    pub fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+        self.caches.lister_dynamic::<C>(resource)
     }
 }
 

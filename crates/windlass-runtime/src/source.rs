@@ -40,6 +40,8 @@ pub(crate) enum WatchTarget<Q: QueueKey> {
     Handler(Arc<dyn EventHandler<Q>>),
     /// The object's owner of the controller's own kind.
     Owner {
+        /// The owner's kind, if not the controller's.
+        by: Option<Kind>,
         every_owner: bool,
         make: fn(EnqueueOwner) -> Arc<dyn EventHandler<Q>>,
     },
@@ -144,15 +146,15 @@ impl<Q: QueueKey> Watch<Q> {
 
     /// Whether changes concern an owner of the controller's kind.
     pub(crate) fn maps_to_owner(&self) -> bool {
-        matches!(self.target, WatchTarget::Owner { .. })
+        matches!(self.target, WatchTarget::Owner { by: None, .. })
     }
 
     /// The handler, once the kind of the controller is known.
     pub(crate) fn handler(&self, owner: Option<&Kind>) -> Option<Arc<dyn EventHandler<Q>>> {
         match &self.target {
             WatchTarget::Handler(handler) => Some(handler.clone()),
-            WatchTarget::Owner { every_owner, make } => {
-                let owner = owner?;
+            WatchTarget::Owner { by, every_owner, make } => {
+                let owner = by.as_ref().or(owner)?;
                 Some(make(EnqueueOwner {
                     group: owner.resource.group.clone(),
                     kind: owner.resource.kind.clone(),
@@ -190,7 +192,10 @@ impl Watch<ObjectKey> {
     }
 
     fn owned_of(kind: Kind) -> Self {
-        Self::of_kind(kind, WatchTarget::Owner { every_owner: false, make: |handler| Arc::new(handler) })
+        Self::of_kind(
+            kind,
+            WatchTarget::Owner { by: None, every_owner: false, make: |handler| Arc::new(handler) },
+        )
     }
 
     /// Enqueues every owner of the controller's kind, not only the one that is the object's controller.
@@ -203,14 +208,12 @@ impl Watch<ObjectKey> {
         self
     }
 
-    /// Enqueues owners of kind `K` instead of the controller's kind. Call [`every_owner`](Self::every_owner) before it.
+    /// Enqueues owners of kind `K` instead of the controller's kind.
     ///
     /// Only for a watch of owned objects; without effect on others.
     pub fn by<K: Object + Resource<DynamicType = ()>>(mut self) -> Self {
-        if let (WatchTarget::Owner { .. }, Some(handler)) =
-            (&self.target, self.handler(Some(&Kind::of::<K>())))
-        {
-            self.target = WatchTarget::Handler(handler);
+        if let WatchTarget::Owner { by, .. } = &mut self.target {
+            *by = Some(Kind::of::<K>());
         }
         self
     }

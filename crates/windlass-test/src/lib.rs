@@ -36,3 +36,4 @@ mod wait;
 pub use self::cluster::TestCluster;
 pub use self::eventually::eventually;
 pub use self::running::RunningManager;
+pub use windlass_apiserver::Identity;

@@ -27,7 +27,7 @@ mod events {}
 #[doc = include_str!("../../../docs/finalizers.md")]
 mod finalizers {}
 
-#[doc = include_str!("../../../docs/leader_election.md")]
+#[doc = include_str!("../../../docs/leader-election.md")]
 mod leader_election {}
 
 #[doc = include_str!("../../../docs/dynamic-kinds.md")]

@@ -137,10 +137,10 @@ impl Caches {
 
     /// A lister of a kind that `C` names by itself.
     pub(crate) fn lister<C: Object>(&self) -> Result<Lister<C>> {
-        self.lister_of(&self.resource_of::<C>()?)
+        self.lister_dynamic(&self.resource_of::<C>()?)
     }
 
-    pub(crate) fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+    pub(crate) fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
         self.whole(resource)?.map(Lister::new).ok_or_else(|| self.not_declared(resource))
     }
 
@@ -191,7 +191,7 @@ impl Caches {
     fn resource_of<C: Object>(&self) -> Result<ApiResource> {
         C::static_kind().map(|kind| kind.resource).ok_or_else(|| {
             Error::setup(format!(
-                "controller {:?}: a `DynamicObject` may be of any kind; name it: `lister_of(&resource)`",
+                "controller {:?}: a `DynamicObject` may be of any kind; name it: `lister_dynamic(&resource)`",
                 self.controller
             ))
         })

@@ -82,7 +82,7 @@ impl<K> Context<K> {
         } else {
             let resource = self.shared.caches.resource_of_kind(&target.api_version, &target.kind);
             let resource = resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
-            self.lister_of::<C>(&resource)?
+            self.lister_dynamic::<C>(&resource)?
         };
         let Some(existing) = lister.get(&key)? else {
             let mut object = object;

@@ -96,7 +96,7 @@ impl<K> Context<K> {
     /// Returns a lister of a kind.
     ///
     /// # Errors
-    /// The controller declares no watch of whole objects of the kind; or `C` is [`DynamicObject`]: use [`lister_of`](Self::lister_of).
+    /// The controller declares no watch of whole objects of the kind; or `C` is [`DynamicObject`]: use [`lister_dynamic`](Self::lister_dynamic).
     pub fn lister<C: Object>(&self) -> Result<Lister<C>> {
         self.shared.caches.lister::<C>()
     }
@@ -106,14 +106,14 @@ impl<K> Context<K> {
     /// ```
     /// # use kube_core::{ApiResource, DynamicObject};
     /// # fn example(cx: &windlass_runtime::Context<DynamicObject>, kind: &ApiResource) -> windlass_runtime::Result<usize> {
-    /// let objects = cx.lister_of::<DynamicObject>(kind)?.all()?;
+    /// let objects = cx.lister_dynamic::<DynamicObject>(kind)?.all()?;
     /// # Ok(objects.len()) }
     /// ```
     ///
     /// # Errors
     /// The controller declares no watch of whole objects of the kind.
-    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
-        self.shared.caches.lister_of::<C>(resource)
+    pub fn lister_dynamic<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>> {
+        self.shared.caches.lister_dynamic::<C>(resource)
     }
 
     /// Returns a lister of the watch that was named with [`Watch::named`](crate::Watch::named).
@@ -139,7 +139,7 @@ impl<K> Context<K> {
     ///
     /// # Errors
     /// The controller declares no watch of the kind.
-    pub fn metadata_lister_of(
+    pub fn metadata_lister_dynamic(
         &self,
         resource: &ApiResource,
     ) -> Result<Lister<PartialObjectMeta<DynamicObject>>> {
@@ -154,7 +154,7 @@ impl<K: Object> Context<K> {
     /// The object does not decode.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>> {
         match (K::static_kind(), &self.shared.primary) {
-            (None, Some(primary)) => self.lister_of::<K>(primary)?.get(key),
+            (None, Some(primary)) => self.lister_dynamic::<K>(primary)?.get(key),
             _ => self.lister::<K>()?.get(key),
         }
     }
@@ -179,8 +179,8 @@ impl<K: Object> Context<K> {
     ///
     /// # Errors
     /// As [`owned_by`](Self::owned_by).
-    pub fn owned_by_of<C: Object>(&self, resource: &ApiResource, owner: &K) -> Result<Objects<C>> {
-        self.lister_of::<C>(resource)?.owned_by(uid_of(owner)?)
+    pub fn owned_by_dynamic<C: Object>(&self, resource: &ApiResource, owner: &K) -> Result<Objects<C>> {
+        self.lister_dynamic::<C>(resource)?.owned_by(uid_of(owner)?)
     }
 }
 

@@ -109,7 +109,12 @@ impl<K> Context<K> {
     ///
     /// # Errors
     /// The server refused the request.
-    pub async fn patch_of<C, P>(&self, resource: &ApiResource, key: &ObjectKey, patch: &Patch<P>) -> Result<C>
+    pub async fn patch_dynamic<C, P>(
+        &self,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        patch: &Patch<P>,
+    ) -> Result<C>
     where
         C: Object,
         P: Serialize,
@@ -118,19 +123,20 @@ impl<K> Context<K> {
         self.send_patch(&target, "", patch).await
     }
 
-    /// As [`patch`](Self::patch), of a subresource such as `status`. The server must respond with an object of kind `C`, so not for
-    /// `scale`.
+    /// As [`patch`](Self::patch), of a subresource of an object of kind `C`. Returns what the server responds with: the object for
+    /// `status`, a `Scale` for `scale`.
     ///
     /// # Errors
     /// The server refused the request.
-    pub async fn patch_subresource<C, P>(
+    pub async fn patch_subresource<C, T, P>(
         &self,
         key: &ObjectKey,
         subresource: &str,
         patch: &Patch<P>,
-    ) -> Result<C>
+    ) -> Result<T>
     where
         C: Object,
+        T: DeserializeOwned,
         P: Serialize,
     {
         self.send_patch(&self.target_of_key::<C>(key)?, &format!("/{subresource}"), patch).await

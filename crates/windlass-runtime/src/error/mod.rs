@@ -86,6 +86,13 @@ impl Error {
         Self::new(Kind::Api { status, retry_after })
     }
 
+    /// A conflict that the server reports in other words, such as a failed test of a JSON patch.
+    pub(crate) fn conflict(message: String) -> Self {
+        let mut status = Status::failure(&message, "Conflict");
+        status.code = 409;
+        Self::api(status.boxed(), None)
+    }
+
     pub(crate) fn transport(cause: impl Into<BoxError>) -> Self {
         Self::new(Kind::Transport(cause.into()))
     }
@@ -374,6 +381,12 @@ impl From<BoxError> for Error {
 
 impl From<windlass_cache::SelectorError> for Error {
     fn from(error: windlass_cache::SelectorError) -> Self {
+        Self::setup(error.to_string())
+    }
+}
+
+impl From<windlass_cache::FieldPathError> for Error {
+    fn from(error: windlass_cache::FieldPathError) -> Self {
         Self::setup(error.to_string())
     }
 }

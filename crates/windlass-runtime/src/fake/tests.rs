@@ -333,7 +333,7 @@ async fn dynamic_kinds_need_no_declaration() -> Result<()> {
     assert_eq!(upserted.await?.result, OperationResult::Created);
     assert_eq!(fake.writes(), ["patch Backup/status default/a", "create Backup default/b"]);
     assert_eq!(fake.list_of(&resource).len(), 2);
-    assert!(cx.metadata_lister_of(&resource)?.get(&key("b"))?.is_some());
+    assert!(cx.metadata_lister_dynamic(&resource)?.get(&key("b"))?.is_some());
     Ok(())
 }
 

@@ -69,7 +69,15 @@ impl Collector for CacheMetrics {
         let changes = Family::<ChangeLabel, Counter>::default();
         for (resource, informers) in &resources {
             for metrics in informers {
-                for (part, size) in [("objects", metrics.object_bytes), ("index", metrics.index_bytes)] {
+                let parts = [
+                    ("objects", metrics.object_bytes),
+                    ("index", metrics.index_bytes),
+                    ("shapes", metrics.shape_bytes),
+                    ("dictionaries", metrics.dictionary_bytes),
+                    ("decoded", metrics.decoded_bytes),
+                    ("backlog", metrics.backlog_bytes),
+                ];
+                for (part, size) in parts {
                     bytes.get_or_create(&PartLabel { resource: resource.clone(), part }).inc_by(size as i64);
                 }
                 for (change, count) in
@@ -106,7 +114,19 @@ impl Collector for CacheMetrics {
             "Number of changes that slow handlers got as part of a later change",
             &counter(|m| m.coalesced),
         )?;
+        encode_one(
+            encoder,
+            "windlass_cache_index_panics",
+            "Number of changes during which an index function panicked",
+            &counter(|m| m.index_panics),
+        )?;
         encode_one(encoder, "windlass_watch_lists", "Number of lists", &counter(|m| m.lists))?;
+        encode_one(
+            encoder,
+            "windlass_watch_relists",
+            "Number of watches that could not resume, so that everything was listed again",
+            &counter(|m| m.relists),
+        )?;
         encode_one(
             encoder,
             "windlass_watch_failures",

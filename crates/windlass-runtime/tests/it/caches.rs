@@ -111,7 +111,7 @@ impl Case {
                 read_with::<PartialObjectMeta<Secret>>(owner, &lister)
             }
             Access::Dynamic => {
-                let lister = self.cx.lister_of::<DynamicObject>(&self.resource).expect("declared");
+                let lister = self.cx.lister_dynamic::<DynamicObject>(&self.resource).expect("declared");
                 read_with(owner, &lister)
             }
         }
@@ -130,7 +130,7 @@ impl Case {
         let key = ObjectKey::namespaced("a", name);
         let patch = Patch::Merge(json!({ "metadata": { "labels": { "app": app } } }));
         if self.access == Access::Dynamic {
-            return self.cx.patch_of::<DynamicObject, _>(&self.resource, &key, &patch).await.map(drop);
+            return self.cx.patch_dynamic::<DynamicObject, _>(&self.resource, &key, &patch).await.map(drop);
         }
         self.cx.patch::<Secret, _>(&key, &patch).await.map(drop)
     }
@@ -398,7 +398,7 @@ async fn a_dynamic_kind_is_reconciled() {
             let children = children.clone();
             async move {
                 let Some(parent) = cx.get(&key)? else { return Ok(Action::done()) };
-                let owned = cx.owned_by_of::<DynamicObject>(&children, &parent)?;
+                let owned = cx.owned_by_dynamic::<DynamicObject>(&children, &parent)?;
                 if owned.is_empty() {
                     let mut child = DynamicObject::new("child", &children);
                     child.metadata.namespace = parent.namespace();

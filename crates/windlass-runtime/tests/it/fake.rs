@@ -240,8 +240,9 @@ impl Subject {
             }
             StatusPatchOfEverything => {
                 let patch = json!({ "spec": { "replicas": 9 }, "status": { "replicas": 4 } });
+                let patch = Patch::Merge(patch);
                 let patched: Result<DynamicObject> =
-                    self.cx.patch_subresource(&key(), "status", &Patch::Merge(patch)).await;
+                    self.cx.patch_subresource::<DynamicObject, _, _>(&key(), "status", &patch).await;
                 patched.map(done)
             }
             FinalizerGuard => {

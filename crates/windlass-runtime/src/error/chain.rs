@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kube_core::response::Status;
+
 use super::Error;
 
 /// Returns the first result of `find` for an [`Error`] in the chain of causes.
@@ -28,16 +30,24 @@ pub(crate) fn requested_retry(error: &(dyn std::error::Error + 'static)) -> Opti
 pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        let is_kubes = matches!(
-            error.downcast_ref::<kube_client::Error>(),
-            Some(kube_client::Error::Api(status)) if status.code == 409 && status.reason != "AlreadyExists"
-        );
-        if is_kubes || error.downcast_ref::<Error>().is_some_and(Error::is_conflict) {
-            return true;
+        let status = match error.downcast_ref::<kube_client::Error>() {
+            Some(kube_client::Error::Api(status)) => {
+                Some(&**status).filter(|status| status.code == 409 && status.reason != "AlreadyExists")
+            }
+            _ => error.downcast_ref::<Error>().filter(|error| error.is_conflict()).and_then(Error::status),
+        };
+        if let Some(status) = status {
+            return !is_of_field_managers(status);
         }
         next = error.source();
     }
     false
+}
+
+/// Whether a server-side apply failed because another manager owns a field. The next attempt fails in the same way.
+fn is_of_field_managers(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "FieldManagerConflict")
 }
 
 /// Whether an error or one of its causes is terminal.
@@ -67,7 +77,24 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// Only a conflict that a new read resolves is quiet. One about the owners of fields stays until somebody does something.
+    #[test]
+    fn a_conflict_of_field_managers_is_an_error() {
+        let refused = |causes| {
+            let status = json!({ "status": "Failure", "reason": "Conflict", "code": 409, "message": "no",
+                "details": { "causes": causes } });
+            kube_client::Error::Api(Box::new(serde_json::from_value(status).expect("a status")))
+        };
+        let (behind, owned) =
+            (json!([]), json!([{ "reason": "FieldManagerConflict", "message": "x", "field": ".spec" }]));
+        assert!(is_conflict(&refused(behind)));
+        assert!(!is_conflict(&refused(owned.clone())));
+        assert!(!is_conflict(&Error::from(refused(owned)).while_doing("applying")));
+    }
 
     #[test]
     fn a_chain_says_each_cause_once_and_nothing_of_kubes_wrapping() {

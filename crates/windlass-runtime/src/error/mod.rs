@@ -173,7 +173,8 @@ impl Error {
         self.reason_is("AlreadyExists", 0)
     }
 
-    /// Whether the object has changed since it was read, or was replaced by another of the same name.
+    /// Whether the object has changed since it was read, or was replaced by another of the same name; or whether a server-side
+    /// apply conflicts with another owner of a field.
     pub fn is_conflict(&self) -> bool {
         self.reason_is("Conflict", 409)
     }

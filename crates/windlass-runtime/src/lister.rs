@@ -38,6 +38,11 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         Self { cache, namespace: None, decoder }
     }
 
+    /// Whether the cache leaves out fields of its objects.
+    pub(crate) fn leaves_out_fields(&self) -> bool {
+        self.cache.informer.options().transform.is_some()
+    }
+
     /// Returns a lister of one namespace.
     pub fn namespace(&self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.into()), ..self.clone() }

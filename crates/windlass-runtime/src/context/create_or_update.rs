@@ -37,7 +37,8 @@ impl<K> Context<K> {
     ///
     /// `change` gets `object` if there is none of its name, and the existing object otherwise. It sets every field that the
     /// controller is responsible for, owner references included, and leaves the others alone. If it changes nothing, nothing is sent.
-    /// The kind must be declared, since the existing object is read from the cache.
+    /// The kind must be declared, since the existing object is read from the cache, and the cache must not leave out fields
+    /// ([`WatchOptions::transform`](crate::informer::WatchOptions::transform)), which the update would remove on the server.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -84,6 +85,11 @@ impl<K> Context<K> {
             let resource = resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
             self.lister_dynamic::<C>(&resource)?
         };
+        if lister.leaves_out_fields() {
+            return Err(Error::setup(format!(
+                "{target}: its watch leaves out fields by a transform, and an update would remove them; use `patch` or `apply`"
+            )));
+        }
         let Some(existing) = lister.get(&key)? else {
             let mut object = object;
             change(&mut object)?;

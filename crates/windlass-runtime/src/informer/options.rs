@@ -88,7 +88,8 @@ impl WatchOptions {
         self
     }
 
-    /// Removes fields before they cost memory.
+    /// Removes fields before they cost memory. An object that was read without them must not be written back by
+    /// [`Context::update`](crate::Context::update), which would remove them on the server.
     pub fn transform(mut self, transform: Transform) -> Self {
         self.transform = Some(transform);
         self

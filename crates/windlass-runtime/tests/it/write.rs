@@ -1,17 +1,20 @@
 use http::Method;
-use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodSpec, PodStatus, Secret};
 use kube_client::{
     Api,
     api::{DeleteParams, PostParams},
 };
 use kube_core::ResourceExt;
 use tokio::sync::mpsc;
-use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Result};
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, Result,
+    informer::{Transform, WatchOptions},
+};
 use windlass_test::TestCluster;
 
 use crate::{
     fault::Faults,
-    fixture::{config_map, run},
+    fixture::{SOON, config_map, create_config_map, run, secret, secrets},
 };
 
 /// A context of a controller that does nothing by itself: for trying one write after the other.
@@ -103,4 +106,40 @@ async fn what_cannot_be_written_is_told_with_its_object() -> Result<()> {
     let error = cx.create(nowhere).await.expect_err("where?");
     assert_eq!(error.to_string(), "ConfigMap b: metadata.namespace is not set");
     running.stop().await
+}
+
+/// An object from a cache that leaves fields out would lose them on the server, so that it is not updated as a whole.
+#[tokio::test]
+async fn an_object_without_its_dropped_fields_is_not_written_back() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let mut existing = secret("s");
+    existing.data = Some([("k".to_owned(), k8s_openapi::ByteString(b"v".to_vec()))].into());
+    secrets(&client).create(&PostParams::default(), &existing).await.expect("created");
+    let (told, errors) = std::sync::mpsc::channel();
+    let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, cx: Context<ConfigMap>| {
+        let told = told.clone();
+        async move {
+            let label = |secret: &mut Secret| {
+                secret.labels_mut().insert("l".to_owned(), "m".to_owned());
+                Ok(())
+            };
+            let result = cx.create_or_update(secret("s"), label).await;
+            let _ = told.send(result.err().map(|error| error.to_string()));
+            Ok::<_, Error>(Action::done())
+        }
+    })
+    .owns_with::<Secret>(|watch| {
+        let data = "data".parse().expect("a path");
+        let transform = Transform::drop_fields([data]).expect("not a field that every cache needs");
+        watch.options(WatchOptions::new().transform(transform))
+    });
+    let running = run(Manager::new(client.clone()).controller(controller));
+    let error =
+        tokio::task::spawn_blocking(move || errors.recv_timeout(SOON)).await.expect("ends").expect("told");
+    let after = secrets(&client).get("s").await.expect("read");
+    assert_eq!(after.data, existing.data, "nothing is lost");
+    assert!(error.expect("an error").contains("leaves out fields"));
+    running.stop().await.expect("a graceful end");
 }

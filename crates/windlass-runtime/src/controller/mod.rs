@@ -1,5 +1,6 @@
 //! Controllers: watches that fill a queue of keys, and workers that reconcile them.
 
+mod any_controller;
 mod handle;
 mod hot_loop;
 mod outcome;
@@ -19,15 +20,13 @@ use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
 pub use self::handle::{ControllerHandle, WatchId};
-pub(crate) use self::{outcome::Outcome, running::Running};
+pub(crate) use self::{any_controller::AnyController, outcome::Outcome, running::Running};
 use crate::{
     context::{Context, ControllerContext},
-    discovery,
-    error::{BoxError, Error, Result},
+    error::{BoxError, Result},
     handler::{MapContext, QueueKey},
     informer::WatchOptions,
     kind::{Kind, Object},
-    manager::{ManagerState, Shutdown},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
     source::Watch,
@@ -372,103 +371,4 @@ impl<Q: QueueKey> Controller<Q> {
     ) -> BoxFuture<'static, Result<Action, BoxError>> {
         (self.reconcile)(key, context)
     }
-}
-
-/// A controller with its key type erased, as the manager holds it.
-pub(crate) trait AnyController: Send {
-    fn name(&self) -> &str;
-    /// The kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
-    fn watched(&self) -> Vec<ApiResource>;
-    fn needs_leader(&self) -> bool;
-    fn warms_up(&self) -> bool;
-    /// Requests the caches, before they are started.
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>>;
-    /// Starts to fill the queue, and waits until the first lists have ended. Does nothing a second time.
-    fn start_sources(&mut self) -> BoxFuture<'_, Result<()>>;
-    /// Reconciles until `shutdown`, then completes the reconciles under way.
-    fn run(self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>>;
-}
-
-impl<Q: QueueKey> AnyController for Controller<Q> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn watched(&self) -> Vec<ApiResource> {
-        Controller::watched(self).cloned().collect()
-    }
-
-    fn needs_leader(&self) -> bool {
-        self.settings.needs_leader
-    }
-
-    fn warms_up(&self) -> bool {
-        self.settings.warm_up
-    }
-
-    fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            if let Some(method) = self.misused {
-                return Err(Error::setup(format!(
-                    "controller {:?} has no kind of its own, so `.{method}(..)` has nothing to apply to; set it on a `Watch`",
-                    self.name
-                )));
-            }
-            let owns = self.watches.iter().any(Watch::maps_to_owner);
-            let limit = self.settings.cache_sync_timeout;
-            let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;
-            let running = Running::new(
-                &self.name,
-                primary,
-                self.reconcile.clone(),
-                std::mem::take(&mut self.predicates),
-                self.settings.clone(),
-                shared,
-            );
-            for watch in self.primary_watch.take().into_iter().chain(self.watches.drain(..)) {
-                running.declare(watch).await?;
-            }
-            self.handle.connect(running.clone());
-            self.running = Some(running);
-            Ok(())
-        })
-    }
-
-    fn start_sources(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let Some(running) = &self.running else { return Ok(()) };
-            for keys in self.externals.drain(..) {
-                running.follow(keys);
-            }
-            running.start_sources().await
-        })
-    }
-
-    fn run(mut self: Box<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<()>> {
-        Box::pin(async move {
-            let started = shutdown.token().run_until_cancelled(self.start_sources()).await;
-            let Some(running) = self.running.take() else { return Ok(()) };
-            match started {
-                Some(Ok(())) => running.work(shutdown).await,
-                not_started => {
-                    running.stop_sources();
-                    not_started.unwrap_or(Ok(()))
-                }
-            }
-        })
-    }
-}
-
-/// The controller's kind, with its scope if a watch of owned objects needs it.
-async fn resolve_scope(
-    primary: Option<Kind>,
-    needed: bool,
-    limit: Duration,
-    shared: &ManagerState,
-) -> Result<Option<Kind>> {
-    let Some(mut kind) = primary else { return Ok(None) };
-    if kind.namespaced.is_none() && needed {
-        kind.namespaced = Some(discovery::is_namespaced(&shared.client, &kind.resource, limit).await?);
-    }
-    Ok(Some(kind))
 }

@@ -107,8 +107,12 @@ impl Windlass {
     /// Waits for the next line on stderr.
     pub(crate) fn next_log_line(&mut self) -> String {
         let stderr = self.child.stderr.as_mut().unwrap();
-        let bytes = stderr.bytes().map_while(Result::ok).take_while(|byte| *byte != b'\n');
-        String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        // Byte by byte: what follows the line is for `complaints`.
+        while stderr.read_exact(&mut byte).is_ok() && byte != *b"\n" {
+            line.push(byte[0]);
+        }
+        String::from_utf8_lossy(&line).into_owned()
     }
 
     /// All that it wrote on stderr, once it has ended.

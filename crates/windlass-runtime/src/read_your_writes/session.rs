@@ -1,8 +1,11 @@
 //! The writes of each reconcile.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -49,20 +52,18 @@ impl Session {
 
     /// Takes the last write to each object.
     pub(crate) fn take(&self) -> Vec<WriteRef> {
-        let mut last: Vec<WriteRef> = Vec::new();
-        for mut write in self.0.seen_later.lock().drain(..) {
-            let same = |earlier: &WriteRef| earlier.resource == write.resource && earlier.key == write.key;
-            if let Some(place) = last.iter().position(same) {
-                let earlier = last.remove(place);
-                if earlier.uid == write.uid {
-                    // A deletion may not know how new the object was; the write before it does.
-                    write.revision = write.revision.max(earlier.revision);
-                    write.gone |= earlier.gone;
-                }
+        let writes = std::mem::take(&mut *self.0.seen_later.lock());
+        let mut last: BTreeMap<_, WriteRef> = BTreeMap::new();
+        for mut write in writes {
+            let object = (write.resource.clone(), write.key.clone());
+            if let Some(earlier) = last.get(&object).filter(|earlier| earlier.uid == write.uid) {
+                // A deletion may not know how new the object was; the write before it does.
+                write.revision = write.revision.max(earlier.revision);
+                write.gone |= earlier.gone;
             }
-            last.push(write);
+            last.insert(object, write);
         }
-        last
+        last.into_values().collect()
     }
 }
 

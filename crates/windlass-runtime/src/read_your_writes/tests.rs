@@ -342,3 +342,16 @@ fn writes_to_a_server_that_was_restored_are_forgotten() {
     assert_eq!(client.names(), ["a@90"]);
     assert_eq!(client.unseen.len(), 0);
 }
+
+/// The last writes of a reconcile are found in time, however many it made.
+#[test]
+fn a_reconcile_may_write_very_many_objects() {
+    let (client, _) = Client::new();
+    for n in 0..20_000 {
+        client.create(&pod(&format!("p{n}"), "u", 10));
+    }
+    let began = std::time::Instant::now();
+    assert_eq!(client.session.take().len(), 20_000);
+    let took = began.elapsed();
+    assert!(took.as_secs() < 2, "{took:?}");
+}

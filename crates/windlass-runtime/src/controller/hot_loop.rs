@@ -6,9 +6,12 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// A key may be reconciled this many times with a write within [`WINDOW`].
+/// A key that was reconciled this many times with a write within [`WINDOW`] is in a hot loop.
 const LIMIT: usize = 20;
 const WINDOW: Duration = Duration::from_secs(10);
+
+/// The least time between two reconciles of a key in a hot loop.
+const SLOWED: Duration = Duration::from_millis(500);
 
 /// The least number of keys at which idle ones are swept out.
 const SWEEP: usize = 256;
@@ -16,7 +19,7 @@ const SWEEP: usize = 256;
 /// Remembers when keys were reconciled with a write.
 ///
 /// A reconciler that reacts to its own writes, or that fights another writer, would otherwise loop as fast as the server
-/// answers, with green metrics.
+/// responds, with green metrics.
 pub(crate) struct HotLoops<Q> {
     enabled: bool,
     keys: Mutex<Keys<Q>>,
@@ -35,12 +38,24 @@ struct Recent {
     reported: Option<Instant>,
 }
 
-/// What to do with a key that is about to be reconciled.
+impl Recent {
+    /// How long the key has to wait. Zero if it is in no hot loop.
+    fn wait(&self, now: Instant) -> Duration {
+        match (self.writes.front(), self.writes.back()) {
+            (Some(first), Some(last)) if self.writes.len() == LIMIT && now - *first < WINDOW => {
+                (*last + SLOWED).saturating_duration_since(now)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+/// Whether a key is reconciled now.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Reconcile it.
     Go,
-    /// Wait first. `report` is true once per window.
+    /// Wait first. `report` is true once in [`WINDOW`].
     Hold { wait: Duration, report: bool },
 }
 
@@ -66,16 +81,14 @@ impl<Q: Eq + Hash> HotLoops<Q> {
         recent.writes.push_back(now);
     }
 
-    /// Decides whether a key may be reconciled now.
+    /// Decides whether a key is reconciled now.
     pub(crate) fn pace(&self, key: &Q, now: Instant) -> Pace {
         if !self.enabled {
             return Pace::Go;
         }
         let mut keys = self.keys.lock();
-        let Some(recent) = keys.recent.get_mut(key).filter(|recent| recent.writes.len() == LIMIT) else {
-            return Pace::Go;
-        };
-        let wait = recent.writes.front().map_or(Duration::ZERO, |first| (*first + WINDOW) - now);
+        let Some(recent) = keys.recent.get_mut(key) else { return Pace::Go };
+        let wait = recent.wait(now);
         if wait.is_zero() {
             return Pace::Go;
         }
@@ -92,20 +105,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_twenty_first_reconcile_with_a_write_waits() {
+    fn from_the_twenty_first_on_a_key_is_reconciled_twice_a_second() {
         let (loops, began) = (HotLoops::new(true), Instant::now());
         let at = |millis| began + Duration::from_millis(millis);
         for n in 0..20 {
             assert_eq!(loops.pace(&"a", at(n * 100)), Pace::Go, "{n}");
             loops.wrote("a", at(n * 100));
         }
-        assert_eq!(loops.pace(&"a", at(2000)), Pace::Hold { wait: Duration::from_secs(8), report: true });
-        assert_eq!(loops.pace(&"a", at(3000)), Pace::Hold { wait: Duration::from_secs(7), report: false });
-        assert_eq!(loops.pace(&"b", at(3000)), Pace::Go, "another key");
-        assert_eq!(loops.pace(&"a", at(10_000)), Pace::Go);
-        loops.wrote("a", at(10_000));
-        let next = Pace::Hold { wait: Duration::from_millis(100), report: false };
-        assert_eq!(loops.pace(&"a", at(10_000)), next, "as often as the window allows");
+        assert_eq!(loops.pace(&"a", at(2000)), Pace::Hold { wait: Duration::from_millis(400), report: true });
+        assert_eq!(
+            loops.pace(&"a", at(2300)),
+            Pace::Hold { wait: Duration::from_millis(100), report: false }
+        );
+        assert_eq!(loops.pace(&"b", at(2300)), Pace::Go, "another key");
+        assert_eq!(loops.pace(&"a", at(2400)), Pace::Go);
+        loops.wrote("a", at(2400));
+        assert_eq!(
+            loops.pace(&"a", at(2401)),
+            Pace::Hold { wait: Duration::from_millis(499), report: false }
+        );
+        assert_eq!(loops.pace(&"a", at(30_000)), Pace::Go, "the loop has ended");
     }
 
     #[test]

@@ -336,8 +336,8 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// Lets keys be reconciled in quick succession with a write each time.
     ///
-    /// By default, a key that was reconciled 20 times within 10 s, each time with a write, waits until the first of these is 10 s old.
-    /// It is logged, and counted in `windlass_hot_loops_total`.
+    /// By default, a key that was reconciled 20 times within 10 s, each time with a write, is reconciled at most twice a second until it
+    /// writes less often. It is logged, and counted in `windlass_hot_loops_total`.
     pub fn allow_hot_loops(mut self) -> Self {
         self.settings.slow_hot_loops = false;
         self

@@ -12,6 +12,9 @@ use crate::{
     supervisor::panic_message,
 };
 
+/// So many failures in a row make a conflict a warning.
+const CONFLICTS_TO_REPORT: u32 = 10;
+
 /// The outcome of a reconcile.
 pub(crate) enum Outcome {
     Done,
@@ -74,8 +77,13 @@ impl Outcome {
                 metrics.requeue.inc();
                 metrics.conflicts.inc();
                 item.requeue(again.rate_limited());
-                // Another writer was first: the next reconcile reads what it wrote.
-                tracing::debug!(error = chain(error.as_ref()), "conflict, requeued");
+                // Another writer was first: the next reconcile reads what it wrote. Many in a row are worth a look.
+                let (error, failures) = (chain(error.as_ref()), item.num_requeues());
+                if failures.is_multiple_of(CONFLICTS_TO_REPORT) {
+                    tracing::warn!(error, failures, "conflict after conflict, requeued");
+                } else {
+                    tracing::debug!(error, failures, "conflict, requeued");
+                }
             }
             Self::Terminal(error) => {
                 metrics.error.inc();

@@ -83,7 +83,7 @@ impl<Q: QueueKey> Running<Q> {
                 controller = self.name,
                 key = %item.key(),
                 ?wait,
-                "reconciled more than 20 times in 10 s, each time with a write; slowed down. \
+                "reconciled more than 20 times in 10 s, each time with a write; slowed down to twice a second. \
                  Does the reconciler react to its own writes? (`Controller::allow_hot_loops` turns this off)"
             );
         }

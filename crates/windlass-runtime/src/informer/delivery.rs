@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use windlass_cache::{Delta, ObjectKey, Subscription, SubscriptionGuard};
 
 use crate::{
@@ -97,7 +97,12 @@ impl Delivery {
     /// Delivers until the subscription ends.
     pub(super) async fn run(self, mut subscription: Subscription, guard: Weak<SubscriptionGuard>) {
         let period = self.resync.filter(|period| !period.is_zero());
-        let mut ticks = period.map(|period| interval_at(Instant::now() + period, period));
+        let mut ticks = period.map(|period| {
+            let mut ticks = interval_at(Instant::now() + period, period);
+            // A handler that is slower than the period gets no burst of resyncs.
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
         let mut retries = Retries::new();
         loop {
             let resync_due = async {

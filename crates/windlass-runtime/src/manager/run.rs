@@ -31,7 +31,7 @@ use crate::{
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 
 /// The longest wait for the API server when the manager stops: for events that are not written yet.
-const EVENTS_LIMIT: Duration = Duration::from_secs(2);
+const EVENTS_LIMIT: Duration = Duration::from_millis(1500);
 
 /// A running manager.
 pub(super) struct RunningManager {

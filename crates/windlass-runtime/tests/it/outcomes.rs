@@ -120,7 +120,8 @@ async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {
             assert_eq!(hot(), 0);
         } else {
             eventually(SOON, || async { expect_eq(hot(), 1).map_err(|e| e.to_string()) }).await;
-            assert_eq!(rounds.load(Ordering::SeqCst), 20);
+            let rounds = rounds.load(Ordering::SeqCst);
+            assert!((20..30).contains(&rounds), "{rounds}");
         }
         running.stop().await.expect("a graceful end");
     }

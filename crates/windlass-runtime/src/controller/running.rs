@@ -230,7 +230,7 @@ impl<Q: QueueKey> Running<Q> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
         let prepared = self.prepare(watch).await?;
         self.activate(id, prepared);
-        // Also when the caller stops waiting: nobody would know the id.
+        // Removed as well when the caller stops waiting: no caller would know the id.
         let mut added = AddedWatch { running: self, id, kept: false };
         self.wait_synced(id, Instant::now() + self.settings.cache_sync_timeout).await?;
         added.kept = true;

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Only a conflict that a new read resolves is quiet. One about the owners of fields stays until somebody does something.
+    /// Only a conflict that a new read resolves is quiet. One about the owners of fields stays until a person resolves it.
     #[test]
     fn a_conflict_of_field_managers_is_an_error() {
         let refused = |causes| {

@@ -425,9 +425,9 @@ fn kinds_that_are_watched_are_known() {
     assert_eq!(ConfigMap::kind(&()), "ConfigMap");
 }
 
-/// Whoever stops waiting for a watch gets no watch: nobody could remove it.
+/// A caller that stops waiting for a watch gets none, because it could not remove it.
 #[tokio::test]
-async fn a_watch_that_nobody_waits_for_is_not_added() {
+async fn a_watch_that_no_caller_waits_for_is_not_added() {
     let cluster = TestCluster::start().await;
     let faults = Faults::before(cluster.client());
     let controller = Controller::<String>::keyed("uids", |_: String, _: Context<()>| async {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use windlass_cache::{Delta, ObjectKey, Subscription, SubscriptionGuard};
 
@@ -94,8 +95,28 @@ struct Failed {
 type Retries = BTreeMap<ObjectKey, Failed>;
 
 impl Delivery {
-    /// Delivers until the subscription ends.
-    pub(super) async fn run(self, mut subscription: Subscription, guard: Weak<SubscriptionGuard>) {
+    /// Spawns the task, which ends with the subscription.
+    ///
+    /// Panics of the handler are caught for each change. Should the task itself panic, it is restarted, and every object is
+    /// delivered again in place of the changes that were lost.
+    pub(super) fn spawn(self, subscription: Subscription, guard: Weak<SubscriptionGuard>) {
+        let (supervisor, task) = (self.supervisor.clone(), self.task.clone());
+        let (this, subscription) = (Arc::new(self), Arc::new(Mutex::new(subscription)));
+        let mut restarted = false;
+        supervisor.spawn(task, move |recovery| {
+            let (this, subscription, guard) = (this.clone(), subscription.clone(), guard.clone());
+            let restarted = std::mem::replace(&mut restarted, true);
+            async move {
+                if let Some(guard) = guard.upgrade().filter(|_| restarted) {
+                    guard.resync();
+                }
+                recovery.complete();
+                this.run(&mut *subscription.lock().await, &guard).await;
+            }
+        });
+    }
+
+    async fn run(&self, subscription: &mut Subscription, guard: &Weak<SubscriptionGuard>) {
         let period = self.resync.filter(|period| !period.is_zero());
         let mut ticks = period.map(|period| {
             let mut ticks = interval_at(Instant::now() + period, period);

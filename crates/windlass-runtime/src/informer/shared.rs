@@ -135,7 +135,7 @@ impl SharedInformer {
             supervisor: self.watch.supervisor.clone(),
             resync: options.resync,
         };
-        tokio::spawn(delivery.run(subscription, Arc::downgrade(&guard)));
+        delivery.spawn(subscription, Arc::downgrade(&guard));
         HandlerRegistration { guard, _watch: self.watch.clone() }
     }
 

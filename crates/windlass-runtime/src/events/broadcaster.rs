@@ -42,7 +42,7 @@ struct Inner {
 }
 
 /// A callback for each event.
-type Watcher = Box<dyn Fn(&RecordedEvent) + Send>;
+type Watcher = Arc<dyn Fn(&RecordedEvent) + Send + Sync>;
 
 #[derive(Default)]
 struct Sinks {
@@ -81,9 +81,9 @@ impl Broadcaster {
         self.inner.sinks.lock().log = true;
     }
 
-    /// Calls a function with each event, before correlation. It must be quick, and must not record events.
-    pub(crate) fn start_watching(&self, watcher: impl Fn(&RecordedEvent) + Send + 'static) {
-        self.inner.sinks.lock().watchers.push(Box::new(watcher));
+    /// Calls a function with each event, before correlation. It must be quick.
+    pub(crate) fn start_watching(&self, watcher: impl Fn(&RecordedEvent) + Send + Sync + 'static) {
+        self.inner.sinks.lock().watchers.push(Arc::new(watcher));
     }
 
     /// Writes events to the API server that `client` talks to, in a background task.
@@ -136,11 +136,15 @@ impl Broadcaster {
     }
 
     pub(super) fn broadcast(&self, event: RecordedEvent) {
-        let sinks = self.inner.sinks.lock();
-        if sinks.shut_down {
-            return;
-        }
-        if sinks.log {
+        // Without the lock from here on: a layer of the log may record events itself.
+        let (log, watchers, queues) = {
+            let sinks = self.inner.sinks.lock();
+            if sinks.shut_down {
+                return;
+            }
+            (sinks.log, sinks.watchers.clone(), sinks.queues.clone())
+        };
+        if log {
             let object = &event.regarding;
             tracing::info!(
                 component = &*event.component,
@@ -153,8 +157,8 @@ impl Broadcaster {
                 "event"
             );
         }
-        sinks.watchers.iter().for_each(|watcher| watcher(&event));
-        for queue in &sinks.queues {
+        watchers.iter().for_each(|watcher| watcher(&event));
+        for queue in &queues {
             match queue.try_send(event.clone()) {
                 Ok(()) => self.inner.dropping.store(false, Ordering::Relaxed),
                 Err(TrySendError::Full(event)) => {

@@ -185,3 +185,21 @@ async fn events_are_dropped_and_counted_when_too_many_wait() {
     }
     assert_eq!(broadcaster.dropped(), 5);
 }
+
+/// A layer of the log, for one, may record an event while an event is logged.
+#[test]
+fn a_callback_may_record_an_event() {
+    let broadcaster = Broadcaster::new();
+    let seen = Arc::new(AtomicUsize::new(0));
+    broadcaster.start_watching({
+        let (recorder, seen) = (broadcaster.recorder("inner"), seen.clone());
+        move |_| {
+            if seen.fetch_add(1, Ordering::SeqCst) == 0 {
+                recorder.event(EventType::Normal, ObjectReference::default(), "Inner", "from a callback");
+            }
+        }
+    });
+    let recorder = broadcaster.recorder("outer");
+    recorder.event(EventType::Normal, ObjectReference::default(), "Outer", "from outside");
+    assert_eq!(seen.load(Ordering::SeqCst), 2);
+}

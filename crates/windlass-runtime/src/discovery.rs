@@ -9,7 +9,7 @@ use kube_core::ApiResource;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
-    client::request,
+    client::{path::version_path, request},
     error::{Error, Result},
 };
 
@@ -19,8 +19,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Whether objects of a resource are in namespaces. Waits until the server serves the resource, at most `limit`.
 pub(crate) async fn is_namespaced(client: &Client, resource: &ApiResource, limit: Duration) -> Result<bool> {
     let deadline = Instant::now() + limit;
-    let root = if resource.group.is_empty() { "api" } else { "apis" };
-    let path = format!("/{root}/{}", resource.api_version);
+    let path = version_path(resource);
     let mut reported = false;
     loop {
         let missing = match timeout_at(deadline, look_up(client, &path, &resource.plural)).await {

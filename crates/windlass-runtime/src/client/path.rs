@@ -1,5 +1,7 @@
 //! Request paths of the API.
 
+use kube_core::ApiResource;
+
 /// A resource of an API group, without the version: all versions of a resource are the same objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct GroupResource {
@@ -8,7 +10,7 @@ pub(crate) struct GroupResource {
 }
 
 impl GroupResource {
-    pub(crate) fn of(resource: &kube_core::ApiResource) -> Self {
+    pub(crate) fn of(resource: &ApiResource) -> Self {
         Self { group: resource.group.clone(), resource: resource.plural.clone() }
     }
 }
@@ -17,6 +19,21 @@ impl std::fmt::Display for GroupResource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.resource)?;
         if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
+    }
+}
+
+/// The path of a resource's group and version, without a slash at the end: `/api/v1`, `/apis/apps/v1`.
+pub(crate) fn version_path(resource: &ApiResource) -> String {
+    let root = if resource.group.is_empty() { "api" } else { "apis" };
+    format!("/{root}/{}", resource.api_version)
+}
+
+/// The path of a resource's collection, in one namespace or in all.
+pub(crate) fn collection_path(resource: &ApiResource, namespace: Option<&str>) -> String {
+    let (version, plural) = (version_path(resource), &resource.plural);
+    match namespace {
+        Some(namespace) => format!("{version}/namespaces/{namespace}/{plural}"),
+        None => format!("{version}/{plural}"),
     }
 }
 

@@ -5,6 +5,7 @@ use windlass_cache::ObjectKey;
 
 use super::Context;
 use crate::{
+    client::path::collection_path,
     error::{Error, Result},
     kind::{Kind, Object},
 };
@@ -47,15 +48,6 @@ impl Target {
             return Err(Error::setup(format!("{self}: metadata.name is not set")));
         }
         Ok(format!("{}/{}", self.collection()?, self.name))
-    }
-}
-
-fn collection_path(resource: &ApiResource, namespace: Option<&str>) -> String {
-    let ApiResource { api_version, plural, group, .. } = resource;
-    let root = if group.is_empty() { "api" } else { "apis" };
-    match namespace {
-        Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
-        None => format!("/{root}/{api_version}/{plural}"),
     }
 }
 

@@ -6,6 +6,8 @@ use windlass_cache::{
     Transform,
 };
 
+use crate::client::path::GroupResource;
+
 /// What is watched of a kind, and how it is kept.
 ///
 /// Users whose namespaces, selectors and `metadata_only` are equal share one watch. Their other options must then agree;
@@ -206,11 +208,7 @@ impl WatchOptions {
 
     pub(super) fn reflector_config(&self, resource: &ApiResource, seed: u64) -> ReflectorConfig {
         let mut config = self.reflector.clone().unwrap_or_else(|| ReflectorConfig::new(""));
-        config.resource = if resource.group.is_empty() {
-            resource.plural.clone()
-        } else {
-            format!("{}.{}", resource.plural, resource.group)
-        };
+        config.resource = GroupResource::of(resource).to_string();
         config.seed ^= seed;
         config
     }

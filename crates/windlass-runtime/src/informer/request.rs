@@ -6,7 +6,7 @@ use kube_core::ApiResource;
 use windlass_cache::ListWatch;
 
 use super::WatchOptions;
-use crate::client::NoRetry;
+use crate::client::{NoRetry, path::collection_path};
 
 /// The part that all requests of one reflector share.
 #[derive(Clone, Debug)]
@@ -20,15 +20,9 @@ pub(super) struct Collection {
 impl Collection {
     /// The collection of a resource in one namespace, or in all.
     pub(super) fn new(resource: &ApiResource, namespace: Option<&str>, options: &WatchOptions) -> Self {
-        let ApiResource { api_version, plural, .. } = resource;
-        let root = if resource.group.is_empty() { "api" } else { "apis" };
-        let path = match namespace {
-            None => format!("/{root}/{api_version}/{plural}"),
-            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
-        };
         let selector = &options.label_selector;
         Self {
-            path,
+            path: collection_path(resource, namespace),
             label_selector: (!selector.is_everything()).then(|| selector.to_string()),
             field_selector: options.field_selector.clone(),
             metadata_only: options.metadata_only,

@@ -9,7 +9,10 @@ use prometheus_client::{
 };
 
 use super::encode_one;
-use crate::informer::{InformerMetrics, SharedInformer, SharedInformerFactory};
+use crate::{
+    client::path::GroupResource,
+    informer::{InformerMetrics, SharedInformerFactory},
+};
 
 /// The metrics of all caches of a factory, read at each scrape. Caches of the same resource count as one.
 #[derive(Debug)]
@@ -32,22 +35,14 @@ struct ChangeLabel {
     change: &'static str,
 }
 
-/// `deployments.apps`, or `pods` for the core group.
-fn resource_of(informer: &SharedInformer) -> ResourceLabel {
-    let resource = informer.resource();
-    let name = if resource.group.is_empty() {
-        resource.plural.clone()
-    } else {
-        format!("{}.{}", resource.plural, resource.group)
-    };
-    ResourceLabel { resource: name }
-}
-
 impl Collector for CacheMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let mut resources: BTreeMap<String, Vec<InformerMetrics>> = BTreeMap::new();
         for informer in self.0.informers() {
-            resources.entry(resource_of(&informer).resource).or_default().push(informer.metrics());
+            resources
+                .entry(GroupResource::of(informer.resource()).to_string())
+                .or_default()
+                .push(informer.metrics());
         }
         let gauge = |read: fn(&InformerMetrics) -> usize| {
             let family = Family::<ResourceLabel, Gauge>::default();

@@ -140,6 +140,7 @@ impl Resource {
     pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
         let schema = self.schema.get();
         windlass_schema::default(schema, object);
+        self.strategy.default(object);
         windlass_schema::prune(schema, object)
     }
 

@@ -84,8 +84,10 @@ fn store_named(
             }
         }
     }
+    resource.strategy.admit(&call.context(&view), &mut object, None)?;
     begin(call, &mut object);
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
+    resource.strategy.allocate(&call.context(&view), &mut object, None)?;
     let mut errors = validate::metadata(&resource, &object);
     errors.extend(custom::validate(call, &object, None));
     errors.extend(resource.strategy.validate_create(&call.context(&view), &object));

@@ -72,6 +72,9 @@ pub(crate) fn replace(
         let mut new = change(call, &old)?;
         settle_namespace(call, &mut new)?;
         check_version(call, &new, &old, options)?;
+        if call.route.subresource.is_empty() {
+            resource.strategy.admit(&call.context(&view), &mut new, Some(&old))?;
+        }
         prepare(call, &mut new, &old)?;
         let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
         call.warnings.extend(warnings);
@@ -151,6 +154,7 @@ fn prepare(call: &mut Call<'_>, new: &mut Value, old: &Value) -> Result<(), ApiE
     meta::set(new, "managedFields", None);
     meta::drop_empty(new);
     resource.strategy.prepare_update(&call.context(&view), new, old)?;
+    resource.strategy.allocate(&call.context(&view), new, Some(old))?;
     let mut errors = validate::metadata(&resource, new);
     errors.extend(validate::metadata_update(new, old));
     errors.extend(custom::validate(call, new, Some(old)));

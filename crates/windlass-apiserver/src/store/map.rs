@@ -54,6 +54,11 @@ impl Stored {
         Self::serialised(value, rv)
     }
 
+    /// The object as a tree.
+    pub(crate) fn value(&self) -> Value {
+        self.value.clone()
+    }
+
     /// An object that is shown as if it had been stored: that of a dry run.
     pub(crate) fn unversioned(value: Value) -> Self {
         Self::serialised(value, 0)

@@ -54,6 +54,15 @@ pub(crate) enum Grace {
     Seconds(i64),
 }
 
+/// The decision of [`Strategy::guard`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// The object may be stored.
+    Pass,
+    /// Another write took what this object claims: the write begins again with `prepare_create` or `prepare_update`.
+    Retry,
+}
+
 /// How a kind differs from the generic one. All methods have defaults.
 ///
 /// Objects come in the version of the request, defaulted and pruned by the schema. Metadata that the server owns
@@ -85,6 +94,37 @@ pub(crate) trait Strategy: Send + Sync {
     /// What of an object may not change from `old`, asked for each write over another but those of the status.
     fn validate_change(&self, _object: &Value, _old: &Value) -> Vec<FieldError> {
         Vec::new()
+    }
+
+    /// Sets the defaults that the catalog does not know. Runs whenever an object is decoded, before admission.
+    fn default(&self, _object: &mut Value) {}
+
+    /// Does what the admission plugins of kube-apiserver do for the kind. Runs before an object is created (`old` is
+    /// `None`) and before an update of the main resource.
+    fn admit(
+        &self,
+        _cx: &StrategyContext<'_>,
+        _object: &mut Value,
+        _old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// Gives out what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
+    /// `prepare_update`, and again whenever `guard` asks for it.
+    fn allocate(
+        &self,
+        _cx: &StrategyContext<'_>,
+        _object: &mut Value,
+        _old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// Checks an object against the newest state. Runs under the lock of the store, immediately before the object is
+    /// stored: what holds then holds afterwards.
+    fn guard(&self, _view: &View, _object: &Value, _old: Option<&Value>) -> Guard {
+        Guard::Pass
     }
 
     /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.

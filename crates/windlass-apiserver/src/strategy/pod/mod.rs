@@ -134,12 +134,11 @@ fn set_priority(cx: &StrategyContext<'_>, object: &mut Value, name: &str) -> Res
         let is_default = |class: &Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
         cx.view
             .range(&classes, None)
-            .map(|(_, stored)| &stored.value)
-            .filter(|class| is_default(class))
+            .map(|(_, stored)| stored.value())
+            .filter(is_default)
             .min_by_key(|class| int_at(class, "/value"))
-            .cloned()
     } else {
-        let found = cx.view.get(&classes, &wanted).map(|stored| stored.value.clone());
+        let found = cx.view.get(&classes, &wanted).map(|stored| stored.value());
         if found.is_none() {
             let why = format!("no PriorityClass with name {wanted} was found");
             return Err(ApiError::forbidden(&GroupResource::new("", "pods"), name, why));

@@ -4,6 +4,8 @@
 //! `tower` service in the same process ([`Server::service`]), and over TLS ([`Server::listen`]).
 #![forbid(unsafe_code)]
 
+use windlass_wire as wire;
+
 mod server;
 
 mod serve;
@@ -12,7 +14,6 @@ mod api;
 mod auth;
 mod respond;
 mod route;
-pub mod wire;
 
 mod registry;
 

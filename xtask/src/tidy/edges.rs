@@ -31,6 +31,7 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-workqueue", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-cache", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-schema", uses: &[], may_enable: &[], never: CLIENT },
+    Rule { name: "windlass-wire", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-derive", uses: &[], may_enable: &[], never: CLUSTER },
     Rule {
         name: "windlass-runtime",
@@ -39,7 +40,12 @@ const RULES: &[Rule] = &[
         never: &["kube-runtime"],
     },
     Rule { name: "windlass-webhook", uses: &[], may_enable: &[], never: CLIENT },
-    Rule { name: "windlass-apiserver", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
+    Rule {
+        name: "windlass-apiserver",
+        uses: &["windlass-schema", "windlass-wire"],
+        may_enable: &[],
+        never: CLIENT,
+    },
     Rule {
         name: "windlass-controllers",
         uses: &["windlass-runtime"],

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A span of seconds in at most two units, coarser the longer it is: `45s`, `3m20s`, `25h`, `2y30d`.
 ///
 /// ```
-/// use windlass_apiserver::wire::table::human_duration;
+/// use windlass_wire::table::human_duration;
 ///
 /// assert_eq!(human_duration(185), "3m5s");
 /// ```

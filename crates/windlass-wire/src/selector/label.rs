@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use windlass_schema::{FieldError, go_quote};
 
-use crate::wire::{ApiError, names};
+use crate::{ApiError, names};
 
 /// How a label is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::age;
-use crate::wire::selector::{LabelOperator, LabelSelector};
+use crate::selector::{LabelOperator, LabelSelector};
 
 /// An object that becomes a row.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,6 @@
-//! The wire: what requests and responses look like, apart from what they mean.
+//! The Kubernetes API on the wire: error statuses, request bodies, content negotiation, selectors, continue tokens and
+//! tables. Everything here is a function of bytes and values; nothing knows the objects that a server keeps.
+#![forbid(unsafe_code)]
 
 mod body;
 pub mod continue_token;

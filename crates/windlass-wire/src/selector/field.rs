@@ -2,7 +2,7 @@
 
 use windlass_schema::go_quote;
 
-use crate::wire::ApiError;
+use crate::ApiError;
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

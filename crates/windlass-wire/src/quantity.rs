@@ -20,12 +20,12 @@ enum Format {
 /// Amounts finer than a billionth are rounded up, larger ones than 2^63 - 1 capped, as the real server does.
 ///
 /// ```
-/// use windlass_apiserver::wire::Quantity;
+/// use windlass_wire::Quantity;
 ///
 /// assert_eq!("0.5".parse::<Quantity>()?.to_string(), "500m");
 /// assert_eq!("1024Mi".parse::<Quantity>()?.to_string(), "1Gi");
 /// assert!("1Gi".parse::<Quantity>()? > "1G".parse::<Quantity>()?);
-/// # Ok::<(), windlass_apiserver::wire::QuantityError>(())
+/// # Ok::<(), windlass_wire::QuantityError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {

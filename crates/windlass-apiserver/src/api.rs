@@ -1,46 +1,30 @@
-//! One server: its store, what it serves, and the chain every request goes through.
+//! One server, and the chain that every request goes through.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
-use parking_lot::Mutex;
-use windlass_schema::Catalog;
+use http::{HeaderValue, Method, Request, Response, header};
 
-use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize};
-use crate::definitions::Definitions;
-use crate::env::Env;
+use crate::auth::{Attributes, Identity, authorize};
 use crate::openapi::Documents;
-use crate::resource::{Resource, ResourceTable};
+use crate::registry::Call;
+use crate::resource::Resource;
 use crate::route::{Query, Route};
 use crate::serve::{Body, Handle};
-use crate::store::{Store, View};
-use crate::strategy::StrategyContext;
+use crate::state::State;
 use crate::wire::ApiError;
-use crate::{discovery, openapi, registry, respond};
+use crate::{definitions, discovery, openapi, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
-    pub(crate) store: Store,
-    pub(crate) env: Env,
-    pub(crate) table: ArcSwap<ResourceTable>,
-    /// The built-in part of what is served.
-    pub(crate) builtin: ResourceTable,
-    /// What is served for definitions; locked while they change it.
-    pub(crate) definitions: Mutex<Definitions>,
-    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) state: Arc<State>,
     /// OpenAPI documents that were asked for lately.
     pub(crate) documents: Documents,
-    /// Who sees requests first.
+    /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
-    /// Bearer tokens that were handed in.
-    pub(crate) tokens: Mutex<Tokens>,
-    /// Who signs the tokens of service accounts.
-    pub(crate) issuer: Issuer,
 }
 
 /// Sees requests before the server does, and replies before the client does: for injecting faults.
@@ -81,44 +65,6 @@ pub trait Intercept: Send + Sync {
     }
 }
 
-/// One request to a resource, on its way through the chain.
-pub(crate) struct Call<'a> {
-    pub(crate) api: &'a Arc<Api>,
-    pub(crate) identity: &'a Identity,
-    pub(crate) route: Route,
-    pub(crate) resource: Arc<Resource>,
-    pub(crate) query: Query,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: &'a Bytes,
-    /// Sentences for `Warning` headers.
-    pub(crate) warnings: Vec<String>,
-}
-
-impl Call<'_> {
-    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
-        self.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-
-    pub(crate) fn context<'a>(&'a self, view: &'a View) -> StrategyContext<'a> {
-        StrategyContext {
-            env: &self.api.env,
-            view,
-            user: self.identity.name(),
-            version: &self.resource.version,
-            subresource: &self.route.subresource,
-        }
-    }
-
-    /// The key of the object that the request names.
-    pub(crate) fn key(&self) -> String {
-        self.resource.key(&self.route.namespace, &self.route.name)
-    }
-
-    pub(crate) fn not_found(&self) -> ApiError {
-        ApiError::not_found(&self.resource.group_resource(), &self.route.name)
-    }
-}
-
 impl Handle for Api {
     fn handle(
         self: Arc<Self>,
@@ -129,7 +75,7 @@ impl Handle for Api {
             if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
                 return reply;
             }
-            let audit_id = self.env.uid();
+            let audit_id = self.state.env.uid();
             let pretty = respond::wants_pretty(request.headers(), request.uri().query());
             let reply = AssertUnwindSafe(self.route(&request, &identity)).catch_unwind().await;
             let mut response = match reply {
@@ -159,7 +105,7 @@ impl Handle for Api {
     }
 
     fn identity_of(&self, token: &str) -> Option<Identity> {
-        Self::identity_of(self, token)
+        self.state.identity_of(token)
     }
 }
 
@@ -175,15 +121,17 @@ impl Api {
             return self.other_path(request, identity);
         };
         authorize(identity, &attributes(&route))?;
-        let table = self.table.load();
-        if table.version(&route.group, &route.version).is_none() {
+        definitions::resume(&self.state).await;
+        self.state.remove_expired().await;
+        let served = self.state.served.load();
+        if served.version(&route.group, &route.version).is_none() {
             return self.nothing_there(&route);
         }
-        let Some(resource) = table.resource(&route.group, &route.version, &route.resource) else {
+        let Some(resource) = served.resource(&route.group, &route.version, &route.resource) else {
             return self.nothing_there(&route);
         };
         let resource = Arc::clone(resource);
-        drop(table);
+        drop(served);
         if let Err(error) = check_scope(&route, &resource) {
             return if resource.is_custom() { Ok(respond::page_not_found()) } else { Err(error) };
         }
@@ -192,7 +140,7 @@ impl Api {
         }
         let warnings = resource.custom.iter().filter_map(|custom| custom.deprecation.clone()).collect();
         let call = Call {
-            api: self,
+            state: &self.state,
             identity,
             route,
             resource,
@@ -206,7 +154,7 @@ impl Api {
 
     /// The reply where no resource is: built-in groups say so with a `Status`, others know no such path.
     fn nothing_there(&self, route: &Route) -> Result<Response<Body>, ApiError> {
-        if self.builtin.group(&route.group).is_some() {
+        if self.state.builtin.group(&route.group).is_some() {
             Err(ApiError::no_such_resource())
         } else {
             Ok(respond::page_not_found())
@@ -222,10 +170,10 @@ impl Api {
         let verb = request.method().as_str().to_lowercase();
         authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
         {
-            let table = self.table.load();
+            let served = self.state.served.load();
             let (query, headers) = (request.uri().query(), request.headers());
-            let reply = discovery::respond(&table, path, query, headers)
-                .or_else(|| openapi::respond(self, path, query, headers));
+            let reply = discovery::respond(&served, path, query, headers)
+                .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers));
             if let Some(reply) = reply {
                 if request.method() != Method::GET && request.method() != Method::HEAD {
                     return Err(ApiError::method_not_allowed());

@@ -1,20 +1,18 @@
 //! The objects that a server makes for itself.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::api::Api;
-use crate::store::ResourceId;
+use crate::state::State;
+use crate::store::Write;
 use crate::wire::ApiError;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Creates them in an empty store.
-pub(crate) fn create(api: &Arc<Api>) -> Result<(), ApiError> {
+pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     for name in NAMESPACES {
         put(
-            api,
+            state,
             "",
             "namespaces",
             json!({
@@ -28,7 +26,7 @@ pub(crate) fn create(api: &Arc<Api>) -> Result<(), ApiError> {
     }
     for (name, value, description) in PRIORITY_CLASSES {
         put(
-            api,
+            state,
             "scheduling.k8s.io",
             "priorityclasses",
             json!({
@@ -41,7 +39,7 @@ pub(crate) fn create(api: &Arc<Api>) -> Result<(), ApiError> {
             }),
         )?;
     }
-    put(api, "", "services", kubernetes_service())
+    put(state, "", "services", kubernetes_service())
 }
 
 const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
@@ -80,14 +78,18 @@ fn kubernetes_service() -> Value {
     })
 }
 
-fn put(api: &Arc<Api>, group: &str, resource: &str, mut object: Value) -> Result<(), ApiError> {
-    crate::meta::set(&mut object, "uid", Some(api.env.uid().into()));
-    crate::meta::set(&mut object, "creationTimestamp", Some(api.env.now_rfc3339().into()));
-    let name = crate::meta::name(&object);
-    let namespace = crate::meta::namespace(&object);
-    let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
-    api.store
-        .commit(&ResourceId::new(group, resource), &key, None, Some(object))
-        .map_err(|_| ApiError::internal(format!("{resource} {key} is there already")))?;
+fn put(state: &State, group: &str, resource: &str, mut object: Value) -> Result<(), ApiError> {
+    crate::meta::set(&mut object, "uid", Some(state.env.uid().into()));
+    crate::meta::set(&mut object, "creationTimestamp", Some(state.env.now_rfc3339().into()));
+    let unknown = || ApiError::internal(format!("{group} has no {resource}"));
+    let resource = state.builtin.resource(group, "v1", resource).ok_or_else(unknown)?;
+    let key = resource.key(crate::meta::namespace(&object), crate::meta::name(&object));
+    let now = state.env.now();
+    let draft = Some(resource.draft(&object, state.store.labels(), now));
+    let write = Write { id: &resource.storage, key: &key, expected: None, draft, now };
+    state
+        .store
+        .commit_now(write, |_| Ok(()))
+        .map_err(|_| ApiError::internal(format!("{} {key} is there already", resource.plural)))?;
     Ok(())
 }

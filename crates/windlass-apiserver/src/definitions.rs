@@ -1,184 +1,355 @@
-//! What follows from a written definition: names are accepted, versions served, instances cleaned up.
+//! What follows from a written CustomResourceDefinition: its names are accepted, its versions served, and its instances
+//! cleaned up when it goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 
-use crate::api::Api;
-use crate::crd;
+use crate::crd::{self, Names};
 use crate::meta;
-use crate::resource::{Resource, ResourceTable};
-use crate::store::{ResourceId, Stored};
+use crate::resource::{Resource, ServedResources, custom};
+use crate::state::State;
+use crate::store::{Rejected, ResourceId, Stored, View, Write};
 
-/// What is served for each definition, by the revision it was read at.
+/// What was made of the definitions so far.
 #[derive(Default)]
 pub(crate) struct Definitions {
-    served: BTreeMap<String, (u64, Vec<Arc<Resource>>)>,
+    known: Mutex<Known>,
+    /// Set while a definition is terminating when the server starts: nobody else will clean up behind it.
+    resume: AtomicBool,
 }
 
-fn definitions_id() -> ResourceId {
+#[derive(Default)]
+struct Known {
+    definitions: BTreeMap<String, Definition>,
+    /// The definitions of each group.
+    groups: HashMap<String, BTreeSet<String>>,
+}
+
+/// One definition, at the revision at which it was last looked at.
+struct Definition {
+    rv: u64,
+    group: String,
+    names: Names,
+    /// Names were refused: they may be free later.
+    has_conflict: bool,
+    /// What its resources are a function of.
+    served_by: Value,
+    resources: Vec<Arc<Resource>>,
+}
+
+/// Where definitions are stored.
+pub(crate) fn id() -> ResourceId {
     ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-impl Api {
-    /// Serves the definitions that the store holds already.
-    pub(crate) fn load_definitions(self: &Arc<Self>) {
-        let mut definitions = self.definitions.lock();
-        self.publish(&mut definitions);
+/// Serves the definitions that the store holds when the server starts.
+pub(crate) fn load(state: &State) {
+    let Ok(mut known) = state.definitions.known.try_lock() else { return };
+    let view = state.store.view();
+    let mut served = ServedResources::clone(&state.served.load());
+    for (name, stored) in view.range(&id(), None) {
+        known.learn(state, &mut served, name, stored, &stored.value());
+        if stored.is_terminating() {
+            state.definitions.resume.store(true, Ordering::Release);
+        }
     }
+    state.served.store(Arc::new(served));
+}
 
-    /// Called after every write, with the object written (the last one, if it was removed).
-    pub(crate) fn committed(self: &Arc<Self>, resource: &Resource, object: &Value) {
-        if resource.storage == definitions_id() {
-            self.definition_changed(meta::name(object));
-        } else if resource.is_custom() && self.is_terminating(resource) {
-            self.definition_changed(&resource.storage.to_string());
+/// Called after every write of an object of `resource`.
+pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str) {
+    if resource.storage == id() {
+        settle(state, key.to_owned()).await;
+    } else if let Some(custom) = &resource.custom {
+        let view = state.store.view();
+        let definition = view.get(&id(), &custom.definition);
+        if definition.is_some_and(|definition| definition.is_terminating()) {
+            settle(state, custom.definition.clone()).await;
+        }
+    }
+}
+
+/// Cleans up behind definitions that were terminating when the server started.
+pub(crate) async fn resume(state: &Arc<State>) {
+    if !state.definitions.resume.swap(false, Ordering::AcqRel) {
+        return;
+    }
+    let view = state.store.view();
+    for (name, stored) in view.range(&id(), None) {
+        if stored.is_terminating() {
+            settle(state, name.to_string()).await;
+        }
+    }
+}
+
+/// Brings what is served in line with all definitions, `name` among them whether it changed or not.
+///
+/// This goes on if the request that caused it is abandoned.
+async fn settle(state: &Arc<State>, name: String) {
+    let state = Arc::clone(state);
+    let work = async move {
+        let mut known = state.definitions.known.lock().await;
+        known.settle(&state, &name).await;
+    };
+    if let Err(error) = tokio::spawn(work).await {
+        tracing::error!(%error, "a CustomResourceDefinition was stored, but what it defines was not served");
+    }
+}
+
+impl Known {
+    async fn settle(&mut self, state: &State, name: &str) {
+        let mut changed = BTreeSet::from([name.to_owned()]);
+        while !changed.is_empty() {
+            for name in std::mem::take(&mut changed) {
+                let freed = self.settle_one(state, &name).await;
+                changed.extend(freed.into_iter().filter(|other| *other != name));
+            }
+            changed.extend(self.outdated(&state.store.view()));
         }
     }
 
-    /// Whether the definition of a resource is on its way out by now, whatever it was when the request came.
-    fn is_terminating(&self, resource: &Resource) -> bool {
-        let table = self.table.load();
-        let now = table.resource(&resource.group, &resource.version, &resource.plural);
-        now.and_then(|now| now.custom.as_ref()).is_some_and(|custom| custom.terminating)
+    /// The definitions that were written or removed since they were last looked at.
+    fn outdated(&self, view: &View) -> Vec<String> {
+        let id = id();
+        let written = view.range(&id, None).filter(|(name, stored)| {
+            self.definitions.get(&***name).is_none_or(|known| known.rv != stored.rv)
+        });
+        let gone = self.definitions.keys().filter(|name| view.get(&id, name).is_none());
+        written.map(|(name, _)| name.to_string()).chain(gone.cloned()).collect()
     }
 
-    /// Brings everything in line with a definition that was written or removed.
-    fn definition_changed(self: &Arc<Self>, name: &str) {
-        let mut definitions = self.definitions.lock();
-        let id = definitions_id();
-        match self.store.view().get(&id, name) {
-            Some(stored) if meta::is_deleting(&stored.value) => {
-                // Nobody may create instances any more: then they can be counted.
-                self.publish(&mut definitions);
-                self.clean_up(name, &stored);
+    /// Settles one definition. Returns others of its group whose names may be free by now.
+    async fn settle_one(&mut self, state: &State, name: &str) -> Vec<String> {
+        let view = state.store.view();
+        let Some(stored) = view.get(&id(), name) else {
+            return self.forget(state, name);
+        };
+        let mut definition = stored.value();
+        let before = definition.clone();
+        self.accept_names(&mut definition, name, &state.env.now_rfc3339());
+        let mut stored = Arc::clone(stored);
+        if definition != before {
+            match rewrite(state, name, &stored, Some(&definition)).await {
+                Ok(written) => stored = written,
+                Err(_) => return vec![name.to_owned()],
             }
-            Some(_) => {}
-            None => self.drop_instances(&definitions, name),
         }
-        self.accept_names();
-        self.publish(&mut definitions);
+        let freed = self.learn_and_publish(state, name, &stored, &definition);
+        if stored.is_terminating() {
+            clean_up(state, name, &definition).await;
+        }
+        freed
     }
 
-    /// Settles the names of all definitions: one that came or went may free names for others.
-    fn accept_names(&self) {
-        let id = definitions_id();
-        let now = self.env.now_rfc3339();
-        let view = self.store.view();
-        let names: Vec<String> = view.range(&id, None).map(|(key, _)| key.to_string()).collect();
-        for name in names {
-            // A race with another writer of the definition is followed by that writer's own call.
-            self.rewrite(&name, |definition| {
-                let view = self.store.view();
-                crd::accept(definition, view.range(&id, None).map(|(_, other)| &other.value), &now);
-            });
-        }
+    fn accept_names(&self, definition: &mut Value, name: &str, now: &str) {
+        let group = crd::text(definition, &["spec", "group"]).to_owned();
+        let others: Vec<&Names> = self
+            .groups
+            .get(&group)
+            .into_iter()
+            .flatten()
+            .filter(|other| *other != name)
+            .filter_map(|other| self.definitions.get(other))
+            .map(|other| &other.names)
+            .collect();
+        crd::accept(definition, &others, now);
     }
 
-    /// Writes a definition again if `change` changes it.
-    fn rewrite(&self, name: &str, change: impl Fn(&mut Value)) {
-        let id = definitions_id();
-        while let Some(current) = self.store.view().get(&id, name) {
-            let mut value = current.value.clone();
-            change(&mut value);
-            if value == current.value || self.store.commit(&id, name, Some(current.rv), Some(value)).is_ok() {
-                return;
-            }
-        }
+    fn learn_and_publish(
+        &mut self,
+        state: &State,
+        name: &str,
+        stored: &Arc<Stored>,
+        value: &Value,
+    ) -> Vec<String> {
+        let mut served = ServedResources::clone(&state.served.load());
+        let freed = self.learn(state, &mut served, name, stored, value);
+        state.served.store(Arc::new(served));
+        freed
     }
 
-    /// Removes the instances of a definition on its way out, and the definition itself once none is left.
-    fn clean_up(&self, name: &str, definition: &Stored) {
-        let plural =
-            definition.value.pointer("/spec/names/plural").and_then(Value::as_str).unwrap_or_default();
-        let group = definition.value.pointer("/spec/group").and_then(Value::as_str).unwrap_or_default();
-        let instances = ResourceId::new(group, plural);
-        // Names that were never accepted are another definition's.
-        if crd::is_established(&definition.value) {
-            for (key, instance) in self.store.view().range(&instances, None) {
-                self.remove_instance(&instances, key, instance);
+    /// Takes note of a definition and serves its resources. Returns others whose names may be free by now.
+    fn learn(
+        &mut self,
+        state: &State,
+        served: &mut ServedResources,
+        name: &str,
+        stored: &Arc<Stored>,
+        value: &Value,
+    ) -> Vec<String> {
+        let group = crd::text(value, &["spec", "group"]).to_owned();
+        let served_by = what_is_served(value);
+        let names = Names::accepted(value);
+        let old = self.definitions.remove(name);
+        let freed = old.as_ref().is_some_and(|old| old.names != names);
+        let resources = match &old {
+            Some(old) if old.served_by == served_by => old.resources.clone(),
+            _ => custom::resources(stored, value),
+        };
+        let changed = old.as_ref().is_none_or(|old| old.served_by != served_by);
+        let definition = Definition {
+            rv: stored.rv,
+            group: group.clone(),
+            names,
+            has_conflict: !crd::condition_is_true(value, "NamesAccepted"),
+            served_by,
+            resources,
+        };
+        self.definitions.insert(name.to_owned(), definition);
+        self.groups.entry(group.clone()).or_default().insert(name.to_owned());
+        if changed {
+            if let Some(old) = &old {
+                retire(state, &old.resources);
             }
-            if self.store.view().count(&instances) > 0 {
-                return;
-            }
+            self.publish_group(state, served, &group);
         }
-        let id = definitions_id();
-        while let Some(current) = self.store.view().get(&id, name) {
-            let left: Vec<String> = meta::finalizers(&current.value)
-                .filter(|finalizer| *finalizer != crd::CLEANUP_FINALIZER)
-                .map(str::to_owned)
-                .collect();
-            let write = if left.is_empty() {
-                None
-            } else {
-                let mut value = current.value.clone();
-                meta::set_finalizers(&mut value, &left);
-                Some(value).filter(|value| *value != current.value)
-            };
-            if write.is_none() && !left.is_empty() {
-                return;
-            }
-            let gone = write.is_none();
-            if self.store.commit(&id, name, Some(current.rv), write).is_ok() {
-                if gone {
-                    self.store.forget(&instances);
-                }
-                return;
-            }
-        }
+        if freed { self.waiting(&group, name) } else { Vec::new() }
     }
 
-    /// Deletes an instance, or marks it if finalizers hold it.
-    fn remove_instance(&self, id: &ResourceId, key: &str, instance: &Arc<Stored>) {
-        let mut current = Some(Arc::clone(instance));
-        while let Some(stored) = current {
-            let held = meta::finalizers(&stored.value).next().is_some();
-            if held && meta::is_deleting(&stored.value) {
-                return;
+    /// Forgets a definition that is gone, and the instances that it left if its finalizer was removed by hand.
+    fn forget(&mut self, state: &State, name: &str) -> Vec<String> {
+        let Some(old) = self.definitions.remove(name) else { return Vec::new() };
+        if let Some(names) = self.groups.get_mut(&old.group) {
+            names.remove(name);
+            if names.is_empty() {
+                self.groups.remove(&old.group);
             }
-            let write = held.then(|| {
-                let mut value = stored.value.clone();
-                meta::set(&mut value, "deletionTimestamp", Some(self.env.now_rfc3339().into()));
-                meta::set(&mut value, "deletionGracePeriodSeconds", Some(0.into()));
-                value
-            });
-            if self.store.commit(id, key, Some(stored.rv), write).is_ok() {
-                return;
-            }
-            current = self.store.view().get(id, key);
         }
+        let mut served = ServedResources::clone(&state.served.load());
+        self.publish_group(state, &mut served, &old.group);
+        state.served.store(Arc::new(served));
+        retire(state, &old.resources);
+        if let Some(resource) = old.resources.first() {
+            state.store.forget(&resource.storage);
+        }
+        self.waiting(&old.group, name)
     }
 
-    /// What a definition leaves that was removed in spite of its finalizer.
-    fn drop_instances(&self, definitions: &Definitions, name: &str) {
-        for resource in definitions.served.get(name).into_iter().flat_map(|(_, resources)| resources).take(1)
-        {
-            self.store.forget(&resource.storage);
-        }
+    /// The definitions of a group, but for one, that wait for names.
+    fn waiting(&self, group: &str, but_for: &str) -> Vec<String> {
+        let names = self.groups.get(group).into_iter().flatten().filter(|name| *name != but_for);
+        let waits = |name: &&String| self.definitions.get(*name).is_some_and(|known| known.has_conflict);
+        names.filter(waits).cloned().collect()
     }
 
-    /// Serves what the definitions now say.
-    fn publish(&self, definitions: &mut Definitions) {
-        let view = self.store.view();
-        let id = definitions_id();
-        definitions.served.retain(|name, _| view.get(&id, name).is_some());
-        let mut table = ResourceTable::clone(&self.builtin);
-        for (name, stored) in view.range(&id, None) {
-            let known = definitions.served.get(&**name).filter(|(revision, _)| *revision == stored.rv);
-            let resources = if let Some((_, resources)) = known {
-                resources.clone()
-            } else {
-                let resources: Vec<_> = crd::resources(&stored.value).into_iter().map(Arc::new).collect();
-                definitions.served.insert(name.to_string(), (stored.rv, resources.clone()));
-                resources
-            };
-            for resource in resources {
-                let group = resource.group.clone();
-                table.insert(resource);
-                table.sort_versions(&group);
-            }
+    fn publish_group(&self, state: &State, served: &mut ServedResources, group: &str) {
+        let names = self.groups.get(group).into_iter().flatten();
+        let definitions = names.filter_map(|name| self.definitions.get(name));
+        let resources = definitions.flat_map(|definition| definition.resources.iter().cloned()).collect();
+        served.replace_group(group, state.builtin.group(group), resources);
+    }
+}
+
+/// The part of a definition that its resources are a function of.
+fn what_is_served(definition: &Value) -> Value {
+    let mut part = Map::new();
+    part.insert("uid".into(), meta::uid(definition).into());
+    part.insert("spec".into(), definition.get("spec").cloned().unwrap_or_default());
+    part.insert("acceptedNames".into(), definition["status"]["acceptedNames"].clone());
+    part.insert("established".into(), crd::is_established(definition).into());
+    Value::Object(part)
+}
+
+/// Ends the watches of resources that are not served any more, or not in this way.
+fn retire(state: &State, resources: &[Arc<Resource>]) {
+    for resource in resources {
+        if let Some(custom) = &resource.custom {
+            custom.retired.store(true, Ordering::Release);
+            state.store.log(&resource.storage).wake();
         }
-        self.table.store(Arc::new(table));
+    }
+}
+
+/// Writes a definition again, or removes it.
+async fn rewrite(
+    state: &State,
+    name: &str,
+    current: &Stored,
+    object: Option<&Value>,
+) -> Result<Arc<Stored>, Rejected> {
+    let id = id();
+    let now = state.env.now();
+    let served = state.builtin.resource(&id.group, "v1", &id.resource);
+    let draft = object.zip(served).map(|(object, served)| served.draft(object, state.store.labels(), now));
+    let write = Write { id: &id, key: name, expected: Some(current.rv), draft, now };
+    state.store.commit(write, |_| Ok(())).await
+}
+
+/// Removes the instances of a terminating definition, and the definition itself once none is left.
+async fn clean_up(state: &State, name: &str, definition: &Value) {
+    let group = crd::text(definition, &["spec", "group"]);
+    let instances = ResourceId::new(group, crd::text(definition, &["spec", "names", "plural"]));
+    // Names that were never accepted are another definition's.
+    if crd::is_established(definition) {
+        remove_instances(state, &instances, definition).await;
+        if state.store.view().count(&instances) > 0 {
+            return;
+        }
+    }
+    loop {
+        let view = state.store.view();
+        let Some(current) = view.get(&id(), name) else { return };
+        let mut value = current.value();
+        let left: Vec<String> = meta::finalizers(&value)
+            .filter(|finalizer| *finalizer != crd::CLEANUP_FINALIZER)
+            .map(str::to_owned)
+            .collect();
+        let had = meta::finalizers(&value).count();
+        if !left.is_empty() && left.len() == had {
+            return;
+        }
+        meta::set_finalizers(&mut value, &left);
+        let write = (!left.is_empty()).then_some(&value);
+        if rewrite(state, name, current, write).await.is_ok() {
+            return;
+        }
+    }
+}
+
+async fn remove_instances(state: &State, instances: &ResourceId, definition: &Value) {
+    let stored_as = crd::storage_version(definition).unwrap_or_default();
+    let served = state.served.load_full();
+    let group = served.group(&instances.group);
+    let versions = group.into_iter().flat_map(|group| &group.versions);
+    let mut resources =
+        versions.filter_map(|version| Some((version, version.resources.get(&*instances.resource)?)));
+    let first = resources.next();
+    let resource =
+        resources.find(|(version, _)| version.name == stored_as).or(first).map(|(_, resource)| resource);
+    let view = state.store.view();
+    for (key, instance) in view.range(instances, None) {
+        remove_instance(state, instances, key, instance, resource.map(|resource| &**resource)).await;
+    }
+}
+
+/// Deletes an instance, or marks it if finalizers hold it.
+async fn remove_instance(
+    state: &State,
+    id: &ResourceId,
+    key: &str,
+    instance: &Arc<Stored>,
+    resource: Option<&Resource>,
+) {
+    let mut current = Some(Arc::clone(instance));
+    while let Some(stored) = current {
+        let now = state.env.now();
+        let draft = if stored.has_finalizers() {
+            let Some(resource) = resource.filter(|_| !stored.is_terminating()) else { return };
+            let mut value = stored.value();
+            meta::set(&mut value, "deletionTimestamp", Some(state.env.now_rfc3339().into()));
+            meta::set(&mut value, "deletionGracePeriodSeconds", Some(0.into()));
+            Some(resource.draft_like(&stored, &value, state.store.labels(), now))
+        } else {
+            None
+        };
+        let write = Write { id, key, expected: Some(stored.rv), draft, now };
+        if state.store.commit(write, |_| Ok(())).await.is_ok() {
+            return;
+        }
+        current = state.store.view().get(id, key).cloned();
     }
 }

@@ -17,12 +17,12 @@ mod route;
 
 mod registry;
 
+mod state;
+
 mod meta;
-mod protobuf;
 mod table;
 
 mod bootstrap;
-mod builtin;
 mod crd;
 mod definitions;
 mod discovery;

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
-use crate::api::Api;
 use crate::crd;
+use crate::definitions;
 use crate::meta;
 use crate::resource::Resource;
 use crate::serve::Body;
-use crate::store::ResourceId;
+use crate::state::State;
 use crate::wire::{self, ApiError};
 
 const ROOT: &str = "/openapi/v3";
@@ -43,7 +43,8 @@ impl Documents {
 
 /// Answers a GET below `/openapi/v3`; `None` for other paths.
 pub(crate) fn respond(
-    api: &Api,
+    state: &State,
+    documents: &Documents,
     path: &str,
     query: Option<&str>,
     headers: &HeaderMap,
@@ -53,9 +54,9 @@ pub(crate) fn respond(
     }
     let name = path.strip_prefix(ROOT)?;
     if name.is_empty() || name == "/" {
-        return Some(Ok(index(api)));
+        return Some(Ok(index(state)));
     }
-    Some(document(api, name.strip_prefix('/')?, query, headers))
+    Some(document(state, documents, name.strip_prefix('/')?, query, headers))
 }
 
 /// OpenAPI v2, for clients that look a kind up there when v3 does not have it: a document that describes nothing.
@@ -76,15 +77,15 @@ fn version_two(headers: &HeaderMap) -> Response<Body> {
 }
 
 /// What is said about each group-version: a name for the path, and a hash that changes when the document does.
-fn hashes(api: &Api) -> BTreeMap<String, String> {
+fn hashes(state: &State) -> BTreeMap<String, String> {
     let mut hashes = BTreeMap::new();
-    let builtin = format!("{} {}", env!("CARGO_PKG_VERSION"), api.catalog.version());
-    for version in api.catalog.group_versions() {
+    let builtin = format!("{} {}", env!("CARGO_PKG_VERSION"), state.catalog.version());
+    for version in state.catalog.group_versions() {
         let name = name_of(&version.group, &version.version);
         hashes.insert(name.clone(), hash(&format!("{builtin} {name}")));
     }
     let mut custom: BTreeMap<String, String> = BTreeMap::new();
-    for definition in definitions(api) {
+    for definition in established(state) {
         for version in served(&definition) {
             let name = name_of(text(&definition, "/spec/group"), text(version, "/name"));
             let seen = custom.entry(name).or_default();
@@ -110,8 +111,8 @@ fn hash(text: &str) -> String {
     })
 }
 
-fn index(api: &Api) -> Response<Body> {
-    let paths: serde_json::Map<String, Value> = hashes(api)
+fn index(state: &State) -> Response<Body> {
+    let paths: serde_json::Map<String, Value> = hashes(state)
         .into_iter()
         .map(|(name, hash)| {
             let url = format!("{ROOT}/{name}?hash={hash}");
@@ -124,12 +125,13 @@ fn index(api: &Api) -> Response<Body> {
 }
 
 fn document(
-    api: &Api,
+    state: &State,
+    documents: &Documents,
     name: &str,
     query: Option<&str>,
     headers: &HeaderMap,
 ) -> Result<Response<Body>, ApiError> {
-    let Some(hash) = hashes(api).remove(name) else {
+    let Some(hash) = hashes(state).remove(name) else {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Ok(response);
@@ -149,7 +151,7 @@ fn document(
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        let bytes = api.documents.get(&hash, || write(api, name));
+        let bytes = documents.get(&hash, || write(state, name));
         let (bytes, compressed) = wire::maybe_gzip(header_text(header::ACCEPT_ENCODING), bytes);
         let mut response = Response::new(Body::full(bytes));
         if compressed {
@@ -179,10 +181,13 @@ fn redirect(location: &str) -> Response<Body> {
     response
 }
 
-fn write(api: &Api, name: &str) -> Bytes {
-    let builtin =
-        api.catalog.group_versions().iter().find(|version| name_of(&version.group, &version.version) == name);
-    let definitions = definitions(api);
+fn write(state: &State, name: &str) -> Bytes {
+    let builtin = state
+        .catalog
+        .group_versions()
+        .iter()
+        .find(|version| name_of(&version.group, &version.version) == name);
+    let definitions = established(state);
     let served: Vec<(&Value, &Value)> = definitions
         .iter()
         .flat_map(|definition| served(definition).map(move |version| (definition, version)))
@@ -191,21 +196,23 @@ fn write(api: &Api, name: &str) -> Bytes {
         })
         .collect();
     let document = match (builtin, served.first()) {
-        (Some(version), _) => windlass_schema::openapi_v3(&api.catalog, version, &[]),
+        (Some(version), _) => windlass_schema::openapi_v3(&state.catalog, version, &[]),
         (None, Some((definition, version))) => {
             let (group, version) = (text(definition, "/spec/group"), text(version, "/name"));
-            custom_document(api, group, version, &served)
+            custom_document(state, group, version, &served)
         }
         (None, None) => json!({}),
     };
     document.to_string().into()
 }
 
-fn custom_document(api: &Api, group: &str, version: &str, served: &[(&Value, &Value)]) -> Value {
-    let table = api.table.load();
+fn custom_document(state: &State, group: &str, version: &str, served: &[(&Value, &Value)]) -> Value {
+    let served_now = state.served.load();
     let resources: Vec<&Resource> = served
         .iter()
-        .filter_map(|(definition, _)| table.resource(group, version, text(definition, "/spec/names/plural")))
+        .filter_map(|(definition, _)| {
+            served_now.resource(group, version, text(definition, "/spec/names/plural"))
+        })
         .map(|resource| &**resource)
         .collect();
     let schemas: Vec<Option<&Value>> =
@@ -226,7 +233,7 @@ fn custom_document(api: &Api, group: &str, version: &str, served: &[(&Value, &Va
         version: version.into(),
         resources: resources.iter().map(|resource| described(resource)).collect(),
     };
-    windlass_schema::openapi_v3(&api.catalog, &group_version, &custom)
+    windlass_schema::openapi_v3(&state.catalog, &group_version, &custom)
 }
 
 fn described(resource: &Resource) -> windlass_schema::Resource {
@@ -252,14 +259,10 @@ fn described(resource: &Resource) -> windlass_schema::Resource {
 }
 
 /// The definitions whose resources are served.
-fn definitions(api: &Api) -> Vec<Value> {
-    let id = ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions");
-    let view = api.store.view();
-    view.range(&id, None)
-        .map(|(_, stored)| &stored.value)
-        .filter(|definition| crd::is_established(definition))
-        .cloned()
-        .collect()
+fn established(state: &State) -> Vec<Value> {
+    let view = state.store.view();
+    let all = view.range(&definitions::id(), None).map(|(_, stored)| stored.value());
+    all.filter(crd::is_established).collect()
 }
 
 fn served(definition: &Value) -> impl Iterator<Item = &Value> {

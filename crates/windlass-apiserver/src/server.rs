@@ -10,9 +10,12 @@ use crate::api::{Api, Intercept};
 use crate::auth::{Identity, Issuer};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
+use crate::resource::builtin;
 use crate::serve::{self, InProcess, Listen, ListenError, Listening};
-use crate::store::{Store, View};
-use crate::{bootstrap, builtin};
+use crate::state::State;
+use crate::store::{Retention, Store, View};
+use crate::strategy::Lookups;
+use crate::{bootstrap, definitions};
 
 /// A Kubernetes API server in this process.
 ///
@@ -77,27 +80,29 @@ impl ServerBuilder {
         // A server that replaces another one continues above its revisions: a watch of the old history gets 410, not silence.
         let start = u64::try_from(clock.now().as_microsecond()).unwrap_or(0);
         let store = match &self.snapshot {
-            Some(snapshot) => Store::fork(&snapshot.view, start),
-            None => Store::new(start),
+            Some(snapshot) => Store::fork(&snapshot.view, start, Retention::default()),
+            None => Store::new(start, Retention::default()),
         };
+        // A fork must not give out the uids that its origin gave out with the same seed.
+        let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
-        let builtin = builtin::table(&catalog);
-        let api = Arc::new(Api {
+        let builtin = builtin::served(&catalog);
+        let state = Arc::new(State {
             store,
-            env: Env::new(clock, self.seed),
-            table: ArcSwap::from_pointee(builtin.clone()),
+            env: Env::new(clock, self.seed.map(|seed| seed.wrapping_add(origin.rotate_left(32)))),
+            served: ArcSwap::from_pointee(builtin.clone()),
             builtin,
-            definitions: Mutex::default(),
+            definitions: definitions::Definitions::default(),
+            lookups: Lookups::new(),
             catalog,
-            documents: Documents::default(),
             tokens: Mutex::default(),
             issuer: Issuer::new(),
-            intercept: self.intercept,
         });
-        api.load_definitions();
+        definitions::load(&state);
         if self.snapshot.is_none() {
-            bootstrap::create(&api).map_err(BuildError)?;
+            bootstrap::create(&state).map_err(BuildError)?;
         }
+        let api = Arc::new(Api { state, documents: Documents::default(), intercept: self.intercept });
         Ok(Server { api })
     }
 }
@@ -125,7 +130,7 @@ impl Server {
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
-        self.api.tokens.lock().extend(options.tokens().clone());
+        self.api.state.tokens.lock().extend(options.tokens().clone());
         serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
     }
 
@@ -134,17 +139,19 @@ impl Server {
     /// Watches that resume from an earlier resourceVersion, and lists that continue from one, are told 410 `Expired`:
     /// the way to test what an operator does then.
     pub fn compact(&self) {
-        self.api.store.compact();
+        self.api.state.store.compact();
     }
 
     /// The present state, to start other servers from.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { view: self.api.store.view() }
+        Snapshot { view: self.api.state.store.view() }
     }
 }
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("revision", &self.api.store.view().revision()).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("revision", &self.api.state.store.view().revision())
+            .finish_non_exhaustive()
     }
 }

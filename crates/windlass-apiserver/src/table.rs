@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::Call;
 use crate::env::Env;
 use crate::resource::Resource;
+use crate::wire::TableVersion;
 use crate::wire::table::{IncludeObject, TableKind, TableOptions};
-use crate::wire::{ApiError, TableVersion};
 
 impl Resource {
     fn table_kind(&self) -> TableKind {
@@ -35,21 +34,4 @@ pub(crate) fn table(
     }
     let options = TableOptions { include, version, headers: columns, now: env.now() };
     resource.table_kind().table(json!(metadata), objects.iter().copied(), options)
-}
-
-impl Call<'_> {
-    /// What the rows of a table shall carry.
-    pub(crate) fn include_object(&self) -> Result<IncludeObject, ApiError> {
-        IncludeObject::parse(self.query.get("includeObject"))
-    }
-
-    pub(crate) fn table(
-        &self,
-        version: TableVersion,
-        objects: &[&Value],
-        list: &Value,
-    ) -> Result<Value, ApiError> {
-        let include = self.include_object()?;
-        Ok(table(&self.resource, &self.api.env, version, include, objects, list, true))
-    }
 }

@@ -14,6 +14,9 @@ struct Token<'a> {
     v: &'static str,
     rv: i64,
     start: &'a str,
+    /// How many objects are left; not in the tokens of kube-apiserver, which counts them again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remaining: Option<u64>,
 }
 
 /// Where a list goes on.
@@ -23,11 +26,13 @@ pub struct Position {
     pub revision: i64,
     /// The first key of the next page, with the prefix given to [`decode`].
     pub start_key: String,
+    /// How many objects are left from there on, where the token says so.
+    pub remaining: Option<u64>,
 }
 
 /// The token of a position; `start_key` is without its prefix, for example `ns/name\0`.
-pub fn encode(revision: i64, start_key: &str) -> String {
-    let token = Token { v: VERSION, rv: revision, start: start_key };
+pub fn encode(revision: i64, start_key: &str, remaining: Option<u64>) -> String {
+    let token = Token { v: VERSION, rv: revision, start: start_key, remaining };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
@@ -61,7 +66,11 @@ fn read(token: &str, prefix: &str) -> Result<Position, String> {
     if !is_clean(start) {
         return Err(invalid(start.to_owned()));
     }
-    Ok(Position { revision, start_key: format!("{prefix}{}", start.strip_prefix('/').unwrap_or(start)) })
+    Ok(Position {
+        revision,
+        start_key: format!("{prefix}{}", start.strip_prefix('/').unwrap_or(start)),
+        remaining: token.get("remaining").and_then(Value::as_u64),
+    })
 }
 
 /// A key must not climb out of its prefix.

@@ -424,9 +424,12 @@ impl ApiError {
     }
 
     /// 429: a disruption budget does not allow the eviction of a pod.
-    pub fn disruption_budget(budget: &str, message: impl Into<String>) -> Self {
+    ///
+    /// `retry_after_seconds` tells the client when to try again; 0 for no advice.
+    pub fn disruption_budget(budget: &str, message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let message: String = message.into();
-        Self::new(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        Self::too_many_requests(text, retry_after_seconds)
             .causes(vec![Cause {
                 reason: "DisruptionBudget".to_owned(),
                 message: format!("The disruption budget {budget} {message}"),
@@ -450,6 +453,11 @@ impl ApiError {
     /// 500 without a reason, as the real server answers where it forgot to give one.
     pub fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
+    }
+
+    /// 500: an object larger than etcd takes, in the words of etcd.
+    pub fn storage_too_large() -> Self {
+        Self::unexplained("etcdserver: request is too large")
     }
 
     /// 503.

@@ -5,14 +5,12 @@
 mod conditions;
 mod names;
 mod prepare;
-mod resources;
 mod strategy;
 mod validate;
 
 pub(crate) use conditions::{condition_is_true, set_condition};
-pub(crate) use names::accept;
+pub(crate) use names::{Names, accept};
 pub(crate) use prepare::{prepare_create, prepare_update};
-pub(crate) use resources::resources;
 pub(crate) use strategy::Definition;
 pub(crate) use validate::{validate_create, validate_update};
 
@@ -22,17 +20,17 @@ use serde_json::Value;
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The text at a path of field names, the empty string if there is none.
-fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     path.iter().try_fold(value, |value, field| value.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The elements of the list at a field.
-fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The texts of the list at a field.
-fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
+pub(crate) fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
     list(value, field).iter().filter_map(Value::as_str).collect()
 }
 

@@ -3,16 +3,15 @@
 //! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. Who has a
 //! name keeps it; a definition whose names are not all free is not established.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::{condition_is_true, set_condition, text, texts};
 
-/// Sets `acceptedNames` and the conditions `NamesAccepted` and `Established`, given all other definitions.
-pub(crate) fn accept<'a>(definition: &mut Value, others: impl Iterator<Item = &'a Value>, now: &str) {
+/// Sets `acceptedNames` and the conditions `NamesAccepted` and `Established`, given the names that other definitions of
+/// the group hold.
+pub(crate) fn accept(definition: &mut Value, others: &[&Names], now: &str) {
     let names = definition["spec"]["names"].clone();
-    let taken = Taken::by(definition, others);
+    let taken = Taken(others);
     let held = definition["status"]["acceptedNames"].clone();
     let verdict = taken.judge(&names, &held);
     definition["status"]["acceptedNames"] = verdict.accepted;
@@ -35,11 +34,38 @@ pub(crate) fn accept<'a>(definition: &mut Value, others: impl Iterator<Item = &'
     }
 }
 
+/// The names that a definition holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Plural, singular and short names.
+    resources: Vec<String>,
+    /// Kind and list kind.
+    kinds: Vec<String>,
+}
+
+impl Names {
+    /// The names in `status.acceptedNames`.
+    pub(crate) fn accepted(definition: &Value) -> Self {
+        let names = &definition["status"]["acceptedNames"];
+        let given = |name: &&str| !name.is_empty();
+        let resources = [text(names, &["plural"]), text(names, &["singular"])];
+        let resources = resources.into_iter().chain(texts(names, "shortNames")).filter(given);
+        let kinds = [text(names, &["kind"]), text(names, &["listKind"])].into_iter().filter(given);
+        Self { resources: resources.map(str::to_owned).collect(), kinds: kinds.map(str::to_owned).collect() }
+    }
+}
+
 /// The names that other definitions of the group hold.
-#[derive(Default)]
-struct Taken {
-    resources: BTreeSet<String>,
-    kinds: BTreeSet<String>,
+struct Taken<'a>(&'a [&'a Names]);
+
+impl Taken<'_> {
+    fn has_resource(&self, name: &str) -> bool {
+        self.0.iter().any(|names| names.resources.iter().any(|taken| taken == name))
+    }
+
+    fn has_kind(&self, name: &str) -> bool {
+        self.0.iter().any(|names| names.kinds.iter().any(|taken| taken == name))
+    }
 }
 
 struct Verdict {
@@ -48,30 +74,15 @@ struct Verdict {
     refused: Option<(&'static str, String)>,
 }
 
-impl Taken {
-    fn by<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>) -> Self {
-        let mut taken = Self::default();
-        let (group, name) = (text(definition, &["spec", "group"]), text(definition, &["metadata", "name"]));
-        for other in others {
-            if text(other, &["spec", "group"]) != group || text(other, &["metadata", "name"]) == name {
-                continue;
-            }
-            let names = &other["status"]["acceptedNames"];
-            let resources = [text(names, &["plural"]), text(names, &["singular"])];
-            let resources = resources.into_iter().chain(texts(names, "shortNames"));
-            taken.resources.extend(resources.filter(|name| !name.is_empty()).map(str::to_owned));
-            let kinds = [text(names, &["kind"]), text(names, &["listKind"])];
-            taken.kinds.extend(kinds.into_iter().filter(|name| !name.is_empty()).map(str::to_owned));
-        }
-        taken
-    }
-
+impl Taken<'_> {
     /// Judges each name by itself; where one is not free, what was held before is kept.
     fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
         let mut accepted = Map::new();
-        let mut single = |field: &'static str, taken: &BTreeSet<String>, reason: &'static str| {
+        let mut single = |field: &'static str, reason: &'static str| {
             let name = text(wanted, &[field]);
-            let refused = taken.contains(name).then(|| (reason, in_use(name)));
+            let is_kind = matches!(field, "kind" | "listKind");
+            let is_taken = if is_kind { self.has_kind(name) } else { self.has_resource(name) };
+            let refused = is_taken.then(|| (reason, in_use(name)));
             let kept = if refused.is_some() { text(held, &[field]) } else { name };
             // Plural and kind are always there, even when empty.
             if !kept.is_empty() || matches!(field, "plural" | "kind") {
@@ -79,17 +90,14 @@ impl Taken {
             }
             refused
         };
-        let plural = single("plural", &self.resources, "PluralConflict");
-        let singular = single("singular", &self.resources, "SingularConflict");
-        let kind = single("kind", &self.kinds, "KindConflict");
-        let list_kind = single("listKind", &self.kinds, "ListKindConflict");
+        let plural = single("plural", "PluralConflict");
+        let singular = single("singular", "SingularConflict");
+        let kind = single("kind", "KindConflict");
+        let list_kind = single("listKind", "ListKindConflict");
 
         let short_names = texts(wanted, "shortNames");
-        let clashes: Vec<String> = short_names
-            .iter()
-            .filter(|name| self.resources.contains(**name))
-            .map(|name| in_use(name))
-            .collect();
+        let clashes: Vec<String> =
+            short_names.iter().filter(|name| self.has_resource(name)).map(|name| in_use(name)).collect();
         let short_names = if clashes.is_empty() { short_names } else { texts(held, "shortNames") };
         if !short_names.is_empty() {
             accepted.insert("shortNames".to_owned(), json!(short_names));

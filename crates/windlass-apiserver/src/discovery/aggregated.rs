@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::resource::{Resource, ResourceTable, Subresource, Version};
+use crate::resource::{Resource, ServedResources, Subresource, Version};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +66,7 @@ struct ResponseKind<'a> {
 }
 
 /// `/api` has the core group alone, `/apis` all others.
-pub(super) fn list(table: &ResourceTable, core: bool) -> GroupDiscoveryList<'_> {
+pub(super) fn list(table: &ServedResources, core: bool) -> GroupDiscoveryList<'_> {
     let groups = table.groups().iter().filter(|group| group.name.is_empty() == core);
     let items = groups.map(|group| GroupDiscovery {
         metadata: Metadata { name: &group.name },

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::resource::{Group, Resource, ResourceTable, Subresource, Version, api_version};
+use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 
 /// `APIVersions`: what `/api` answers.
 pub(super) fn versions() -> Value {
@@ -16,7 +16,7 @@ pub(super) fn versions() -> Value {
 }
 
 /// `APIGroupList`: what `/apis` answers.
-pub(super) fn group_list(table: &ResourceTable) -> Value {
+pub(super) fn group_list(table: &ServedResources) -> Value {
     let groups: Vec<_> = named_groups(table).map(|group| described(group, false)).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
@@ -47,12 +47,12 @@ fn described(group: &Group, alone: bool) -> Value {
     described
 }
 
-fn named_groups(table: &ResourceTable) -> impl Iterator<Item = &Group> {
-    table.groups().iter().filter(|group| !group.name.is_empty())
+fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
+    table.groups().iter().map(|group| &**group).filter(|group| !group.name.is_empty())
 }
 
 /// Paths worth following from `/`.
-pub(super) fn paths(table: &ResourceTable) -> Vec<String> {
+pub(super) fn paths(table: &ServedResources) -> Vec<String> {
     let mut paths: Vec<String> =
         ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
             .map(str::to_owned)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha512};
 
-use crate::resource::ResourceTable;
+use crate::resource::ServedResources;
 use crate::serve::Body;
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate, pretty_by_user_agent};
 
@@ -20,7 +20,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 /// Answers a GET of one of the documents; `None` if the path names none of them.
 pub(crate) fn respond(
-    table: &ResourceTable,
+    table: &ServedResources,
     path: &str,
     query: Option<&str>,
     headers: &HeaderMap,
@@ -101,7 +101,7 @@ fn wants_aggregated(headers: &HeaderMap) -> bool {
     served.is_some_and(|clause| clause.parameter("as") == Some("APIGroupDiscoveryList"))
 }
 
-fn aggregated(table: &ResourceTable, headers: &HeaderMap, core: bool) -> Response<Body> {
+fn aggregated(table: &ServedResources, headers: &HeaderMap, core: bool) -> Response<Body> {
     let body = serde_json::to_vec(&aggregated::list(table, core)).unwrap_or_default();
     let etag = etag(&body);
     let known =

@@ -4,14 +4,17 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::decode::json_type;
-use crate::api::Call;
 use crate::resource::{Resource, ScalePaths};
 
 /// What is wrong with a custom resource beyond its metadata; nothing for built-in kinds.
-pub(super) fn validate(call: &Call<'_>, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let resource = &call.resource;
+pub(super) fn validate(
+    resource: &Resource,
+    subresource: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else { return Vec::new() };
-    let of_status = call.route.subresource == "status";
+    let of_status = subresource == "status";
     let mut errors: Vec<FieldError> = envelope(resource, object).into_iter().collect();
     let schema = resource.schema.get();
     errors.extend(match old {

@@ -4,8 +4,8 @@ use http::header;
 use serde_json::Value;
 use windlass_schema::go_quote;
 
+use super::Call;
 use super::options::{FieldValidation, WriteOptions};
-use crate::api::Call;
 use crate::wire::{self, ApiError};
 
 impl Call<'_> {
@@ -16,7 +16,7 @@ impl Call<'_> {
         let kind = self.resource.kind.clone();
         let content_type = self.header(header::CONTENT_TYPE);
         let mut decoded =
-            wire::decode_body(content_type, self.body, &kind, |bytes| self.api.decode_protobuf(bytes))?;
+            wire::decode_body(content_type, self.body, &kind, |bytes| self.state.decode_protobuf(bytes))?;
         self.expect_kind(&mut decoded.value)?;
         self.expect_fields(&decoded.value).map_err(|why| self.misread(&why))?;
         let unknown = self.admit_fields(&mut decoded.value);
@@ -60,15 +60,13 @@ impl Call<'_> {
         if !resource.is_custom() && (found_version.is_empty() || found_kind.is_empty()) {
             let fields = crate::meta::fields_mut(object);
             if found_version.is_empty() {
-                fields.insert("apiVersion".into(), version.clone().into());
+                fields.insert("apiVersion".into(), version.into());
             }
             if found_kind.is_empty() {
                 fields.insert("kind".into(), resource.kind.clone().into());
             }
-            return self.expect_kind_given(
-                &text_or(&found_version, &version),
-                &text_or(&found_kind, &resource.kind),
-            );
+            return self
+                .expect_kind_given(&text_or(&found_version, version), &text_or(&found_kind, &resource.kind));
         }
         self.expect_kind_given(&found_version, &found_kind)
     }
@@ -91,13 +89,13 @@ impl Call<'_> {
             return if found_version == version {
                 Ok(())
             } else {
-                Err(other_version(found_version, &version))
+                Err(other_version(found_version, version))
             };
         }
         let (found_group, plain_version) = found_version.split_once('/').unwrap_or(("", found_version));
-        let is_known = self.api.table.load().kind(found_group, plain_version, found_kind).is_some();
+        let is_known = self.state.served.load().kind(found_group, plain_version, found_kind).is_some();
         if is_known && found_group == resource.group && found_kind == resource.kind {
-            return Err(other_version(found_version, &version));
+            return Err(other_version(found_version, version));
         }
         let shown = found_version.rsplit('/').next().unwrap_or_default();
         Err(ApiError::bad_request(format!(
@@ -112,7 +110,7 @@ impl Call<'_> {
     pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
-        let table = self.api.table.load();
+        let table = self.state.served.load();
         let is_known = |kind: &str| table.kind(group, version, kind).is_some();
         if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
             let own_group = if resource.group.is_empty() { "core" } else { &resource.group };

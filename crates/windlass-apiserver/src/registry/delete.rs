@@ -7,12 +7,11 @@ use serde_json::Value;
 
 use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
-use crate::api::Call;
+use super::{Call, reply, write};
 use crate::env::rfc3339;
 use crate::meta;
-use crate::resource::Resource;
 use crate::serve::Body;
-use crate::store::{Raced, Stored};
+use crate::store::{Rejected, Stored, View};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
 
@@ -24,26 +23,26 @@ pub(crate) enum Deleted {
     Pending(Arc<Stored>),
 }
 
-pub(super) fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = DeleteOptions::parse(call)?;
     let name = call.route.name.clone();
     let namespace = call.route.namespace.clone();
-    let deleted = remove(call, &namespace, &name, &options)?;
+    let deleted = remove(call, &namespace, &name, &options).await?;
     match deleted {
         Deleted::Pending(stored) => {
             let code =
                 if options.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
-            call.object(code, &stored)
+            call.object(code, &stored).await
         }
         Deleted::Gone(stored) if call.resource.strategy.returns_deleted_object() => {
-            call.object(StatusCode::OK, &stored)
+            call.object(StatusCode::OK, &stored).await
         }
         Deleted::Gone(stored) => {
             let status = Status::success(Details {
                 name,
                 group: call.resource.group.clone(),
                 kind: call.resource.plural.clone(),
-                uid: meta::uid(&stored.value).to_owned(),
+                uid: stored.uid().to_owned(),
                 ..Details::default()
             });
             let negotiated = call.negotiate(wire::Target::Object)?;
@@ -52,25 +51,31 @@ pub(super) fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     }
 }
 
-pub(super) fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = DeleteOptions::parse(call)?;
     let list = ListOptions::parse(&call.query, &call.resource, false)?;
     let resource = Arc::clone(&call.resource);
     let namespace = call.route.namespace.clone();
-    let view = call.api.store.view();
+    let view = call.state.store.view();
+    let namespace = Some(namespace.as_str()).filter(|name| !name.is_empty());
     let mut out = Vec::new();
-    for (_, stored) in
-        view.range(&resource.storage, Some(&namespace).filter(|name| !name.is_empty()).map(String::as_str))
-    {
-        if !list.matches(&resource, &resource.show_value_if_needed(stored)) {
+    for (key, stored) in view.range(&resource.storage, namespace) {
+        if !list.selection.may_match(key, stored) {
             continue;
         }
-        match remove(call, meta::namespace(&stored.value), meta::name(&stored.value), &options) {
+        if list.selection.reads_fields()
+            && !list.selection.matches(key, &*resource.present_one(stored).await?)
+        {
+            continue;
+        }
+        let (namespace, name) = resource.namespace_and_name(key);
+        match remove(call, namespace, name, &options).await {
             Ok(Deleted::Gone(stored) | Deleted::Pending(stored)) => {
                 if !out.is_empty() {
                     out.push(b',');
                 }
-                resource.write_item(&stored, &mut out);
+                let shown = resource.present_one(&stored).await?;
+                reply::write_item(resource.is_custom(), &shown, &mut out);
             }
             Err(error) if error.code() == 404 => {}
             Err(error) => return Err(error),
@@ -80,7 +85,7 @@ pub(super) fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, A
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[",
         resource.list_kind,
         resource.api_version(),
-        call.api.store.view().revision()
+        call.state.store.view().revision()
     )
     .into_bytes();
     json.extend_from_slice(&out);
@@ -90,7 +95,7 @@ pub(super) fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, A
 }
 
 /// Deletes one object, or marks it.
-pub(super) fn remove(
+pub(super) async fn remove(
     call: &Call<'_>,
     namespace: &str,
     name: &str,
@@ -99,64 +104,62 @@ pub(super) fn remove(
     let resource = &call.resource;
     let key = resource.key(namespace, name);
     loop {
-        let view = call.api.store.view();
+        let view = call.state.store.view();
         let current = view
             .get(&resource.storage, &key)
             .ok_or_else(|| ApiError::not_found(&resource.group_resource(), name))?;
-        check_preconditions(resource, name, &current, options)?;
-        let mut object = current.value.clone();
-        let stays = mark(call, &mut object, options)?;
-        if stays {
-            if object == current.value {
-                return Ok(Deleted::Pending(current));
-            }
-            if options.dry_run {
-                return Ok(Deleted::Pending(Arc::new(Stored::unversioned(object))));
-            }
-            match call.api.store.commit(&resource.storage, &key, Some(current.rv), Some(object)) {
-                Ok(stored) => {
-                    call.api.committed(resource, &stored.value);
-                    return Ok(Deleted::Pending(stored));
-                }
-                Err(Raced) => continue,
-            }
+        let old = current.value();
+        // The real server names the kind here where a resource belongs.
+        let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
+        check_preconditions(&names, name, &old, options)?;
+        let mut object = old.clone();
+        let stays = mark(call, &view, &mut object, options)?;
+        if stays && object == old {
+            return Ok(Deleted::Pending(Arc::clone(current)));
         }
+        let marked = |object: &Value| Arc::new(resource.dry(object, call.state.store.labels()));
         if options.dry_run {
-            return Ok(Deleted::Gone(current));
+            return Ok(if stays {
+                Deleted::Pending(marked(&object))
+            } else {
+                Deleted::Gone(Arc::clone(current))
+            });
         }
-        if call.api.store.commit(&resource.storage, &key, Some(current.rv), None).is_ok() {
-            call.api.committed(resource, &current.value);
-            return Ok(Deleted::Gone(Arc::new(Stored::new(object, current.rv))));
+        let write = stays.then_some(&object);
+        match write::commit(call.state, resource, &key, Some(current.rv), write, |_| Ok(())).await {
+            Ok(stored) if stays => return Ok(Deleted::Pending(stored)),
+            Ok(_) => return Ok(Deleted::Gone(marked(&object))),
+            Err(Rejected::Guarded(error)) => return Err(error),
+            Err(Rejected::Raced | Rejected::Claimed) => {}
         }
     }
 }
 
-fn check_preconditions(
-    resource: &Resource,
+/// Checks the preconditions of a deletion. Errors name the object by `names`.
+pub(super) fn check_preconditions(
+    names: &wire::GroupResource,
     name: &str,
-    current: &Stored,
+    current: &Value,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    // The real server names the kind here where a resource belongs.
-    let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
-    let uid = meta::uid(&current.value);
+    let uid = meta::uid(current);
     if let Some(wanted) = &options.uid
         && wanted != uid
     {
         return Err(ApiError::conflict(
-            &names,
+            names,
             name,
             format!(
                 "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
             ),
         ));
     }
-    let version = meta::resource_version(&current.value);
+    let version = meta::resource_version(current);
     if let Some(wanted) = &options.resource_version
         && wanted != version
     {
         return Err(ApiError::conflict(
-            &names,
+            names,
             name,
             format!(
                 "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
@@ -166,11 +169,10 @@ fn check_preconditions(
     Ok(())
 }
 
-/// Writes the wish to delete into the object; whether it has to stay for now.
-fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<bool, ApiError> {
+/// Marks the object for deletion and returns whether it must be kept.
+fn mark(call: &Call<'_>, view: &View, object: &mut Value, options: &DeleteOptions) -> Result<bool, ApiError> {
     let strategy = &call.resource.strategy;
-    let view = call.api.store.view();
-    let mut context = call.context(&view);
+    let mut context = call.context(view);
     context.subresource = "";
     if let Some(pending) =
         graceful(call, object, options, strategy.grace(&context, object, options.grace_period_seconds))
@@ -185,7 +187,7 @@ fn mark(call: &Call<'_>, object: &mut Value, options: &DeleteOptions) -> Result<
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {
         // What its kind keeps has no grace period.
-        meta::set(object, "deletionTimestamp", Some(call.api.env.now_rfc3339().into()));
+        meta::set(object, "deletionTimestamp", Some(call.state.env.now_rfc3339().into()));
     } else if held && !kept && !graceful_stay {
         mark_deleting(call, object);
     }
@@ -207,7 +209,8 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
             return Some(true);
         }
         let at: Option<jiff::Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
-        let at = at.unwrap_or_else(|| call.api.env.now()) - jiff::SignedDuration::from_secs(present - wanted);
+        let at =
+            at.unwrap_or_else(|| call.state.env.now()) - jiff::SignedDuration::from_secs(present - wanted);
         set_deletion(object, at, wanted);
         return Some(false);
     }
@@ -215,7 +218,7 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
         return None;
     }
     let Grace::Seconds(seconds) = grace else { return None };
-    set_deletion(object, call.api.env.now() + jiff::SignedDuration::from_secs(seconds), seconds);
+    set_deletion(object, call.state.env.now() + jiff::SignedDuration::from_secs(seconds), seconds);
     bump_generation(object);
     Some(false)
 }
@@ -233,7 +236,7 @@ fn bump_generation(object: &mut Value) {
 
 /// Marks an object that finalizers hold.
 fn mark_deleting(call: &Call<'_>, object: &mut Value) {
-    let now = call.api.env.now();
+    let now = call.state.env.now();
     if meta::is_deleting(object) {
         let later = meta::text(object, "deletionTimestamp").parse().is_ok_and(|at: jiff::Timestamp| at > now);
         if later {

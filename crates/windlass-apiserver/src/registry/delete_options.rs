@@ -4,8 +4,8 @@ use http::header;
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::Call;
 use super::options;
-use crate::api::Call;
 use crate::meta;
 use crate::wire::{self, ApiError};
 
@@ -146,8 +146,9 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
         return Ok(json!({}));
     }
     let content_type = call.header(header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| call.api.decode_protobuf(bytes))?;
+    let decoded = wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| {
+        call.state.decode_protobuf(bytes)
+    })?;
     let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {
         let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 
-use super::options;
-use crate::api::{Api, Call};
+use super::{Call, options};
 use crate::serve::Body;
+use crate::state::State;
 use crate::store::View;
 use crate::wire::ApiError;
 
@@ -19,22 +19,22 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
-    let view = not_older(call.api, revision).await?;
+    let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    call.object(StatusCode::OK, &stored)
+    call.object(StatusCode::OK, stored).await
 }
 
 /// The newest state, once it is at least at `revision`.
-pub(super) async fn not_older(api: &Api, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
-    let view = api.store.view();
+pub(super) async fn not_older(state: &State, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
+    let view = state.store.view();
     let Some(wanted) = revision.filter(|wanted| *wanted > view.revision()) else { return Ok(view) };
     let deadline = tokio::time::Instant::now() + CATCH_UP;
     while tokio::time::Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let view = api.store.view();
+        let view = state.store.view();
         if view.revision() >= wanted {
             return Ok(view);
         }
     }
-    Err(ApiError::resource_version_too_large(wanted, api.store.view().revision()))
+    Err(ApiError::resource_version_too_large(wanted, state.store.view().revision()))
 }

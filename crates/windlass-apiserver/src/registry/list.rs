@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::get::not_older;
 use super::options::{self, ListOptions, VersionMatch};
-use crate::api::Call;
+use super::{Call, reply};
 use crate::resource::Resource;
-use crate::respond::partial_metadata;
+use crate::respond::write_partial_metadata;
 use crate::serve::Body;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Representation, Target, continue_token};
@@ -20,8 +20,9 @@ use crate::wire::{ApiError, Format, Representation, Target, continue_token};
 const PIECE: usize = 256 << 10;
 
 /// A part of a collection at one revision.
-pub(super) struct Page {
-    pub(super) items: Vec<Arc<Stored>>,
+struct Page {
+    /// The objects in the version of the request.
+    items: Vec<Arc<Stored>>,
     metadata: Map<String, Value>,
 }
 
@@ -57,20 +58,22 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             if metadata["continue"] == "" {
                 metadata.as_object_mut().map(|fields| fields.remove("continue"));
             }
-            let items: Vec<Value> = page
-                .items
-                .iter()
-                .map(|item| partial_metadata(&resource.show_value(item), version.api_version()))
-                .collect();
-            crate::respond::object_bytes(&json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": version.api_version(),
-                "metadata": metadata,
-                "items": items,
-            }))
+            let mut out = format!(
+                "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+                version.api_version()
+            )
+            .into_bytes();
+            for (index, item) in page.items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_partial_metadata(item.metadata(), version.api_version(), &mut out);
+            }
+            out.extend_from_slice(b"]}");
+            out.into()
         }
         Representation::Table(version) => {
-            let items: Vec<Value> = page.items.iter().map(|item| resource.show_value(item)).collect();
+            let items: Vec<Value> = page.items.iter().map(|item| item.value()).collect();
             let items: Vec<&Value> = items.iter().collect();
             let list = json!({"metadata": metadata});
             crate::respond::object_bytes(&call.table(version, &items, &list)?)
@@ -107,61 +110,85 @@ fn pieces(
                 out.push(b',');
             }
             first = false;
-            resource.write_item(&item, &mut out);
+            reply::write_item(resource.is_custom(), &item, &mut out);
         }
         Some(std::mem::take(&mut out).into())
     })
 }
 
 /// The objects that a list request asks for.
-pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
+async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
     let resource = &call.resource;
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
-    let (view, start, limit) = position(call, options, namespace).await?;
-    let all = options.selects_all();
+    let Position { view, start, limit, remaining } = position(call, options, namespace).await?;
+    let selection = &options.selection;
     let mut items: Vec<Arc<Stored>> = Vec::new();
-    let mut last_key = String::new();
-    let mut more = None;
+    let mut last_key = None;
+    let mut is_cut = false;
     for (key, stored) in view.range_from(&resource.storage, namespace, start.as_deref()) {
+        if !selection.may_match(key, stored) {
+            continue;
+        }
         if limit > 0 && items.len() == limit {
-            *more.get_or_insert(0_usize) += 1;
-            if all {
-                continue;
-            }
+            is_cut = true;
             break;
         }
-        if all || options.matches(resource, &resource.show_value_if_needed(stored)) {
-            items.push(Arc::clone(stored));
-            if limit > 0 {
-                (**key).clone_into(&mut last_key);
+        if selection.reads_fields() {
+            let shown = resource.present_one(stored).await?;
+            if !selection.matches(key, &shown) {
+                continue;
             }
+            items.push(shown);
+        } else {
+            items.push(Arc::clone(stored));
         }
+        last_key = Some(key);
     }
+    let items = resource.present(&items).await?;
     let mut metadata = Map::new();
     if resource.is_custom() {
         // Lists of custom resources always have the field.
         metadata.insert("continue".into(), "".into());
     }
     metadata.insert("resourceVersion".into(), view.revision().to_string().into());
-    if let Some(remaining) = more {
+    if let Some(last_key) = last_key.filter(|_| is_cut) {
+        call.state.store.keep(&view);
+        // Nothing is known of the number of objects that selectors leave.
+        let remaining = selection.is_everything().then(|| match remaining {
+            Some(remaining) => remaining.saturating_sub(items.len() as u64),
+            None => {
+                let after = view.range_from(&resource.storage, namespace, start.as_deref()).count();
+                after.saturating_sub(items.len()) as u64
+            }
+        });
         let prefix = namespace.map_or(0, |namespace| namespace.len() + 1);
-        let start = format!("{}\0", last_key.get(prefix..).unwrap_or_default());
+        let next = format!("{}\0", last_key.get(prefix..).unwrap_or_default());
         let revision = i64::try_from(view.revision()).unwrap_or(i64::MAX);
-        metadata.insert("continue".into(), continue_token::encode(revision, &start).into());
-        if all {
+        metadata.insert("continue".into(), continue_token::encode(revision, &next, remaining).into());
+        if let Some(remaining) = remaining {
             metadata.insert("remainingItemCount".into(), remaining.into());
         }
     }
     Ok(Page { items, metadata })
 }
 
-/// The state to list, the key to begin with and how many objects to give.
+/// Where a page begins, and in which state.
+struct Position {
+    view: Arc<View>,
+    /// The first key; `None`: the first of all.
+    start: Option<String>,
+    /// The largest number of objects; 0 for no limit.
+    limit: usize,
+    /// How many objects are left from there on, where an earlier page has counted them.
+    remaining: Option<u64>,
+}
+
 async fn position(
     call: &Call<'_>,
     options: &ListOptions,
     namespace: Option<&str>,
-) -> Result<(Arc<View>, Option<String>, usize), ApiError> {
-    let store = &call.api.store;
+) -> Result<Position, ApiError> {
+    let store = &call.state.store;
     let id = &call.resource.storage;
     let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
     if !options.continue_token.is_empty() {
@@ -174,27 +201,33 @@ async fn position(
         let view = match u64::try_from(position.revision) {
             Ok(revision) => store.view_at(id, revision).ok_or_else(|| {
                 let start = position.start_key.strip_prefix(&prefix).unwrap_or(&position.start_key);
-                ApiError::continue_expired(continue_token::encode(-1, start))
+                ApiError::continue_expired(continue_token::encode(-1, start, None))
             })?,
             Err(_) => store.view(),
         };
-        return Ok((view, Some(position.start_key), options.limit));
+        return Ok(Position {
+            view,
+            start: Some(position.start_key),
+            limit: options.limit,
+            remaining: position.remaining,
+        });
     }
+    let whole = |view, limit| Position { view, start: None, limit, remaining: None };
     let revision = options::revision(&options.resource_version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
     match revision {
-        // Any state will do, and it comes whole.
-        Some(0) => Ok((store.view(), None, 0)),
+        // Resource version "0": any cached state is acceptable, and `limit` is ignored.
+        Some(0) => Ok(whole(store.view(), 0)),
         Some(revision)
             if options.version_match == VersionMatch::Exact
                 || options.version_match == VersionMatch::Unset && options.limit > 0 =>
         {
-            not_older(call.api, Some(revision)).await?;
+            not_older(call.state, Some(revision)).await?;
             let view = store
                 .view_at(id, revision)
                 .ok_or_else(|| ApiError::expired("The resourceVersion for the provided list is too old."))?;
-            Ok((view, None, options.limit))
+            Ok(whole(view, options.limit))
         }
-        revision => Ok((not_older(call.api, revision).await?, None, options.limit)),
+        revision => Ok(whole(not_older(call.state, revision).await?, options.limit)),
     }
 }

@@ -4,7 +4,7 @@ use http::{HeaderValue, Response, header};
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use crate::api::Call;
+use super::Call;
 use crate::serve::Body;
 use crate::wire::ApiError;
 
@@ -12,12 +12,13 @@ use crate::wire::ApiError;
 const ANNOTATION: &str = "kubelet.windlass.dev/log";
 
 pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let view = call.api.store.view();
+    let view = call.state.store.view();
     let pod = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    let pod = pod.value();
     let tail = count(call, "tailLines", 0)?;
     let limit = count(call, "limitBytes", 1)?;
-    let container = container(call, &pod.value)?;
-    let mut log = log_of(&pod.value, &container);
+    let container = container(call, &pod)?;
+    let mut log = log_of(&pod, &container);
     if let Some(lines) = tail {
         let all = log.split_inclusive('\n').count();
         log = log.split_inclusive('\n').skip(all.saturating_sub(lines)).collect();

@@ -1,9 +1,14 @@
 //! The verbs: what happens to objects, the same for every kind but where its strategy says otherwise.
 
+mod call;
+mod reply;
+
 mod custom;
 mod decode;
 mod options;
+mod selection;
 mod validate;
+mod write;
 
 mod create;
 mod get;
@@ -16,29 +21,21 @@ mod update;
 mod delete;
 mod delete_options;
 
+mod binding;
+mod eviction;
 mod log;
-mod pods;
 mod reviews;
 mod scale;
 mod token;
 
-use http::{Response, StatusCode};
+use http::Response;
 
-use crate::api::Call;
+pub(crate) use self::call::Call;
 use crate::serve::Body;
 use crate::wire::ApiError;
 
 /// Sends a request to the verb it asks for.
 pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
-    let resource = &call.resource;
-    if resource.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook)
-        && resource.api_version() != resource.storage_version
-    {
-        return Err(ApiError::internal(format!(
-            "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
-            resource.storage_version, resource.kind
-        )));
-    }
     if !call.route.subresource.is_empty() {
         return subresource(call).await;
     }
@@ -61,16 +58,16 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
     }
     match verb {
         "create" if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
-            pods::bind(&mut call)
+            binding::bind(&mut call).await
         }
-        "create" => create::create(&mut call),
+        "create" => create::create(&mut call).await,
         "get" => get::get(&call).await,
         "list" => list::list(&call).await,
         "watch" => watch::watch(&call).await,
-        "update" => update::update(&mut call),
-        "patch" => patch::patch(&mut call),
-        "delete" => delete::delete(&mut call),
-        "deletecollection" => delete::delete_collection(&mut call),
+        "update" => update::update(&mut call).await,
+        "patch" => patch::patch(&mut call).await,
+        "delete" => delete::delete(&call).await,
+        "deletecollection" => delete::delete_collection(&call).await,
         _ => Err(ApiError::method_not_allowed()),
     }
 }
@@ -84,20 +81,17 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
     }
     match (call.route.subresource.as_str(), call.route.verb) {
         ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(&call).await,
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => update::update(&mut call),
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(&mut call),
-        ("scale", "get") => scale::get(&call),
-        ("scale", "update") => scale::update(&mut call),
-        ("scale", "patch") => scale::patch(&mut call),
-        ("binding", "create") => pods::bind(&mut call),
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => {
+            update::update(&mut call).await
+        }
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(&mut call).await,
+        ("scale", "get") => scale::get(&call).await,
+        ("scale", "update") => scale::update(&mut call).await,
+        ("scale", "patch") => scale::patch(&mut call).await,
+        ("binding", "create") => binding::bind(&mut call).await,
         ("log", "get") => log::read(&call),
         ("token", "create") => token::request(&call),
-        ("eviction", "create") => pods::evict(&mut call),
+        ("eviction", "create") => eviction::evict(&mut call).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
-}
-
-/// Whether a written object was there before.
-pub(crate) fn written(created: bool) -> StatusCode {
-    if created { StatusCode::CREATED } else { StatusCode::OK }
 }

@@ -2,6 +2,7 @@
 
 use windlass_schema::{FieldError, go_quote};
 
+use super::selection::Selection;
 use crate::resource::Resource;
 use crate::route::Query;
 use crate::wire::{ApiError, FieldSelector, LabelSelector};
@@ -81,8 +82,7 @@ pub(crate) enum VersionMatch {
 /// Options of list, watch and deletecollection.
 #[derive(Clone, Debug)]
 pub(crate) struct ListOptions {
-    pub(crate) labels: LabelSelector,
-    pub(crate) fields: FieldSelector,
+    pub(crate) selection: Selection,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
     /// As given: absent, `0` and others differ.
@@ -119,8 +119,7 @@ impl ListOptions {
             _ => VersionMatch::Unset,
         };
         let options = Self {
-            labels,
-            fields,
+            selection: Selection::new(resource, labels, &fields),
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: query.text("continue").to_owned(),
             resource_version: query.text("resourceVersion").to_owned(),
@@ -192,17 +191,6 @@ impl ListOptions {
             ));
         }
         errors
-    }
-
-    /// Whether an object, as the resource shows it, is selected.
-    pub(crate) fn matches(&self, resource: &Resource, object: &serde_json::Value) -> bool {
-        self.labels.matches(crate::meta::labels(object))
-            && (self.fields.is_empty()
-                || self.fields.matches(|field| resource.selectable_value(object, field)))
-    }
-
-    pub(crate) fn selects_all(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
     }
 }
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 use windlass_schema::{FieldError, Schema};
 
 use super::options::{FieldValidation, WriteOptions};
-use super::update::{expect_name, replace};
-use crate::api::Call;
+use super::update::expect_name;
+use super::{Call, write};
 use crate::meta;
 use crate::serve::Body;
 use crate::wire::{self, ApiError, MediaType};
@@ -42,10 +42,10 @@ pub(super) struct Operations {
     unknown: Vec<String>,
 }
 
-pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let patch = read(call)?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let stored = replace(call, options, |call, old| {
+    let stored = write::update(call, options, |call, old| {
         let mut new = apply(&patch, call.resource.schema.get(), old)?;
         let shown = patch.shown(&new);
         expect_same(call, &new, &shown)?;
@@ -56,8 +56,9 @@ pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
             meta::copy(&mut new, old, "resourceVersion");
         }
         Ok(new)
-    })?;
-    call.object(StatusCode::OK, &stored)
+    })
+    .await?;
+    call.object(StatusCode::OK, &stored).await
 }
 
 pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {

@@ -2,8 +2,8 @@
 
 use http::{Response, StatusCode};
 
+use super::Call;
 use super::options::WriteOptions;
-use crate::api::Call;
 use crate::auth::Reviewer;
 use crate::serve::Body;
 use crate::wire::{self, ApiError};
@@ -21,7 +21,8 @@ fn reply(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
     let kind = &call.resource.kind;
     let content_type = call.header(http::header::CONTENT_TYPE);
-    let decoded = wire::decode_body(content_type, call.body, kind, |bytes| call.api.decode_protobuf(bytes))?;
+    let decoded =
+        wire::decode_body(content_type, call.body, kind, |bytes| call.state.decode_protobuf(bytes))?;
     let mut review = decoded.value;
     let fields = crate::meta::fields_mut(&mut review);
     fields.insert("kind".into(), kind.clone().into());
@@ -29,8 +30,8 @@ fn reply(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let reviewer = Reviewer {
         asker: call.identity,
         namespace: &call.route.namespace,
-        identity_of: &|token| call.api.identity_of(token),
-        now: call.api.env.now_rfc3339(),
+        identity_of: &|token| call.state.identity_of(token),
+        now: call.state.env.now_rfc3339(),
     };
     let answer = reviewer.answer(kind, review).ok_or_else(ApiError::no_such_resource)??;
     call.value(StatusCode::CREATED, &answer)

@@ -4,8 +4,7 @@ use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::options::WriteOptions;
-use super::update::replace;
-use crate::api::Call;
+use super::{Call, write};
 use crate::meta;
 use crate::resource::ScalePaths;
 use crate::serve::Body;
@@ -20,39 +19,40 @@ fn builtin_paths() -> ScalePaths {
     }
 }
 
-pub(super) fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let view = call.api.store.view();
+pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let view = call.state.store.view();
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    let object = call.resource.show_value(&stored);
+    let object = call.resource.present_one(stored).await?.value();
     call.value(StatusCode::OK, &scale_of(call, &object)?)
 }
 
-pub(super) fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded =
-        wire::decode_body(content_type, call.body, "Scale", |bytes| call.api.decode_protobuf(bytes))?;
-    write(call, options, |_, _| Ok(decoded.value.clone()))
+        wire::decode_body(content_type, call.body, "Scale", |bytes| call.state.decode_protobuf(bytes))?;
+    write_scale(call, options, |_, _| Ok(decoded.value.clone())).await
 }
 
-pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
     let patch = super::patch::read(call)?;
-    write(call, options, |call, scale| {
-        let schema = call.api.catalog.schema("autoscaling", "v1", "Scale");
+    write_scale(call, options, |call, scale| {
+        let schema = call.state.catalog.schema("autoscaling", "v1", "Scale");
         let schema = schema.unwrap_or_else(windlass_schema::Schema::unconstrained);
         super::patch::apply(&patch, &schema, scale)
     })
+    .await
 }
 
 /// Writes the replicas of the scale that `change` makes of the present one.
-fn write(
+async fn write_scale(
     call: &mut Call<'_>,
     options: WriteOptions,
     mut change: impl FnMut(&Call<'_>, &Value) -> Result<Value, ApiError>,
 ) -> Result<Response<Body>, ApiError> {
     let paths = paths(call)?;
-    let stored = replace(call, options, |call, old| {
+    let stored = write::update(call, options, |call, old| {
         let scale = change(call, &scale_of(call, old)?)?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         // Custom resources are held to it with the rest of their rules.
@@ -69,8 +69,9 @@ fn write(
         }
         set_at(&mut new, &paths.spec_replicas, replicas.into());
         Ok(new)
-    })?;
-    let object = call.resource.show_value(&stored);
+    })
+    .await?;
+    let object = call.resource.present_one(&stored).await?.value();
     call.value(StatusCode::OK, &scale_of(call, &object)?)
 }
 

@@ -4,16 +4,14 @@ use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::Call;
 use super::options::WriteOptions;
-use crate::api::{Api, Call};
-use crate::auth::{Claims, Identity};
+use crate::auth::Claims;
 use crate::env::rfc3339;
-use crate::meta;
 use crate::serve::Body;
-use crate::store::ResourceId;
+use crate::state::DEFAULT_AUDIENCE;
 use crate::wire::{self, ApiError};
 
-const DEFAULT_AUDIENCE: &str = "https://kubernetes.default.svc";
 const DEFAULT_SECONDS: i64 = 3_600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
@@ -21,9 +19,10 @@ const LONGEST: i64 = 1 << 32;
 pub(super) fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
     let content_type = call.header(header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, "TokenRequest", |bytes| call.api.decode_protobuf(bytes))?;
-    let view = call.api.store.view();
+    let decoded = wire::decode_body(content_type, call.body, "TokenRequest", |bytes| {
+        call.state.decode_protobuf(bytes)
+    })?;
+    let view = call.state.store.view();
     let account = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     let spec = decoded.value.get("spec").cloned().unwrap_or_default();
     let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_SECONDS);
@@ -37,15 +36,15 @@ pub(super) fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         .map(str::to_owned)
         .collect();
     let audiences = if audiences.is_empty() { vec![DEFAULT_AUDIENCE.to_owned()] } else { audiences };
-    let now = call.api.env.now();
+    let now = call.state.env.now();
     let claims = Claims {
         namespace: call.route.namespace.clone(),
         name: call.route.name.clone(),
-        uid: meta::uid(&account.value).to_owned(),
+        uid: account.uid().to_owned(),
         audiences: audiences.clone(),
         expires: now.as_second() + seconds,
     };
-    let token = call.api.issuer.sign(&claims, now.as_second(), &call.api.env.uid());
+    let token = call.state.issuer.sign(&claims, now.as_second(), &call.state.env.uid());
     let reply = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -78,18 +77,4 @@ fn check_duration(seconds: i64) -> Result<(), ApiError> {
     };
     let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
     Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", std::slice::from_ref(&error)))
-}
-
-impl Api {
-    /// Whose token this is: one that was handed in, or one of a service account that is still there.
-    pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
-        if let Some(identity) = self.tokens.lock().find(token) {
-            return Some(identity.clone());
-        }
-        let claims = self.issuer.verify(token, self.env.now().as_second())?;
-        let key = format!("{}/{}", claims.namespace, claims.name);
-        let account = self.store.view().get(&ResourceId::new("", "serviceaccounts"), &key)?;
-        let here = claims.audiences.iter().any(|audience| audience == DEFAULT_AUDIENCE);
-        (here && meta::uid(&account.value) == claims.uid).then(|| claims.identity())
-    }
 }

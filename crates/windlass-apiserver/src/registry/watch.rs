@@ -1,6 +1,7 @@
 //! GET of a collection as a stream of changes.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +9,14 @@ use bytes::Bytes;
 use futures::stream;
 use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
+use super::Call;
 use super::options::{self, ListOptions};
-use crate::api::{Api, Call};
 use crate::resource::Resource;
-use crate::respond::{object_bytes, partial_metadata};
+use crate::respond::{object_bytes, write_partial_metadata};
 use crate::serve::Body;
+use crate::state::State;
 use crate::store::{Change, Event, Log, Stored, Tail};
 use crate::wire::table::IncludeObject;
 use crate::wire::{ApiError, Representation, Target};
@@ -34,25 +36,26 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut options = ListOptions::parse(&call.query, &call.resource, true)?;
     if !call.route.name.is_empty() {
         // The `/watch/` prefix with a name watches that one object.
-        options.fields = crate::wire::FieldSelector::parse(&format!("metadata.name={}", call.route.name))?;
+        options.selection = options.selection.of_name(&call.route.name);
     }
     let representation = call.negotiate(Target::Watch)?.representation;
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
     let start = Instant::now();
     let lasts = options
         .timeout_seconds
-        .unwrap_or_else(|| SHORTEST_WATCH + call.api.env.random_u64() % SHORTEST_WATCH);
+        .unwrap_or_else(|| SHORTEST_WATCH + call.state.env.random_u64() % SHORTEST_WATCH);
     // A deadline beyond the clock's end is none worth keeping.
     let deadline = start + Duration::from_secs(lasts.min(10 * 365 * 86_400));
     let mut watcher = Watcher {
-        api: Arc::clone(call.api),
+        state: Arc::clone(call.state),
         resource: Arc::clone(&call.resource),
-        log: call.api.store.log(&call.resource.storage),
+        log: call.state.store.log(&call.resource.storage),
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
         representation,
         include: call.include_object()?,
         initial: VecDeque::new(),
+        timer: Box::pin(tokio::time::sleep_until(start)),
         initial_end: None,
         cursor: 0,
         next_bookmark: start + BOOKMARK_EVERY,
@@ -73,7 +76,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 
 /// One watch: a cursor into the log of its resource, and what it wants to see.
 struct Watcher {
-    api: Arc<Api>,
+    state: Arc<State>,
     resource: Arc<Resource>,
     log: Arc<Log>,
     namespace: Option<String>,
@@ -83,6 +86,8 @@ struct Watcher {
     include: IncludeObject,
     /// Objects of the initial state that are still to be sent.
     initial: VecDeque<Arc<Stored>>,
+    /// Fires at the next bookmark, or at the end.
+    timer: Pin<Box<Sleep>>,
     /// The revision to announce once they are.
     initial_end: Option<u64>,
     cursor: u64,
@@ -100,18 +105,25 @@ impl Watcher {
         let wants_state = self.options.send_initial_events.unwrap_or(matches!(revision, None | Some(0)));
         if !wants_state {
             self.cursor = match revision {
-                None | Some(0) => self.api.store.view().revision(),
+                None | Some(0) => self.state.store.view().revision(),
                 Some(revision) => revision,
             };
             return Ok(());
         }
-        let view = super::get::not_older(&self.api, revision).await?;
+        let view = super::get::not_older(&self.state, revision).await?;
         self.cursor = view.revision();
-        self.initial = view
-            .range(&self.resource.storage, self.namespace.as_deref())
-            .map(|(_, stored)| Arc::clone(stored))
-            .filter(|stored| self.matches(stored))
-            .collect();
+        for (key, stored) in view.range(&self.resource.storage, self.namespace.as_deref()) {
+            if !self.options.selection.may_match(key, stored) {
+                continue;
+            }
+            if self.options.selection.reads_fields() {
+                let shown = self.resource.present_one(stored).await?;
+                if !self.options.selection.matches(key, &shown) {
+                    continue;
+                }
+            }
+            self.initial.push_back(Arc::clone(stored));
+        }
         if self.options.send_initial_events == Some(true) && self.options.bookmarks {
             self.initial_end = Some(view.revision());
         }
@@ -125,8 +137,10 @@ impl Watcher {
         }
         if !self.initial.is_empty() {
             let mut out = Vec::new();
-            for stored in self.initial.drain(..self.initial.len().min(INITIAL_BATCH)).collect::<Vec<_>>() {
-                self.write(&mut out, "ADDED", &stored, stored.rv);
+            let batch: Vec<_> = self.initial.drain(..self.initial.len().min(INITIAL_BATCH)).collect();
+            match self.resource.present(&batch).await {
+                Ok(batch) => batch.iter().for_each(|shown| self.write(&mut out, "ADDED", shown)),
+                Err(error) => return Some(self.fail(&error)),
             }
             return Some(out.into());
         }
@@ -137,18 +151,18 @@ impl Watcher {
         loop {
             let changed = log.changed();
             // Read this revision before the log, so that a bookmark never overtakes an event.
-            let published = self.api.store.published();
+            let published = self.state.store.published();
             match log.tail(self.cursor, BATCH) {
                 Tail::Closed => return None,
                 Tail::Expired(oldest) => {
-                    self.done = true;
-                    let error = ApiError::too_old_resource_version(self.cursor, oldest);
-                    return Some(error_event(&error));
+                    return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, oldest)));
                 }
                 Tail::Events(events) if !events.is_empty() => {
                     let mut out = Vec::new();
                     for event in &events {
-                        self.render(&mut out, event);
+                        if let Err(error) = self.render(&mut out, event).await {
+                            return Some(self.fail(&error));
+                        }
                         self.cursor = event.rv;
                     }
                     if !out.is_empty() {
@@ -158,16 +172,23 @@ impl Watcher {
                 }
                 Tail::Events(_) => self.cursor = self.cursor.max(published),
             }
-            let bookmark_at = match self.last_bookmark {
-                Some(last) => self.next_bookmark.min(last),
-                None => self.next_bookmark,
-            };
+            if self.resource.is_retired() {
+                return None;
+            }
+            let bookmark_at =
+                self.last_bookmark.map_or(self.next_bookmark, |last| self.next_bookmark.min(last));
+            let wake_at = bookmark_at.min(self.deadline);
+            if self.timer.deadline() != wake_at {
+                self.timer.as_mut().reset(wake_at);
+            }
             tokio::select! {
                 biased;
                 () = changed => {}
-                () = tokio::time::sleep_until(self.deadline) => return None,
-                () = tokio::time::sleep_until(bookmark_at) => {
+                () = self.timer.as_mut() => {
                     let now = Instant::now();
+                    if now >= self.deadline {
+                        return None;
+                    }
                     self.next_bookmark = now + BOOKMARK_EVERY;
                     self.last_bookmark = self.last_bookmark.filter(|last| *last > now);
                     // A watch of a revision that is still to come stays silent: a bookmark would confirm a revision that
@@ -180,51 +201,65 @@ impl Watcher {
         }
     }
 
-    fn matches(&self, stored: &Stored) -> bool {
-        self.options.selects_all()
-            || self.options.matches(&self.resource, &self.resource.show_value_if_needed(stored))
+    /// Ends the watch with an error.
+    fn fail(&mut self, error: &ApiError) -> Bytes {
+        self.done = true;
+        error_event(error)
+    }
+
+    /// The object in the version of the watch, if it is selected.
+    async fn selected(&self, key: &str, stored: &Arc<Stored>) -> Result<Option<Arc<Stored>>, ApiError> {
+        let selection = &self.options.selection;
+        if !selection.may_match(key, stored) {
+            return Ok(None);
+        }
+        let shown = self.resource.present_one(stored).await?;
+        Ok(selection.matches(key, &shown).then_some(shown))
     }
 
     /// Writes what a change means to this watch: an object may come into its selection, or leave it.
-    fn render(&mut self, out: &mut Vec<u8>, event: &Event) {
+    async fn render(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), ApiError> {
         if let Some(namespace) = &self.namespace {
             let inside = event.key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'));
             if !inside {
-                return;
+                return Ok(());
             }
         }
-        let was = event.old.as_deref().is_some_and(|old| self.matches(old));
+        let everything = self.options.selection.is_everything();
+        let was = match &event.old {
+            Some(old) if everything => Some(Arc::clone(old)),
+            Some(old) => self.selected(&event.key, old).await?,
+            None => None,
+        };
         if event.change == Change::Deleted {
-            if was {
-                self.write(out, "DELETED", &event.object, event.rv);
+            if was.is_some() {
+                let shown = self.resource.present_one(&event.object).await?;
+                self.write(out, "DELETED", &shown);
             }
-            return;
+            return Ok(());
         }
-        match (was, self.matches(&event.object)) {
-            (false, true) => self.write(out, "ADDED", &event.object, event.rv),
-            (true, true) => self.write(out, "MODIFIED", &event.object, event.rv),
-            (true, false) => {
-                // The object as it was, at the revision of its leaving.
-                if let Some(old) = &event.old {
-                    let left = Stored::new(old.value.clone(), event.rv);
-                    self.write(out, "DELETED", &left, event.rv);
-                }
-            }
-            (false, false) => {}
+        match (was, self.selected(&event.key, &event.object).await?) {
+            (None, Some(shown)) => self.write(out, "ADDED", &shown),
+            (Some(_), Some(shown)) => self.write(out, "MODIFIED", &shown),
+            // The object as it was, at the revision of its leaving.
+            (Some(was), None) => self.write(out, "DELETED", &was.at(event.rv)),
+            (None, None) => {}
         }
+        Ok(())
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, change: &str, stored: &Stored, _revision: u64) {
-        let object = match self.representation {
-            Representation::Object => self.resource.show(stored),
+    fn write(&mut self, out: &mut Vec<u8>, change: &str, shown: &Stored) {
+        begin_event(out, change);
+        match self.representation {
+            Representation::Object => out.extend_from_slice(shown.json()),
             Representation::PartialObjectMetadata(version) => {
-                object_bytes(&partial_metadata(&self.resource.show_value(stored), version.api_version()))
+                write_partial_metadata(shown.metadata(), version.api_version(), out);
             }
             Representation::Table(version) => {
-                let value = self.resource.show_value(stored);
+                let value = shown.value();
                 let table = crate::table::table(
                     &self.resource,
-                    &self.api.env,
+                    &self.state.env,
                     version,
                     self.include,
                     &[&value],
@@ -232,10 +267,10 @@ impl Watcher {
                     !self.columns_sent,
                 );
                 self.columns_sent = true;
-                object_bytes(&table)
+                out.extend_from_slice(&object_bytes(&table));
             }
-        };
-        write_event(out, change, &object);
+        }
+        end_event(out);
     }
 
     fn bookmark(&self, revision: u64, end_of_initial_state: bool) -> Bytes {
@@ -244,7 +279,7 @@ impl Watcher {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let (kind, version) = match self.representation {
-            Representation::Object => (self.resource.kind.clone(), self.resource.api_version()),
+            Representation::Object => (self.resource.kind.clone(), self.resource.api_version().to_owned()),
             Representation::PartialObjectMetadata(version) => {
                 ("PartialObjectMetadata".to_owned(), version.api_version().to_owned())
             }
@@ -263,12 +298,20 @@ impl Watcher {
     }
 }
 
-fn write_event(out: &mut Vec<u8>, change: &str, object: &[u8]) {
+fn begin_event(out: &mut Vec<u8>, change: &str) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(change.as_bytes());
     out.extend_from_slice(b"\",\"object\":");
-    out.extend_from_slice(object);
+}
+
+fn end_event(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
+}
+
+fn write_event(out: &mut Vec<u8>, change: &str, object: &[u8]) {
+    begin_event(out, change);
+    out.extend_from_slice(object);
+    end_event(out);
 }
 
 fn error_event(error: &ApiError) -> Bytes {

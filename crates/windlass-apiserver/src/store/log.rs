@@ -1,4 +1,4 @@
-//! The bounded event log of one resource. A watcher is a cursor into it.
+//! The recent events of one resource. A watch is a cursor into them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,10 +7,6 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Stored;
-
-/// How many events a log keeps, and how many bytes of objects, whichever is reached first.
-const MAX_EVENTS: usize = 8_192;
-const MAX_BYTES: usize = 32 << 20;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +29,12 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    fn weight(&self) -> usize {
-        self.object.json.len() + self.old.as_ref().map_or(0, |old| old.json.len())
+    /// An estimate of the memory that history alone keeps for this event. An object that is still stored, or that a
+    /// later event replaces, is not counted here.
+    pub(super) fn weight(&self) -> usize {
+        const OVERHEAD: usize = 160;
+        let last = if self.change == Change::Deleted { self.object.weight() } else { 0 };
+        OVERHEAD + last + self.old.as_ref().map_or(0, |old| old.weight())
     }
 }
 
@@ -42,7 +42,7 @@ impl Event {
 pub(crate) enum Tail {
     /// Events, oldest first; none if nothing happened since.
     Events(Vec<Arc<Event>>),
-    /// The cursor has fallen off the log, whose oldest reachable revision is given.
+    /// The events after the cursor are gone; the oldest revision that is still reachable is given.
     Expired(u64),
     /// The resource is no longer served.
     Closed,
@@ -56,7 +56,6 @@ pub(crate) struct Log {
 
 struct Events {
     ring: VecDeque<Arc<Event>>,
-    bytes: usize,
     /// Every event after this revision is in the ring.
     start: u64,
     closed: bool,
@@ -64,23 +63,15 @@ struct Events {
 
 impl Log {
     pub(super) fn new(start: u64) -> Self {
-        let events = Events { ring: VecDeque::new(), bytes: 0, start, closed: false };
+        let events = Events { ring: VecDeque::new(), start, closed: false };
         Self { events: Mutex::new(events), changed: Notify::new() }
     }
 
     pub(super) fn append(&self, event: Event) {
-        let mut events = self.events.lock();
-        events.bytes += event.weight();
-        events.ring.push_back(Arc::new(event));
-        while events.ring.len() > MAX_EVENTS || events.bytes > MAX_BYTES && events.ring.len() > 1 {
-            if let Some(dropped) = events.ring.pop_front() {
-                events.bytes -= dropped.weight();
-                events.start = dropped.rv;
-            }
-        }
+        self.events.lock().ring.push_back(Arc::new(event));
     }
 
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
     }
 
@@ -99,7 +90,7 @@ impl Log {
         if events.closed && first == events.ring.len() {
             return Tail::Closed;
         }
-        Tail::Events(events.ring.iter().skip(first).take(limit).cloned().collect())
+        Tail::Events(events.ring.range(first..).take(limit).cloned().collect())
     }
 
     /// All events after `revision`, or `None` if the log does not reach back so far.
@@ -115,16 +106,16 @@ impl Log {
         self.changed.notified()
     }
 
-    /// Forgets all events up to `revision`, as a compaction does.
-    pub(crate) fn compact(&self, revision: u64) {
+    /// Forgets all events up to `revision`.
+    pub(super) fn forget_until(&self, revision: u64) {
         let mut events = self.events.lock();
         while events.ring.front().is_some_and(|event| event.rv <= revision) {
-            if let Some(dropped) = events.ring.pop_front() {
-                events.bytes -= dropped.weight();
-            }
+            events.ring.pop_front();
+        }
+        if events.ring.capacity() > 64 && events.ring.len() < events.ring.capacity() / 4 {
+            let room = events.ring.len() * 2;
+            events.ring.shrink_to(room);
         }
         events.start = events.start.max(revision);
-        drop(events);
-        self.wake();
     }
 }

@@ -1,56 +1,93 @@
-//! The revisioned store: one global revision, persistent maps, one bounded event log per resource.
+//! The revisioned store: one global revision, persistent maps, one event log per resource.
 //!
 //! Readers take a [`View`], an immutable picture of the whole server at one revision, without a lock. Writers go
 //! through one commit lock. A snapshot of a server is a `View`; a fork is a [`Store`] that starts from one.
 
+mod derived;
+mod history;
+mod labels;
 mod log;
-mod map;
+mod object;
 #[cfg(test)]
 mod tests;
+mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
 
+pub(crate) use self::derived::Derived;
+use self::history::History;
+pub(crate) use self::history::Retention;
+pub(crate) use self::labels::Labels;
 pub(crate) use self::log::{Change, Event, Log, Tail};
-pub(crate) use self::map::{ResourceId, Stored, View, write_object};
+pub(crate) use self::object::{Draft, Facets, Layout, Stored, write_object};
+pub(crate) use self::view::{ResourceId, View};
+use crate::wire::ApiError;
+
+/// How many views of the past are kept for the next pages of lists.
+const MAX_PAST_VIEWS: usize = 32;
 
 /// The store of one server.
 pub(crate) struct Store {
     view: ArcSwap<View>,
-    commit: Mutex<()>,
+    commit: Mutex<History>,
     logs: RwLock<BTreeMap<ResourceId, Arc<Log>>>,
     /// The newest revision that is in the logs too: what a bookmark may promise.
     published: AtomicU64,
-    /// The revision this store began with; older history is somewhere else.
-    base: u64,
+    /// Logs that are made now reach back to this revision.
+    log_start: AtomicU64,
+    /// Views that lists were cut off in, oldest first. Within the history, they pin nothing that it does not.
+    past: Mutex<VecDeque<Arc<View>>>,
+    labels: Labels,
 }
 
-/// Why a write was not committed: another one came first.
+/// One write of one object.
+pub(crate) struct Write<'a> {
+    pub(crate) id: &'a ResourceId,
+    /// `namespace/name`, or the name of a cluster-scoped object.
+    pub(crate) key: &'a str,
+    /// The revision that the present object must have; `None`: there must be none.
+    pub(crate) expected: Option<u64>,
+    /// The object to store; `None` removes the present one.
+    pub(crate) draft: Option<Draft>,
+    pub(crate) now: Timestamp,
+}
+
+/// Why a write was not committed.
 #[derive(Debug)]
-pub(crate) struct Raced;
+pub(crate) enum Rejected {
+    /// The present object is not the expected one.
+    Raced,
+    /// Another object claims what this one claims for itself alone.
+    Claimed,
+    /// The guard refused it.
+    Guarded(ApiError),
+}
 
 impl Store {
     /// Creates an empty store whose first write gets the revision after `start`.
-    pub(crate) fn new(start: u64) -> Self {
-        Self::fork(&View::empty(), start)
+    pub(crate) fn new(start: u64, retention: Retention) -> Self {
+        Self::fork(&View::empty(), start, retention)
     }
 
     /// Creates a store from a snapshot of another one, sharing its memory.
     ///
     /// The revision of the new store is `start`, or the revision of the snapshot if that is higher.
-    pub(crate) fn fork(view: &View, start: u64) -> Self {
+    pub(crate) fn fork(view: &View, start: u64, retention: Retention) -> Self {
         let base = view.revision().max(start);
         Self {
             view: ArcSwap::from_pointee(view.clone().at(base)),
-            commit: Mutex::new(()),
+            commit: Mutex::new(History::new(retention)),
             logs: RwLock::default(),
             published: AtomicU64::new(base),
-            base,
+            log_start: AtomicU64::new(base),
+            past: Mutex::default(),
+            labels: Labels::default(),
         }
     }
 
@@ -64,41 +101,68 @@ impl Store {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Writes one object if its present revision is `expected` (`None`: it must be absent).
+    /// The label sets of stored objects.
+    pub(crate) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Writes one object if the present one is the expected one and `guard` does not refuse the write.
     ///
-    /// `new` is the object to store, `None` removes it. The reply is what is stored now; for a removal, the last
-    /// object with the revision of its removal.
-    pub(crate) fn commit(
+    /// `guard` runs under the lock, on the state that the write changes: what it finds holds when the write is done. It
+    /// must be short. The reply is the object stored; for a removal, the last object with the revision of its removal.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] says why nothing was written.
+    pub(crate) async fn commit(
         &self,
-        id: &ResourceId,
-        key: &str,
-        expected: Option<u64>,
-        new: Option<Value>,
-    ) -> Result<Arc<Stored>, Raced> {
-        let guard = self.commit.lock();
+        write: Write<'_>,
+        guard: impl FnOnce(&View) -> Result<(), ApiError>,
+    ) -> Result<Arc<Stored>, Rejected> {
+        // Many commits in a row, as those of a collection that is deleted, let other requests run in between.
+        tokio::task::consume_budget().await;
+        self.commit_now(write, guard)
+    }
+
+    /// [`Store::commit`] for a server that is being built, where nothing can be awaited.
+    pub(crate) fn commit_now(
+        &self,
+        write: Write<'_>,
+        guard: impl FnOnce(&View) -> Result<(), ApiError>,
+    ) -> Result<Arc<Stored>, Rejected> {
+        let Write { id, key, expected, draft, now } = write;
+        let mut history = self.commit.lock();
+        let log = self.log(id);
         let view = self.view.load_full();
-        let old = view.get(id, key);
+        let old = view.get(id, key).cloned();
         if old.as_ref().map(|stored| stored.rv) != expected {
-            return Err(Raced);
+            return Err(Rejected::Raced);
         }
+        guard(&view).map_err(Rejected::Guarded)?;
         let revision = view.revision() + 1;
-        let (next, change, stored) = match (new, &old) {
-            (Some(value), old) => {
-                let stored = Arc::new(Stored::new(value, revision));
+        let key: Arc<str> = key.into();
+        let (next, change, stored) = match (draft, &old) {
+            (Some(draft), old) => {
+                if draft.claims().iter().any(|claim| view.is_claimed(id, claim, &key)) {
+                    return Err(Rejected::Claimed);
+                }
+                let stored = Arc::new(draft.at(revision));
                 let change = if old.is_some() { Change::Modified } else { Change::Added };
-                (view.with(revision, id, key, Arc::clone(&stored)), change, stored)
+                (view.with(revision, id, &key, Arc::clone(&stored)), change, stored)
             }
             (None, Some(old)) => {
-                let last = Arc::new(Stored::new(old.value.clone(), revision));
-                (view.without(revision, id, key), Change::Deleted, last)
+                (view.without(revision, id, &key), Change::Deleted, Arc::new(old.at(revision)))
             }
-            (None, None) => return Err(Raced),
+            (None, None) => return Err(Rejected::Raced),
         };
-        let log = self.log(id);
         self.view.store(Arc::new(next));
-        log.append(Event { rv: revision, change, key: key.into(), object: Arc::clone(&stored), old });
+        let event = Event { rv: revision, change, key, object: Arc::clone(&stored), old };
+        let weight = event.weight();
+        log.append(event);
+        history.push(&log, revision, now, weight);
+        self.drop_past(history.start());
         self.published.store(revision, Ordering::Release);
-        drop(guard);
+        drop(history);
         log.wake();
         Ok(stored)
     }
@@ -109,45 +173,84 @@ impl Store {
             return Arc::clone(log);
         }
         let mut logs = self.logs.write();
-        Arc::clone(logs.entry(id.clone()).or_insert_with(|| Arc::new(Log::new(self.base))))
+        let start = self.log_start.load(Ordering::Acquire);
+        Arc::clone(logs.entry(id.clone()).or_insert_with(|| Arc::new(Log::new(start))))
     }
 
     /// Forgets all history: watches and lists of earlier revisions are told that those have expired.
     pub(crate) fn compact(&self) {
+        let mut history = self.commit.lock();
+        history.clear();
         let published = self.published();
+        self.log_start.store(published, Ordering::Release);
         for log in self.logs.read().values() {
-            log.compact(published);
+            log.forget_until(published);
+            log.wake();
         }
+        self.past.lock().clear();
     }
 
-    /// Removes every object of a resource without events and ends its watches: its definition is gone.
+    /// Removes every object of a resource at a new revision, without events, and ends its watches: the resource is not
+    /// served any more.
     pub(crate) fn forget(&self, id: &ResourceId) {
         let guard = self.commit.lock();
         let view = self.view.load_full();
-        self.view.store(Arc::new(view.without_resource(id)));
-        let fresh = Arc::new(Log::new(view.revision()));
-        let old = self.logs.write().insert(id.clone(), fresh);
+        let revision = view.revision() + 1;
+        self.view.store(Arc::new(view.without_resource(revision, id)));
+        // A log that is made for a new resource of the same name must not promise the events of this one.
+        self.log_start.store(revision, Ordering::Release);
+        let closed = self.logs.write().remove(id);
+        self.published.store(revision, Ordering::Release);
         drop(guard);
-        if let Some(old) = old {
-            old.close();
+        if let Some(closed) = closed {
+            closed.close();
         }
     }
 
-    /// The state as it was at `revision`, as far as `id` is concerned: the present one with later events undone.
+    /// Keeps a view whose list is to be continued, as long as the history reaches back to it.
+    pub(crate) fn keep(&self, view: &Arc<View>) {
+        let mut past = self.past.lock();
+        if past.iter().any(|kept| kept.revision() == view.revision()) {
+            return;
+        }
+        if past.len() == MAX_PAST_VIEWS {
+            past.pop_front();
+        }
+        past.push_back(Arc::clone(view));
+    }
+
+    /// Drops the kept views that the history does not reach back to.
+    fn drop_past(&self, start: u64) {
+        let mut past = self.past.lock();
+        while past.front().is_some_and(|kept| kept.revision() < start) {
+            past.pop_front();
+        }
+    }
+
+    /// The state as it was at `revision`, as far as `id` is concerned.
     ///
-    /// `None` when the log does not reach back so far.
+    /// `None` when the history does not reach back so far.
     pub(crate) fn view_at(&self, id: &ResourceId, revision: u64) -> Option<Arc<View>> {
+        let log = self.log(id);
         // The log may run ahead of a view that was loaded before, never behind one loaded under the lock.
         let guard = self.commit.lock();
         let view = self.view.load_full();
-        let events = self.log(id).after(revision)?;
+        let events = log.after(revision)?;
         drop(guard);
         if events.is_empty() && view.revision() == revision {
             return Some(view);
         }
-        let undone = events.iter().rev().fold((*view).clone(), |view, event| match &event.old {
-            Some(old) => view.with(revision, id, &event.key, Arc::clone(old)),
-            None => view.without(revision, id, &event.key),
+        if let Some(kept) = self.past.lock().iter().find(|kept| kept.revision() == revision) {
+            return Some(Arc::clone(kept));
+        }
+        // Of several events of an object, the first one knows its state at the revision.
+        let mut before = HashMap::new();
+        for event in &events {
+            before.entry(&event.key).or_insert(&event.old);
+        }
+        let undone = before.into_iter().fold((*view).clone(), |view, (key, old)| match old {
+            Some(old) => view.with(revision, id, key, Arc::clone(old)),
+            None => view.without(revision, id, key),
         });
         Some(Arc::new(undone.at(revision)))
     }

@@ -1,4 +1,5 @@
-use serde_json::json;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -6,34 +7,123 @@ fn pods() -> ResourceId {
     ResourceId::new("", "pods")
 }
 
+fn store() -> Store {
+    Store::new(0, Retention::default())
+}
+
 fn object(name: &str) -> Value {
-    json!({"metadata": {"name": name}})
+    json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "uid": "u"}})
+}
+
+fn layout() -> Layout {
+    Layout { api_version: "v1".into(), schema: 0 }
+}
+
+fn draft(store: &Store, object: &Value, facets: Facets) -> Draft {
+    Draft::new(object, layout(), facets, store.labels())
+}
+
+fn commit_at(
+    store: &Store,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+    now: Timestamp,
+) -> Result<Arc<Stored>, Rejected> {
+    let draft = object.map(|object| draft(store, object, Facets::default()));
+    store.commit_now(Write { id: &pods(), key, expected, draft, now }, |_| Ok(()))
+}
+
+fn commit(
+    store: &Store,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+) -> Result<Arc<Stored>, Rejected> {
+    commit_at(store, key, expected, object, Timestamp::UNIX_EPOCH)
 }
 
 #[test]
 fn revisions_are_global_and_stamped() {
-    let store = Store::new(0);
-    let one = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
-    let two = store.commit(&ResourceId::new("", "nodes"), "n", None, Some(object("n"))).unwrap();
-    assert_eq!(two.rv, one.rv + 1);
-    assert_eq!(two.value["metadata"]["resourceVersion"], json!(two.rv.to_string()));
+    for start in [0, 999_999_999_999_999, 1_700_000_000_000_000] {
+        let store = Store::new(start, Retention::default());
+        let one = commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+        let two = commit(&store, "a/y", None, Some(&object("y"))).unwrap();
+        assert_eq!(two.rv, one.rv + 1);
+        assert_eq!(two.value()["metadata"]["resourceVersion"], json!(two.rv.to_string()));
+        let gone = commit(&store, "a/y", Some(two.rv), None).unwrap();
+        assert_eq!(gone.value()["metadata"]["resourceVersion"], json!((two.rv + 1).to_string()));
+    }
+}
+
+#[test]
+fn bytes_begin_with_kind_and_version_and_their_parts_are_found() {
+    let store = store();
+    let mut object = object("x");
+    object["metadata"]["zone"] = json!("z");
+    object["spec"] = json!({"a": [1, {"b": null}]});
+    let stored = commit(&store, "a/x", None, Some(&object)).unwrap();
+    assert!(
+        stored
+            .json()
+            .starts_with(br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","resourceVersion":""#)
+    );
+    let metadata: Value = serde_json::from_slice(stored.metadata()).unwrap();
+    assert_eq!(metadata, stored.value()["metadata"]);
+    let other = Layout { api_version: "other/v2".into(), schema: 0 };
+    let shown = stored.relabelled(&other, "Pod");
+    object["apiVersion"] = json!("other/v2");
+    object["metadata"]["resourceVersion"] = json!(stored.rv.to_string());
+    assert_eq!(shown.value(), object);
+    assert_eq!(shown.at(7).value()["metadata"]["resourceVersion"], json!("7"));
+    assert_eq!(shown.metadata(), stored.metadata());
 }
 
 #[test]
 fn a_write_that_comes_second_is_refused() {
-    let store = Store::new(0);
-    let first = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
-    assert!(store.commit(&pods(), "a/x", None, Some(object("x"))).is_err());
-    store.commit(&pods(), "a/x", Some(first.rv), Some(object("x"))).unwrap();
-    assert!(store.commit(&pods(), "a/x", Some(first.rv), Some(object("x"))).is_err());
-    assert!(store.commit(&pods(), "a/x", Some(first.rv), None).is_err());
+    let store = store();
+    let first = commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    assert!(commit(&store, "a/x", None, Some(&object("x"))).is_err());
+    commit(&store, "a/x", Some(first.rv), Some(&object("x"))).unwrap();
+    assert!(commit(&store, "a/x", Some(first.rv), Some(&object("x"))).is_err());
+    assert!(commit(&store, "a/x", Some(first.rv), None).is_err());
+}
+
+#[test]
+fn a_guard_sees_the_state_that_is_changed() {
+    let store = store();
+    commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    let write = Write { id: &pods(), key: "a/y", expected: None, draft: None, now: Timestamp::UNIX_EPOCH };
+    let refused = store.commit_now(write, |view| {
+        assert!(view.get(&pods(), "a/x").is_some());
+        Err(ApiError::internal("no"))
+    });
+    assert!(matches!(refused, Err(Rejected::Guarded(_))));
+}
+
+#[test]
+fn a_claim_has_one_holder_until_it_is_given_back() {
+    let store = store();
+    let claims = |claim: &str| Facets { claims: [claim.into()].into(), ..Facets::default() };
+    let write = |key: &'static str, expected, claim: &str| {
+        let draft = Some(draft(&store, &object(key), claims(claim)));
+        store.commit_now(Write { id: &pods(), key, expected, draft, now: Timestamp::UNIX_EPOCH }, |_| Ok(()))
+    };
+    let x = write("a/x", None, "ip/1").unwrap();
+    assert!(matches!(write("a/y", None, "ip/1"), Err(Rejected::Claimed)));
+    assert!(store.view().is_claimed(&pods(), "ip/1", "a/y"));
+    let x = write("a/x", Some(x.rv), "ip/1").unwrap();
+    let x = write("a/x", Some(x.rv), "ip/2").unwrap();
+    write("a/y", None, "ip/1").unwrap();
+    commit(&store, "a/x", Some(x.rv), None).unwrap();
+    write("a/z", None, "ip/2").unwrap();
 }
 
 #[test]
 fn a_namespace_is_a_range_of_keys() {
-    let store = Store::new(0);
+    let store = store();
     for key in ["a/x", "a-b/y", "a/w", "b/z"] {
-        store.commit(&pods(), key, None, Some(object(key))).unwrap();
+        commit(&store, key, None, Some(&object(key))).unwrap();
     }
     let view = store.view();
     let keys = |namespace| view.range(&pods(), namespace).map(|(key, _)| key.to_string()).collect::<Vec<_>>();
@@ -43,60 +133,89 @@ fn a_namespace_is_a_range_of_keys() {
 
 #[test]
 fn the_past_is_the_present_undone() {
-    let store = Store::new(0);
-    let x = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
+    let store = store();
+    let x = commit(&store, "a/x", None, Some(&object("x"))).unwrap();
     let then = store.view().revision();
-    store.commit(&pods(), "a/x", Some(x.rv), None).unwrap();
-    store.commit(&pods(), "a/y", None, Some(object("y"))).unwrap();
+    let x = commit(&store, "a/x", Some(x.rv), Some(&object("x2"))).unwrap();
+    commit(&store, "a/x", Some(x.rv), None).unwrap();
+    commit(&store, "a/y", None, Some(&object("y"))).unwrap();
     let view = store.view_at(&pods(), then).unwrap();
     assert_eq!(view.revision(), then);
-    assert!(view.get(&pods(), "a/x").is_some());
+    assert_eq!(view.get(&pods(), "a/x").unwrap().value()["metadata"]["name"], "x");
     assert!(view.get(&pods(), "a/y").is_none());
-    store.log(&pods()).compact(then + 1);
+    store.compact();
     assert!(store.view_at(&pods(), then).is_none());
 }
 
 #[test]
 fn a_cursor_that_falls_behind_is_told() {
-    let store = Store::new(0);
-    store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
+    let store = store();
+    let start = store.view().revision();
+    commit(&store, "a/x", None, Some(&object("x"))).unwrap();
     let log = store.log(&pods());
-    assert!(matches!(log.tail(1, 10), Tail::Events(events) if events.len() == 1));
-    log.compact(2);
-    assert!(matches!(log.tail(1, 10), Tail::Expired(2)));
-    assert!(matches!(log.tail(2, 10), Tail::Events(events) if events.is_empty()));
+    assert!(matches!(log.tail(start, 10), Tail::Events(events) if events.len() == 1));
+    store.compact();
+    assert!(matches!(log.tail(start, 10), Tail::Expired(_)));
+    let now = store.view().revision();
+    assert!(matches!(log.tail(now, 10), Tail::Events(events) if events.is_empty()));
     store.forget(&pods());
-    assert!(matches!(log.tail(2, 10), Tail::Closed));
+    assert!(matches!(log.tail(now, 10), Tail::Closed));
+    // A resource of the same name that comes later knows nothing of this one's events.
+    assert!(matches!(store.log(&pods()).tail(now, 10), Tail::Expired(_)));
 }
 
 #[test]
-fn a_fork_shares_the_past_only() {
-    let store = Store::new(0);
-    store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
-    let fork = Store::fork(&store.view(), 0);
-    fork.commit(&pods(), "a/y", None, Some(object("y"))).unwrap();
-    assert_eq!(fork.view().count(&pods()), 2);
-    assert_eq!(store.view().count(&pods()), 1);
-    assert!(matches!(fork.log(&pods()).tail(1, 1), Tail::Expired(2)));
+fn history_is_kept_for_its_time_and_within_its_budget() {
+    let seconds = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+    let events = |retention: Retention, times: &[i64]| {
+        let store = Store::new(0, retention);
+        let start = store.view().revision();
+        let mut expected = None;
+        for time in times {
+            expected =
+                Some(commit_at(&store, "a/x", expected, Some(&object("x")), seconds(*time)).unwrap().rv);
+        }
+        match store.log(&pods()).tail(start, 100) {
+            Tail::Events(events) => Some(events.len()),
+            Tail::Expired(_) | Tail::Closed => None,
+        }
+    };
+    let generous = Retention { free_bytes: 0, ..Retention::default() };
+    assert_eq!(events(generous, &[0, 30, 60, 75]), Some(4));
+    assert_eq!(events(generous, &[0, 30, 60, 76]), None);
+    assert_eq!(events(Retention::default(), &[0, 1_000, 10_000]), Some(3));
+    assert_eq!(events(Retention { bytes: 1_000, ..generous }, &[0, 1, 2, 3, 4]), None);
 }
 
 #[test]
-fn a_fork_that_starts_later_does_not_continue_the_history_of_its_snapshot() {
-    let store = Store::new(100);
-    let x = store.commit(&pods(), "a/x", None, Some(object("x"))).unwrap();
-    assert_eq!(x.rv, 101);
-    let fork = Store::fork(&store.view(), 500);
-    assert!(matches!(fork.log(&pods()).tail(x.rv, 1), Tail::Expired(500)));
-    assert_eq!(fork.commit(&pods(), "a/y", None, Some(object("y"))).unwrap().rv, 501);
+fn an_object_with_an_end_is_found_when_it_is_due() {
+    let store = store();
+    let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(10);
+    let later = at + SignedDuration::from_secs(10);
+    let write = |expected, expires| {
+        let facets = Facets { expires, ..Facets::default() };
+        let draft = Some(draft(&store, &object("x"), facets));
+        let write = Write { id: &pods(), key: "a/x", expected, draft, now: Timestamp::UNIX_EPOCH };
+        store.commit_now(write, |_| Ok(())).unwrap().rv
+    };
+    let due = |now| store.view().expired(now).count();
+    let first = write(None, Some(at));
+    assert_eq!((due(Timestamp::UNIX_EPOCH), due(at)), (0, 1));
+    // Another write moves the end; a removal forgets it.
+    let second = write(Some(first), Some(later));
+    assert_eq!((due(at), due(later)), (0, 1));
+    commit(&store, "a/x", Some(second), None).unwrap();
+    assert_eq!(due(later), 0);
 }
 
 #[test]
-fn kind_and_version_come_first_and_the_rest_can_be_split_off() {
-    let value = json!({"apiVersion": "v1", "data": {}, "kind": "ConfigMap", "metadata": {"name": "x"}});
-    let stored = Stored::new(value, 7);
-    assert_eq!(
-        stored.json,
-        r#"{"kind":"ConfigMap","apiVersion":"v1","data":{},"metadata":{"name":"x","resourceVersion":"7"}}"#
-    );
-    assert_eq!(stored.tail(), r#""data":{},"metadata":{"name":"x","resourceVersion":"7"}}"#);
+fn derived_state_is_made_again_when_its_objects_change() {
+    let derived = Derived::new(pods(), |view, pods| view.count(pods));
+    let store = store();
+    let before = store.view();
+    assert_eq!(*derived.get(&before), 0);
+    commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    assert_eq!(*derived.get(&store.view()), 1);
+    assert_eq!(*derived.get(&before), 0);
+    assert_eq!(*derived.get(&store.view()), 1);
 }

@@ -3,6 +3,9 @@
 //! The registry treats every resource alike and asks a [`Strategy`] at the few points where kinds differ. A kind
 //! without a strategy of its own behaves as [`Generic`] says.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 
@@ -27,7 +30,7 @@ mod workload;
 
 pub(crate) use self::facts::{Facts, Generation};
 use crate::env::Env;
-use crate::store::View;
+use crate::store::{Derived, ResourceId, View};
 use crate::wire::ApiError;
 use crate::wire::names::NameCheck;
 
@@ -37,12 +40,31 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) env: &'a Env,
     /// The state of the store when the request is handled: other objects, for look-ups.
     pub(crate) view: &'a View,
+    /// What is looked up at every write.
+    pub(crate) lookups: &'a Lookups,
     /// The name of the user who asks.
     pub(crate) user: &'a str,
     /// The API version the request is made in, for example `v1`: the object is in this version.
     pub(crate) version: &'a str,
     /// The subresource written, or the empty string for the object itself.
     pub(crate) subresource: &'a str,
+}
+
+/// What strategies look up in other objects at every write, kept up to date with them.
+pub(crate) struct Lookups {
+    /// The PriorityClasses, by name.
+    pub(crate) priority_classes: Derived<BTreeMap<String, Value>>,
+}
+
+impl Lookups {
+    pub(crate) fn new() -> Self {
+        let classes = ResourceId::new("scheduling.k8s.io", "priorityclasses");
+        Self { priority_classes: Derived::new(classes, by_name) }
+    }
+}
+
+fn by_name(view: &View, resource: &ResourceId) -> BTreeMap<String, Value> {
+    view.range(resource, None).map(|(name, stored)| (name.to_string(), stored.value())).collect()
 }
 
 /// How a deletion that nothing else holds back proceeds.
@@ -52,15 +74,6 @@ pub(crate) enum Grace {
     Immediate,
     /// The object is marked and stays for so many seconds, until somebody deletes it with zero.
     Seconds(i64),
-}
-
-/// The decision of [`Strategy::guard`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// The object may be stored.
-    Pass,
-    /// Another write took what this object claims: the write begins again with `prepare_create` or `prepare_update`.
-    Retry,
 }
 
 /// How a kind differs from the generic one. All methods have defaults.
@@ -111,7 +124,7 @@ pub(crate) trait Strategy: Send + Sync {
     }
 
     /// Gives out what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
-    /// `prepare_update`, and again whenever `guard` asks for it.
+    /// `prepare_update`, and again if another write took what this object claims.
     fn allocate(
         &self,
         _cx: &StrategyContext<'_>,
@@ -121,10 +134,15 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
-    /// Checks an object against the newest state. Runs under the lock of the store, immediately before the object is
-    /// stored: what holds then holds afterwards.
-    fn guard(&self, _view: &View, _object: &Value, _old: Option<&Value>) -> Guard {
-        Guard::Pass
+    /// What an object claims for itself alone within its resource, such as `ip/10.0.0.7`: the store refuses a second
+    /// claimant, and the write begins again with `prepare_create` or `prepare_update`.
+    fn claims(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How long after its last write an object is removed; `None`: it stays.
+    fn time_to_live(&self) -> Option<Duration> {
+        None
     }
 
     /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.

@@ -179,7 +179,11 @@ async fn what_is_not_done_is_said() {
         "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost:1/"}},
     });
     client.post(DEFINITIONS, &converted).await.expect(201);
+    let other_version = &WIDGETS.replace("/v1/", "/v2/");
+    client.get(other_version).await.expect(200);
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+    client.post(WIDGETS, &widget).await.expect(201);
     client.get(WIDGETS).await.expect(200);
-    let refused = client.get(&WIDGETS.replace("/v1/", "/v2/")).await.expect(500);
+    let refused = client.get(other_version).await.expect(500);
     assert!(refused.message().contains("does not call conversion webhooks yet"), "{}", refused.text);
 }

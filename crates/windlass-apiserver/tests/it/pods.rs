@@ -69,9 +69,13 @@ async fn a_budget_has_a_say_in_evictions() {
     client.post(budgets, &budget).await.expect(201);
     let eviction = json!({"metadata": {"name": "a"}});
     let path = &format!("{PODS}/a/eviction");
+    let unseen = client.post(path, &eviction).await.expect(429);
+    assert_eq!(unseen.headers["retry-after"], "10");
+    let seen = json!({"status": {"observedGeneration": 1}});
+    client.patch(&format!("{budgets}/b/status"), crate::harness::MERGE, &seen).await.expect(200);
     let refused = client.post(path, &eviction).await.expect(429);
     assert_eq!(refused.body["details"]["causes"][0]["reason"], "DisruptionBudget");
-    let spare = json!({"status": {"disruptionsAllowed": 1}});
+    let spare = json!({"status": {"disruptionsAllowed": 1, "observedGeneration": 1}});
     client.patch(&format!("{budgets}/b/status"), crate::harness::MERGE, &spare).await.expect(200);
     client.post(path, &eviction).await.expect(201);
     client.get(&format!("{PODS}/a")).await.expect(404);

@@ -19,12 +19,12 @@ fn broken_tokens_are_refused_with_the_real_words() {
     );
     let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":4,"start":""}"#);
     assert_eq!(refusal(&token), format!("{head}encoded start key empty (version meta.k8s.io/v1)"));
-    assert_eq!(refusal(&encode(5, "../secrets/a")), format!("{head}../secrets/a"));
+    assert_eq!(refusal(&encode(5, "../secrets/a", None)), format!("{head}../secrets/a"));
 }
 
 #[test]
 fn a_token_is_the_real_servers() {
-    let text = URL_SAFE_NO_PAD.decode(encode(7, "default/a\0")).expect("base64");
+    let text = URL_SAFE_NO_PAD.decode(encode(7, "default/a\0", None)).expect("base64");
     assert_eq!(
         String::from_utf8(text).expect("text"),
         r#"{"v":"meta.k8s.io/v1","rv":7,"start":"default/a\u0000"}"#
@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn round_trip(revision in 1..i64::MAX, namespace in "[a-z0-9]{1,9}", name in "[a-z0-9.-]{0,9}[a-z]") {
         let key = format!("{namespace}/{name}\0");
-        let position = decode(&encode(revision, &key), "/p/").expect("own token");
+        let position = decode(&encode(revision, &key, None), "/p/").expect("own token");
         prop_assert_eq!(position, Position { revision, start_key: format!("/p/{key}") });
     }
 }

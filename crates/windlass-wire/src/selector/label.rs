@@ -109,10 +109,12 @@ impl LabelSelector {
 
     /// Whether `metadata.labels` of an object match.
     pub fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
-        self.0.iter().all(|requirement| {
-            requirement
-                .matches(labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str))
-        })
+        self.matches_by(|key| labels?.get(key)?.as_str())
+    }
+
+    /// Whether an object matches; `value` returns the value of a label, `None` where the object does not have it.
+    pub fn matches_by<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|requirement| requirement.matches(value(&requirement.key)))
     }
 }
 

@@ -13,7 +13,6 @@ pub(super) use self::validate::validate_spec;
 use super::fields::{default, int_at, list_at, spec_mut, text_at};
 use super::{Facts, Grace, Strategy, StrategyContext};
 use crate::meta;
-use crate::store::ResourceId;
 use crate::wire::{ApiError, GroupResource};
 
 const POD: Facts = Facts {
@@ -128,17 +127,13 @@ fn mirror_pod_ip(object: &mut Value) {
 
 /// Fills in the number behind the priority class that the pod names, or the cluster's default one.
 fn set_priority(cx: &StrategyContext<'_>, object: &mut Value, name: &str) -> Result<(), ApiError> {
-    let classes = ResourceId::new("scheduling.k8s.io", "priorityclasses");
+    let classes = cx.lookups.priority_classes.get(cx.view);
     let wanted = text_at(object, "/spec/priorityClassName").to_owned();
     let class = if wanted.is_empty() {
-        let is_default = |class: &Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
-        cx.view
-            .range(&classes, None)
-            .map(|(_, stored)| stored.value())
-            .filter(is_default)
-            .min_by_key(|class| int_at(class, "/value"))
+        let is_default = |class: &&Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
+        classes.values().filter(is_default).min_by_key(|class| int_at(class, "/value"))
     } else {
-        let found = cx.view.get(&classes, &wanted).map(|stored| stored.value());
+        let found = classes.get(&wanted);
         if found.is_none() {
             let why = format!("no PriorityClass with name {wanted} was found");
             return Err(ApiError::forbidden(&GroupResource::new("", "pods"), name, why));
@@ -146,7 +141,7 @@ fn set_priority(cx: &StrategyContext<'_>, object: &mut Value, name: &str) -> Res
         found
     };
     let spec = spec_mut(object);
-    let value = class.as_ref().and_then(|class| int_at(class, "/value")).unwrap_or_default();
+    let value = class.and_then(|class| int_at(class, "/value")).unwrap_or_default();
     if let Some(given) = spec.get("priority").and_then(Value::as_i64)
         && given != value
     {
@@ -156,10 +151,10 @@ fn set_priority(cx: &StrategyContext<'_>, object: &mut Value, name: &str) -> Res
         return Err(ApiError::forbidden(&GroupResource::new("", "pods"), name, why));
     }
     spec.insert("priority".to_owned(), value.into());
-    let policy = class.as_ref().map_or("", |class| text_at(class, "/preemptionPolicy"));
+    let policy = class.map_or("", |class| text_at(class, "/preemptionPolicy"));
     default(spec, "preemptionPolicy", if policy.is_empty() { "PreemptLowerPriority" } else { policy });
     if let Some(class) = class {
-        spec.insert("priorityClassName".to_owned(), meta::name(&class).into());
+        spec.insert("priorityClassName".to_owned(), meta::name(class).into());
     }
     Ok(())
 }

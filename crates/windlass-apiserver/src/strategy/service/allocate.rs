@@ -42,20 +42,19 @@ pub(super) fn allocate(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-fn others<'a>(cx: &'a StrategyContext<'_>, object: &Value) -> impl Iterator<Item = &'a Value> {
+fn others<'a>(cx: &'a StrategyContext<'_>, object: &Value) -> impl Iterator<Item = Value> {
     let uid = meta::uid(object).to_owned();
     let services = ResourceId::new("", "services");
     cx.view
         .range(&services, None)
-        .map(|(_, stored)| &stored.value)
+        .map(|(_, stored)| stored.value())
         .filter(move |service| meta::uid(service) != uid)
 }
 
 fn taken_addresses(cx: &StrategyContext<'_>, object: &Value) -> BTreeSet<String> {
     others(cx, object)
-        .flat_map(|service| list_at(service, "/spec/clusterIPs"))
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
+        .flat_map(|service| list_at(&service, "/spec/clusterIPs").to_vec())
+        .filter_map(|address| address.as_str().map(str::to_owned))
         .collect()
 }
 
@@ -93,8 +92,8 @@ fn check_address(cx: &StrategyContext<'_>, object: &Value, address: &str) -> Res
 
 fn allocate_ports(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
     let mut taken: BTreeSet<i64> = others(cx, object)
-        .flat_map(|service| list_at(service, "/spec/ports"))
-        .filter_map(|port| int_at(port, "/nodePort"))
+        .flat_map(|service| list_at(&service, "/spec/ports").to_vec())
+        .filter_map(|port| int_at(&port, "/nodePort"))
         .collect();
     let name = meta::name(object).to_owned();
     for (index, port) in list_at(object, "/spec/ports").iter().enumerate() {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use windlass_schema::{Catalog, Schema};
 
-use crate::resource::{Resource, ResourceTable, SchemaSource, Subresource, api_version};
-use crate::store::ResourceId;
+use super::{Resource, SchemaSource, ServedResources, Subresource, api_version};
+use crate::store::{Layout, ResourceId};
 use crate::strategy;
 
 /// All built-in resources. Their schemas are looked up when first needed.
-pub(crate) fn table(catalog: &Arc<Catalog>) -> ResourceTable {
-    let mut table = ResourceTable::default();
+pub(crate) fn served(catalog: &Arc<Catalog>) -> ServedResources {
+    let mut served = ServedResources::default();
     for version in catalog.group_versions() {
         for resource in &version.resources {
-            table.insert(Arc::new(builtin(catalog, &version.group, &version.version, resource)));
+            served.insert(Arc::new(builtin(catalog, &version.group, &version.version, resource)));
         }
     }
-    table
+    served
 }
 
 fn builtin(
@@ -53,8 +53,10 @@ fn builtin(
         namespaced: resource.namespaced,
         verbs: owned(&resource.verbs),
         subresources: subresources.collect(),
+        storage_strategy: strategy::of(&storage.group, &storage.resource),
         storage,
-        storage_version,
+        storage_version: storage_version.into(),
+        layout: Layout { api_version: api_version(group, version).into(), schema: 0 },
         strategy: strategy::of(group, &resource.name),
         schema,
         custom: None,

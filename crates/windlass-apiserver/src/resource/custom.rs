@@ -1,13 +1,15 @@
-//! What is served for a definition.
+//! The resources that are served for a CustomResourceDefinition.
+
+use std::sync::Arc;
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use windlass_schema::Schema;
 
-use super::{list, storage_version, text, texts};
-use crate::resource::{
-    CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank,
-};
-use crate::store::ResourceId;
+use super::{CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank};
+use crate::crd::{is_established, list, storage_version, text, texts};
+use crate::meta;
+use crate::store::{Layout, ResourceId, Stored};
 use crate::strategy::Generic;
 
 /// The verbs of a custom resource, in the order that discovery shows them.
@@ -15,28 +17,35 @@ const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// One resource for each served version of an established definition; none before it is established.
-pub(crate) fn resources(definition: &Value) -> Vec<Resource> {
-    if !super::is_established(definition) {
+pub(crate) fn resources(stored: &Arc<Stored>, definition: &Value) -> Vec<Arc<Resource>> {
+    if !is_established(definition) {
         return Vec::new();
     }
     let versions = list(&definition["spec"], "versions");
     versions
         .iter()
         .filter(|version| version["served"] == true)
-        .map(|version| one(definition, version))
+        .map(|version| Arc::new(one(stored, definition, version)))
         .collect()
 }
 
-fn one(definition: &Value, version: &Value) -> Resource {
+fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
     let names = &definition["status"]["acceptedNames"];
     let name = |field| text(names, &[field]).to_owned();
     let owned = |field| texts(names, field).into_iter().map(str::to_owned).collect();
     let group = text(definition, &["spec", "group"]);
     let stored = storage_version(definition).unwrap_or_default();
-    let schema = version["schema"]["openAPIV3Schema"].clone();
+    let storage_version: Arc<str> = api_version(group, stored).into();
+    let version_name = text(version, &["name"]);
+    let custom = custom(definition, version);
+    let schema = {
+        // The definition is parsed again when the schema is needed: most schemas never are.
+        let (source, version_name) = (Arc::clone(source), version_name.to_owned());
+        SchemaSource::lazy(move || compile(&source.value(), &version_name))
+    };
     Resource {
         group: group.to_owned(),
-        version: text(version, &["name"]).to_owned(),
+        version: version_name.to_owned(),
         kind: name("kind"),
         list_kind: name("listKind"),
         plural: name("plural"),
@@ -47,11 +56,74 @@ fn one(definition: &Value, version: &Value) -> Resource {
         verbs: VERBS.iter().map(|verb| (*verb).to_owned()).collect(),
         subresources: subresources(group, names, version),
         storage: ResourceId::new(group, text(names, &["plural"])),
-        storage_version: api_version(group, stored),
+        layout: Layout {
+            api_version: api_version(group, version_name).into(),
+            schema: fingerprint(&version["schema"]["openAPIV3Schema"], &custom.selectable),
+        },
+        storage_version,
         strategy: &Generic,
-        schema: SchemaSource::lazy(move || Schema::compile(&schema)),
-        custom: Some(custom(definition, version)),
+        storage_strategy: &Generic,
+        schema,
+        custom: Some(custom),
     }
+}
+
+fn compile(definition: &Value, version: &str) -> Schema {
+    let versions = list(&definition["spec"], "versions");
+    let found = versions.iter().find(|candidate| text(candidate, &["name"]) == version);
+    let schema = found.map(|version| &version["schema"]["openAPIV3Schema"]);
+    schema.map_or_else(Schema::unconstrained, Schema::compile)
+}
+
+/// A number that differs between two schemas if they default or prune differently, or select by different fields.
+fn fingerprint(schema: &Value, selectable: &[String]) -> u64 {
+    let mut hasher = Sha256::new();
+    hash_schema(schema, &mut hasher);
+    for field in selectable {
+        hasher.update(field.as_bytes());
+        hasher.update(b"\0");
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    // Zero is the fingerprint of built-in kinds.
+    u64::from_be_bytes(first).max(1)
+}
+
+/// The keywords that decide which fields are kept, and which are filled in.
+fn hash_schema(schema: &Value, hasher: &mut Sha256) {
+    let Some(keywords) = schema.as_object() else {
+        hasher.update(schema.to_string().as_bytes());
+        return;
+    };
+    hasher.update(b"{");
+    for (keyword, value) in keywords {
+        match keyword.as_str() {
+            "properties" => {
+                hasher.update(b"properties");
+                for (name, property) in value.as_object().into_iter().flatten() {
+                    hasher.update(name.as_bytes());
+                    hasher.update(b"\0");
+                    hash_schema(property, hasher);
+                }
+            }
+            "items" | "additionalProperties" => {
+                hasher.update(keyword.as_bytes());
+                hash_schema(value, hasher);
+            }
+            "default"
+            | "nullable"
+            | "type"
+            | "x-kubernetes-preserve-unknown-fields"
+            | "x-kubernetes-embedded-resource"
+            | "x-kubernetes-int-or-string" => {
+                hasher.update(keyword.as_bytes());
+                hasher.update(value.to_string().as_bytes());
+            }
+            _ => {}
+        }
+    }
+    hasher.update(b"}");
 }
 
 fn subresources(group: &str, names: &Value, version: &Value) -> Vec<Subresource> {
@@ -84,10 +156,9 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
         scale: version["subresources"].get("scale").filter(|scale| scale.is_object()).map(scale_paths),
         converted_by_webhook: text(definition, &["spec", "conversion", "strategy"]) == "Webhook",
         deprecation: deprecation(definition, version),
-        // Written since this very schema, in this very version: nothing to do on a read. Anything else may be older.
-        terminating: crate::meta::is_deleting(definition),
-        reread: list(&definition["spec"], "versions").len() > 1
-            || definition["metadata"]["generation"].as_i64().is_none_or(|generation| generation > 1),
+        definition: meta::name(definition).to_owned(),
+        definition_uid: meta::uid(definition).to_owned(),
+        ..CustomResource::default()
     }
 }
 
@@ -123,3 +194,6 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     let instead = better.first().map(|best| format!("; use {group}/{best} {kind}")).unwrap_or_default();
     Some(format!("{group}/{name} {kind} is deprecated{instead}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,28 +1,23 @@
-//! What is done to pods besides reading and writing them: binding to a node, eviction.
+//! POST of a Binding: a pod gets its node.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::delete;
-use super::delete_options::DeleteOptions;
 use super::options::WriteOptions;
-use super::update::replace;
-use crate::api::Call;
+use super::{Call, write};
 use crate::env::rfc3339;
 use crate::meta;
 use crate::serve::Body;
-use crate::store::ResourceId;
-use crate::wire::{self, ApiError, LabelSelector, Target};
+use crate::wire::{self, ApiError, Target};
 
-/// POST of a Binding: the pod gets its node.
-pub(super) fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let binding = body(call, "Binding")?;
     if call.route.subresource.is_empty() {
         // The older way: a collection of bindings in the namespace, each for the pod of its name.
         call.route.name = meta::name(&binding).to_owned();
-        let table = call.api.table.load();
-        let pods = table.resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+        let served = call.state.served.load();
+        let pods = served.resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
         call.resource = std::sync::Arc::clone(pods);
     }
     call.route.subresource = "binding".to_owned();
@@ -33,7 +28,7 @@ pub(super) fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::invalid("", "Binding", &call.route.name, std::slice::from_ref(&error)));
     }
     let uid = meta::uid(&binding).to_owned();
-    replace(call, options, |call, old| {
+    write::update(call, options, |call, old| {
         let names = call.resource.group_resource();
         let name = &call.route.name;
         if !uid.is_empty() && uid != meta::uid(old) {
@@ -56,7 +51,7 @@ pub(super) fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         }
         let mut new = old.clone();
         meta::entry_object(&mut new, "spec").insert("nodeName".into(), node.clone().into());
-        scheduled(&mut new, &rfc3339(call.api.env.now()));
+        scheduled(&mut new, &rfc3339(call.state.env.now()));
         for (key, value) in
             binding.pointer("/metadata/annotations").and_then(Value::as_object).into_iter().flatten()
         {
@@ -67,7 +62,8 @@ pub(super) fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
             .insert(key.clone(), value.clone());
         }
         Ok(new)
-    })?;
+    })
+    .await?;
     success(call)
 }
 
@@ -90,68 +86,11 @@ fn scheduled(pod: &mut Value, now: &str) {
     }
 }
 
-/// POST of an Eviction: a deletion that disruption budgets have a say in.
-pub(super) fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let eviction = body(call, "Eviction")?;
-    let options =
-        DeleteOptions::of(call, eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({})))?;
-    let view = call.api.store.view();
-    let pod = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    let phase = pod.value.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
-    let exempt = matches!(phase, "Pending" | "Succeeded" | "Failed") || meta::is_deleting(&pod.value);
-    if !exempt {
-        spend_budget(call, &pod.value)?;
-    }
-    let (namespace, name) = (call.route.namespace.clone(), call.route.name.clone());
-    delete::remove(call, &namespace, &name, &options)?;
-    success(call)
-}
-
-/// Takes one disruption from the budget that covers the pod, or refuses.
-fn spend_budget(call: &Call<'_>, pod: &Value) -> Result<(), ApiError> {
-    let id = ResourceId::new("policy", "poddisruptionbudgets");
-    let view = call.api.store.view();
-    let covering: Vec<_> = view
-        .range(&id, Some(&call.route.namespace))
-        .filter(|(_, budget)| {
-            let selector = budget.value.pointer("/spec/selector");
-            selector.is_some_and(|selector| LabelSelector::from_object(selector).matches(meta::labels(pod)))
-        })
-        .map(|(key, budget)| (key.to_string(), std::sync::Arc::clone(budget)))
-        .collect();
-    let (key, budget) = match covering.as_slice() {
-        [] => return Ok(()),
-        [one] => one,
-        _ => {
-            return Err(ApiError::internal(
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-            ));
-        }
-    };
-    let number =
-        |field: &str| budget.value.pointer(&format!("/status/{field}")).and_then(Value::as_i64).unwrap_or(0);
-    let allowed = number("disruptionsAllowed");
-    if allowed <= 0 {
-        return Err(ApiError::disruption_budget(
-            meta::name(&budget.value),
-            format!(
-                "needs {} healthy pods and has {} currently",
-                number("desiredHealthy"),
-                number("currentHealthy")
-            ),
-        ));
-    }
-    let mut value = budget.value.clone();
-    meta::entry_object(&mut value, "status").insert("disruptionsAllowed".into(), (allowed - 1).into());
-    let committed = call.api.store.commit(&id, key, Some(budget.rv), Some(value));
-    committed.map(|_| ()).map_err(|_| {
-        ApiError::too_many_requests("Too many concurrent changes to the disruption budget, try again.", 1)
-    })
-}
-
-fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
+/// Reads the body as an object of `kind`, whose name must be that of the path.
+pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
     let content_type = call.header(header::CONTENT_TYPE);
-    let decoded = wire::decode_body(content_type, call.body, kind, |bytes| call.api.decode_protobuf(bytes))?;
+    let decoded =
+        wire::decode_body(content_type, call.body, kind, |bytes| call.state.decode_protobuf(bytes))?;
     let name = meta::name(&decoded.value);
     if !call.route.name.is_empty() && !name.is_empty() && name != call.route.name {
         return Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")));
@@ -159,7 +98,8 @@ fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
     Ok(decoded.value)
 }
 
-fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+/// The reply to a write that leaves no object of its own.
+pub(super) fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     });

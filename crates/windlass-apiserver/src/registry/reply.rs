@@ -1,0 +1,123 @@
+//! The replies of verbs: objects in the representation that was asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::Value;
+
+use super::Call;
+use crate::respond::{self, indent, wants_pretty};
+use crate::serve::Body;
+use crate::store::Stored;
+use crate::wire::table::IncludeObject;
+use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
+
+impl Call<'_> {
+    /// The representation that the client wants.
+    pub(super) fn negotiate(&self, target: Target) -> Result<Negotiated, ApiError> {
+        let mut negotiated = wire::negotiate(self.header(header::ACCEPT), target)?;
+        if wants_pretty(self.headers, None) && self.query.get("pretty").is_none()
+            || self.query.flag("pretty").unwrap_or(false)
+        {
+            negotiated.pretty = true;
+        }
+        Ok(negotiated)
+    }
+
+    /// A stored object in the version of the request and the representation that was asked for.
+    pub(super) async fn object(
+        &self,
+        code: StatusCode,
+        stored: &Arc<Stored>,
+    ) -> Result<Response<Body>, ApiError> {
+        let negotiated = self.negotiate(Target::Object)?;
+        let shown = self.resource.present_one(stored).await?;
+        let bytes = match negotiated.representation {
+            Representation::Object => shown.json().clone(),
+            Representation::PartialObjectMetadata(version) => {
+                let mut out = Vec::with_capacity(shown.metadata().len() + 128);
+                respond::write_partial_metadata(shown.metadata(), version.api_version(), &mut out);
+                out.into()
+            }
+            Representation::Table(version) => {
+                let value = shown.value();
+                respond::object_bytes(&self.table(version, &[&value], &value)?)
+            }
+        };
+        self.json(code, bytes, negotiated)
+    }
+
+    /// The part of an object that the rows of a table carry.
+    pub(super) fn include_object(&self) -> Result<IncludeObject, ApiError> {
+        IncludeObject::parse(self.query.get("includeObject"))
+    }
+
+    pub(super) fn table(
+        &self,
+        version: TableVersion,
+        objects: &[&Value],
+        list: &Value,
+    ) -> Result<Value, ApiError> {
+        let include = self.include_object()?;
+        Ok(crate::table::table(&self.resource, &self.state.env, version, include, objects, list, true))
+    }
+
+    /// An object that is not stored, in the representation that was asked for.
+    pub(super) fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
+        let negotiated = self.negotiate(Target::Object)?;
+        let bytes = match negotiated.representation {
+            Representation::Object => respond::object_bytes(value),
+            Representation::PartialObjectMetadata(version) => {
+                respond::object_bytes(&respond::partial_metadata(value, version.api_version()))
+            }
+            Representation::Table(version) => respond::object_bytes(&self.table(version, &[value], value)?),
+        };
+        self.json(code, bytes, negotiated)
+    }
+
+    /// JSON bytes in the format that was asked for, compressed if large.
+    pub(super) fn json(
+        &self,
+        code: StatusCode,
+        json: Bytes,
+        negotiated: Negotiated,
+    ) -> Result<Response<Body>, ApiError> {
+        let bytes = match negotiated.format {
+            Format::Json if negotiated.pretty => indent(&json).into(),
+            Format::Json => json,
+            Format::Yaml => {
+                let value: Value = serde_json::from_slice(&json).map_err(ApiError::internal)?;
+                wire::to_yaml(&value)?.into()
+            }
+        };
+        let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
+        let mut response = self.respond(code, Body::full(bytes), negotiated);
+        if compressed {
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        Ok(response)
+    }
+
+    /// A body in the negotiated format, and the warnings that came up.
+    pub(super) fn respond(&self, code: StatusCode, body: Body, negotiated: Negotiated) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(negotiated.format.content_type()));
+        respond::warn(headers, &self.warnings);
+        response
+    }
+}
+
+/// Appends an object as an item of a list: built-in kinds do not repeat kind and version there.
+pub(super) fn write_item(is_custom: bool, shown: &Stored, out: &mut Vec<u8>) {
+    if is_custom {
+        out.extend_from_slice(shown.json());
+    } else {
+        out.push(b'{');
+        out.extend_from_slice(shown.tail());
+    }
+}

@@ -1,0 +1,91 @@
+//! Which objects of a resource a request is about.
+
+use crate::resource::Resource;
+use crate::store::Stored;
+use crate::wire::{FieldOperator, FieldSelector, LabelSelector};
+
+/// A label selector and a field selector, ready to be asked about stored objects.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    labels: LabelSelector,
+    fields: Vec<FieldTest>,
+    namespaced: bool,
+}
+
+#[derive(Clone, Debug)]
+struct FieldTest {
+    place: Place,
+    is_equal: bool,
+    value: String,
+}
+
+/// Where the value of a selectable field is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Name,
+    Namespace,
+    /// A position in the facets of the object.
+    Facet(usize),
+}
+
+impl Selection {
+    /// A selection by selectors whose fields were checked against the resource.
+    pub(super) fn new(resource: &Resource, labels: LabelSelector, fields: &FieldSelector) -> Self {
+        let selectable = resource.selectable_fields();
+        let test = |requirement: &crate::wire::FieldRequirement| {
+            let place = match requirement.field.as_str() {
+                "metadata.name" => Place::Name,
+                "metadata.namespace" => Place::Namespace,
+                field => Place::Facet(selectable.iter().position(|known| *known == field)?),
+            };
+            let is_equal = requirement.operator == FieldOperator::Equals;
+            Some(FieldTest { place, is_equal, value: requirement.value.clone() })
+        };
+        let fields = fields.requirements().iter().filter_map(test).collect();
+        Self { labels, fields, namespaced: resource.namespaced }
+    }
+
+    /// Adds a condition: the object has this name.
+    pub(super) fn of_name(mut self, name: &str) -> Self {
+        self.fields = vec![FieldTest { place: Place::Name, is_equal: true, value: name.to_owned() }];
+        self
+    }
+
+    /// Whether every object is selected.
+    pub(super) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether objects have to be shown in the version of the request to be selected.
+    pub(super) fn reads_fields(&self) -> bool {
+        self.fields.iter().any(|test| matches!(test.place, Place::Facet(_)))
+    }
+
+    /// Whether an object may be selected, judged by what is the same in all versions: its key and its labels.
+    pub(super) fn may_match(&self, key: &str, stored: &Stored) -> bool {
+        self.fields
+            .iter()
+            .filter(|test| !matches!(test.place, Place::Facet(_)))
+            .all(|test| self.passes(test, key, stored))
+            && self.labels.matches_by(|label| stored.labels().get(label))
+    }
+
+    /// Whether an object is selected. `shown` is the object in the version of the request.
+    pub(super) fn matches(&self, key: &str, shown: &Stored) -> bool {
+        self.fields.iter().all(|test| self.passes(test, key, shown))
+            && self.labels.matches_by(|label| shown.labels().get(label))
+    }
+
+    fn passes(&self, test: &FieldTest, key: &str, shown: &Stored) -> bool {
+        let (namespace, name) = match key.split_once('/') {
+            Some(parts) if self.namespaced => parts,
+            _ => ("", key),
+        };
+        let found = match test.place {
+            Place::Name => name,
+            Place::Namespace => namespace,
+            Place::Facet(at) => shown.facets().selectable.get(at).map_or("", |value| value),
+        };
+        (found == test.value) == test.is_equal
+    }
+}

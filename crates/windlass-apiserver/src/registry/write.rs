@@ -1,0 +1,370 @@
+//! The path of every write. Its steps are those of kube-apiserver:
+//!
+//! 1. decode, and default by schema and kind ([`decode`](super::decode));
+//! 2. the change itself: the body of the request, or a patch of the present object;
+//! 3. field ownership (to come with server-side apply);
+//! 4. mutating admission: the built-in plugins; webhooks are to come;
+//! 5. prepare: what the kind sets, keeps or clears;
+//! 6. validate;
+//! 7. validating admission (to come);
+//! 8. commit, with a guard that runs on the state that is changed.
+//!
+//! If another write came first, the steps begin again on the newer object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use super::options::WriteOptions;
+use super::{Call, custom, validate};
+use crate::definitions;
+use crate::meta;
+use crate::resource::Resource;
+use crate::state::State;
+use crate::store::{Rejected, ResourceId, Stored, View, Write};
+use crate::wire::{ApiError, GroupResource};
+
+/// How often a generated name may be taken before the client hears of it.
+const NAME_ATTEMPTS: usize = 8;
+/// The longest name that is generated; five characters of it are the suffix.
+const MAX_GENERATED_NAME: usize = 63;
+/// Metadata that only the server writes, and that a client may leave out.
+const SERVER_OWNED: [&str; 4] =
+    ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid"];
+
+/// Creates an object that was decoded.
+pub(super) async fn create(
+    call: &mut Call<'_>,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Arc<Stored>, ApiError> {
+    settle_namespace(call, &mut object)?;
+    admit(call, &mut object, None)?;
+    let base = meta::text(&object, "generateName");
+    if !meta::name(&object).is_empty() || base.is_empty() {
+        return create_named(call, object, options).await;
+    }
+    let base = base.to_owned();
+    let stem: String = base.chars().take(MAX_GENERATED_NAME - 5).collect();
+    for _ in 0..NAME_ATTEMPTS {
+        let mut attempt = object.clone();
+        let name = format!("{stem}{}", call.state.env.suffix());
+        meta::set(&mut attempt, "name", Some(name.into()));
+        match create_named(call, attempt, options).await {
+            Err(error) if error.reason() == "AlreadyExists" => {}
+            other => return other,
+        }
+    }
+    Err(ApiError::generate_name_conflict(&call.resource.group_resource(), &base))
+}
+
+async fn create_named(
+    call: &mut Call<'_>,
+    mut object: Value,
+    options: WriteOptions,
+) -> Result<Arc<Stored>, ApiError> {
+    let resource = Arc::clone(&call.resource);
+    begin(call, &mut object);
+    let view = call.state.store.view();
+    resource.strategy.prepare_create(&call.context(&view), &mut object)?;
+    let warned = call.warnings.len();
+    loop {
+        let view = call.state.store.view();
+        let mut new = object.clone();
+        resource.strategy.allocate(&call.context(&view), &mut new, None)?;
+        let mut errors = validate::metadata(&resource, &new);
+        errors.extend(custom::validate(&resource, &call.route.subresource, &new, None));
+        errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
+        refuse_invalid(&resource, &new, &errors)?;
+        let warnings = resource.strategy.warnings(&call.context(&view), &new, None);
+        call.warnings.truncate(warned);
+        call.warnings.extend(warnings);
+        resource.to_storage(&mut new).await?;
+        let name = meta::name(&new);
+        let key = resource.key(meta::namespace(&new), name);
+        let exists = || ApiError::already_exists(&resource.group_resource(), name);
+        if options.dry_run {
+            if view.get(&resource.storage, &key).is_some() {
+                return Err(exists());
+            }
+            meta::set(&mut new, "resourceVersion", None);
+            return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
+        }
+        let committed = commit(call.state, &resource, &key, None, Some(&new), |view| {
+            may_create(view, &resource, meta::namespace(&new), name)
+        });
+        match committed.await {
+            Ok(stored) => return Ok(stored),
+            Err(Rejected::Raced) => return Err(exists()),
+            Err(Rejected::Guarded(error)) => return Err(error),
+            Err(Rejected::Claimed) => {}
+        }
+    }
+}
+
+/// Writes over the object that the request names, as often as it takes if others write too.
+///
+/// `change` makes the new object of the present one, both in the version of the request.
+pub(super) async fn update(
+    call: &mut Call<'_>,
+    options: WriteOptions,
+    mut change: impl FnMut(&mut Call<'_>, &Value) -> Result<Value, ApiError>,
+) -> Result<Arc<Stored>, ApiError> {
+    let key = call.key();
+    let resource = Arc::clone(&call.resource);
+    let warned = call.warnings.len();
+    loop {
+        call.warnings.truncate(warned);
+        let view = call.state.store.view();
+        let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
+        let old = resource.present_one(current).await?.value();
+        let mut new = change(call, &old)?;
+        settle_namespace(call, &mut new)?;
+        check_version(call, &new, &old)?;
+        if call.route.subresource.is_empty() {
+            admit(call, &mut new, Some(&old))?;
+        }
+        prepare(call, &view, &mut new, &old)?;
+        let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
+        call.warnings.extend(warnings);
+        if new == old {
+            return Ok(Arc::clone(current));
+        }
+        let goes = meta::is_deleting(&old)
+            && meta::finalizers(&new).next().is_none()
+            && meta::integer(&new, "deletionGracePeriodSeconds").unwrap_or(0) == 0
+            && resource.strategy.may_go(&new);
+        resource.to_storage(&mut new).await?;
+        if options.dry_run {
+            return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
+        }
+        let draft = (!goes).then_some(&new);
+        match commit(call.state, &resource, &key, Some(current.rv), draft, |_| Ok(())).await {
+            Ok(_) if goes => {
+                // The reply shows the last write, though the object is gone with it.
+                return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
+            }
+            Ok(stored) => return Ok(stored),
+            Err(Rejected::Raced | Rejected::Claimed) => {}
+            Err(Rejected::Guarded(error)) => return Err(error),
+        }
+    }
+}
+
+/// Stores an object of the storage version, or removes the present one, and lets the server react to it.
+pub(super) async fn commit(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    let now = state.env.now();
+    let draft = match object {
+        Some(object) => {
+            let draft = resource.draft(object, state.store.labels(), now);
+            draft.check_size().map_err(Rejected::Guarded)?;
+            Some(draft)
+        }
+        None => None,
+    };
+    let write = Write { id: &resource.storage, key, expected, draft, now };
+    let stored = state.store.commit(write, guard).await?;
+    definitions::committed(state, resource, key).await;
+    Ok(stored)
+}
+
+/// Whether an object may be created in this state: its namespace and its definition are there, and stay.
+fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
+    if let Some(custom) = &resource.custom {
+        let definition = view.get(&definitions::id(), &custom.definition);
+        let Some(definition) = definition.filter(|found| found.uid() == custom.definition_uid) else {
+            return Err(ApiError::not_found(&resource.group_resource(), name));
+        };
+        if definition.is_terminating() {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::forbidden(&resource.group_resource(), name, why));
+        }
+    }
+    if !resource.namespaced {
+        return Ok(());
+    }
+    match view.get(&ResourceId::new("", "namespaces"), namespace) {
+        Some(found) if !found.is_terminating() => Ok(()),
+        Some(_) => Err(ApiError::namespace_terminating(&resource.group_resource(), name, namespace)),
+        None => Err(ApiError::not_found(&GroupResource::new("", "namespaces"), namespace)),
+    }
+}
+
+/// Mutating admission.
+fn admit(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let view = call.state.store.view();
+    if old.is_none() {
+        may_create(&view, &call.resource, meta::namespace(object), meta::name(object))?;
+    }
+    call.resource.strategy.admit(&call.context(&view), object, old)
+}
+
+/// The namespace of the object and that of the request must agree; an absent one is filled in.
+fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
+    let wanted = &call.route.namespace;
+    let found = meta::namespace(object);
+    if !call.resource.namespaced {
+        if call.resource.is_custom() {
+            meta::set(object, "namespace", None);
+        }
+        // For built-in kinds one is refused by validation.
+        return Ok(());
+    }
+    if found.is_empty() {
+        meta::set(object, "namespace", Some(wanted.clone().into()));
+    } else if found != wanted {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
+/// Sets the metadata of a new object that the server determines.
+fn begin(call: &Call<'_>, object: &mut Value) {
+    let env = &call.state.env;
+    for field in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
+    {
+        meta::set(object, field, None);
+    }
+    meta::set(object, "uid", Some(env.uid().into()));
+    meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));
+    if call.resource.strategy.has_generation() || call.resource.is_custom() {
+        meta::set(object, "generation", Some(1.into()));
+    }
+    meta::drop_empty(object);
+    if call.resource.is_custom() && call.resource.has_status() {
+        meta::fields_mut(object).remove("status");
+    }
+}
+
+/// Checks the uid and the resource version of an object, which are preconditions of its update.
+fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
+    let names = resource.group_resource();
+    let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
+    // A patch has no uid as precondition; there it is a field that does not change.
+    if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
+        return Err(ApiError::conflict(
+            &names,
+            &call.route.name,
+            format!(
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted_uid}, UID in object meta: {found_uid}",
+                resource.registry_key(&call.key())
+            ),
+        ));
+    }
+    if wanted.is_empty() {
+        if resource.strategy.unconditional_update() && !resource.is_custom() {
+            return Ok(());
+        }
+        let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+        let error = FieldError { bad_value: Some(Value::from(0)), ..error };
+        // The real server names the resource here where a kind belongs.
+        return Err(ApiError::invalid(
+            &resource.group,
+            &resource.plural,
+            &call.route.name,
+            std::slice::from_ref(&error),
+        ));
+    }
+    if wanted == found { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+}
+
+/// Makes `new` an object that may replace `old`, and validates it.
+fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    restrict_to_subresource(call, new, old);
+    for field in SERVER_OWNED {
+        if meta::text(new, field).is_empty() && meta::integer(new, field).is_none() {
+            meta::copy(new, old, field);
+        }
+    }
+    for field in ["resourceVersion", "generation", "creationTimestamp"] {
+        meta::copy(new, old, field);
+    }
+    meta::set(new, "selfLink", None);
+    meta::set(new, "managedFields", None);
+    meta::drop_empty(new);
+    resource.strategy.prepare_update(&call.context(view), new, old)?;
+    resource.strategy.allocate(&call.context(view), new, Some(old))?;
+    let mut errors = validate::metadata(resource, new);
+    errors.extend(validate::metadata_update(new, old));
+    errors.extend(custom::validate(resource, &call.route.subresource, new, Some(old)));
+    errors.extend(resource.strategy.validate_update(&call.context(view), new, old));
+    refuse_invalid(resource, new, &errors)?;
+    if call.route.subresource != "status" && counts(resource, new, old) {
+        let generation = meta::integer(old, "generation").unwrap_or(0) + 1;
+        meta::set(new, "generation", Some(generation.into()));
+    }
+    Ok(())
+}
+
+fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
+    Err(ApiError::invalid(&resource.storage.group, kind, meta::name(object), errors))
+}
+
+/// Whether the change is one that `metadata.generation` counts.
+fn counts(resource: &Resource, new: &Value, old: &Value) -> bool {
+    if !resource.is_custom() {
+        return resource.strategy.has_generation() && resource.strategy.generation_changes(new, old);
+    }
+    let has_status = resource.has_status();
+    let is_counted = |field: &str| field != "metadata" && !(has_status && field == "status");
+    let counted = |object: &'_ Value| -> Vec<(String, Value)> {
+        let fields = object.as_object().into_iter().flatten().filter(|(field, _)| is_counted(field));
+        fields.map(|(field, value)| (field.clone(), value.clone())).collect()
+    };
+    counted(new) != counted(old)
+}
+
+/// `/status` writes nothing but the status; everything else never the status.
+fn restrict_to_subresource(call: &Call<'_>, new: &mut Value, old: &Value) {
+    let resource = &call.resource;
+    if call.route.subresource == "status" {
+        let status = new.get("status").cloned();
+        let version = new.pointer("/metadata/resourceVersion").cloned();
+        let metadata = new.get("metadata").cloned();
+        *new = old.clone();
+        match status {
+            Some(status) => meta::fields_mut(new).insert("status".into(), status),
+            None => meta::fields_mut(new).remove("status"),
+        };
+        meta::set(new, "resourceVersion", version);
+        if resource.strategy.status_writes_metadata()
+            && let Some(metadata) = metadata
+        {
+            let from = serde_json::json!({"metadata": metadata});
+            for field in ["labels", "annotations", "finalizers"] {
+                meta::copy(new, &from, field);
+            }
+        }
+    } else if call.route.subresource == "finalize" {
+        // Of a namespace, this writes the finalizers of its spec and nothing else.
+        let finalizers = new.pointer("/spec/finalizers").cloned();
+        let version = new.pointer("/metadata/resourceVersion").cloned();
+        *new = old.clone();
+        let spec = meta::entry_object(new, "spec");
+        match finalizers.filter(|finalizers| finalizers.as_array().is_some_and(|list| !list.is_empty())) {
+            Some(finalizers) => spec.insert("finalizers".into(), finalizers),
+            None => spec.remove("finalizers"),
+        };
+        meta::set(new, "resourceVersion", version);
+    } else if resource.has_status() && call.route.subresource.is_empty() {
+        meta::copy_field(new, old, "status");
+    }
+}

@@ -1,0 +1,248 @@
+//! The resources that the server serves, and all that the registry must know about each.
+
+pub(crate) mod builtin;
+pub(crate) mod custom;
+mod present;
+mod served;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::Value;
+use windlass_schema::Schema;
+
+pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
+use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
+use crate::strategy::Strategy;
+use crate::wire::GroupResource;
+
+/// A subresource and what may be done with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Subresource {
+    /// `status`, `scale`, …
+    pub(crate) name: String,
+    /// Group of the kind it shows, where that differs from the resource's.
+    pub(crate) group: String,
+    /// Version of that kind.
+    pub(crate) version: String,
+    /// The kind it shows.
+    pub(crate) kind: String,
+    pub(crate) verbs: Vec<String>,
+}
+
+/// One resource in one version.
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: Vec<String>,
+    pub(crate) subresources: Vec<Subresource>,
+    /// Where its objects are stored; shared by all versions.
+    pub(crate) storage: ResourceId,
+    /// The `apiVersion` that stored objects carry.
+    pub(crate) storage_version: Arc<str>,
+    /// The `apiVersion` of the resource, and the schema that objects are defaulted and pruned by.
+    pub(crate) layout: Layout,
+    pub(crate) strategy: &'static dyn Strategy,
+    /// The strategy of the resource that objects are stored as: that of another group for events.
+    pub(crate) storage_strategy: &'static dyn Strategy,
+    pub(crate) schema: SchemaSource,
+    /// What a CustomResourceDefinition says beyond that; none for built-in kinds.
+    pub(crate) custom: Option<CustomResource>,
+}
+
+/// What only custom resources have.
+#[derive(Debug, Default)]
+pub(crate) struct CustomResource {
+    /// The name of the CustomResourceDefinition.
+    pub(crate) definition: String,
+    /// Its uid: a definition that is created again serves other resources.
+    pub(crate) definition_uid: String,
+    /// `additionalPrinterColumns` of the version, as they stand in the definition.
+    pub(crate) columns: Vec<Value>,
+    /// JSON paths of `selectableFields`, without the leading dot.
+    pub(crate) selectable: Vec<String>,
+    /// The scale subresource, if there is one.
+    pub(crate) scale: Option<ScalePaths>,
+    /// The warning that goes along with every reply, where the version is deprecated.
+    pub(crate) deprecation: Option<String>,
+    /// Whether other versions than the stored one come from a webhook.
+    pub(crate) converted_by_webhook: bool,
+    /// Set when the definition changes or goes: watches end then.
+    pub(crate) retired: AtomicBool,
+}
+
+/// Where the scale subresource of a custom resource reads and writes.
+#[derive(Clone, Debug)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec_replicas: String,
+    pub(crate) status_replicas: String,
+    pub(crate) label_selector: Option<String>,
+}
+
+/// Where a resource's schema comes from: compiled when first needed.
+pub(crate) struct SchemaSource {
+    compiled: std::sync::OnceLock<Schema>,
+    compile: Mutex<Option<Compile>>,
+}
+
+type Compile = Box<dyn FnOnce() -> Schema + Send>;
+
+impl SchemaSource {
+    pub(crate) fn lazy(compile: impl FnOnce() -> Schema + Send + 'static) -> Self {
+        Self { compiled: std::sync::OnceLock::new(), compile: Mutex::new(Some(Box::new(compile))) }
+    }
+
+    pub(crate) fn get(&self) -> &Schema {
+        self.compiled.get_or_init(|| {
+            let compile = self.compile.lock().take();
+            compile.map_or_else(Schema::unconstrained, |compile| compile())
+        })
+    }
+}
+
+impl Resource {
+    /// `v1` or `apps/v1`.
+    pub(crate) fn api_version(&self) -> &str {
+        &self.layout.api_version
+    }
+
+    /// Group and plural, as errors name them.
+    pub(crate) fn group_resource(&self) -> GroupResource {
+        GroupResource::new(&*self.group, &*self.plural)
+    }
+
+    /// Whether another resource took the place of this one, so that watches of it end.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.custom.as_ref().is_some_and(|custom| custom.retired.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        self.custom.is_some()
+    }
+
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    pub(crate) fn has_status(&self) -> bool {
+        self.subresource("status").is_some()
+    }
+
+    pub(crate) fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| allowed == verb)
+    }
+
+    /// The key an object is stored under.
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
+        if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
+    }
+
+    /// The namespace, empty for a cluster-scoped resource, and the name in a key.
+    pub(crate) fn namespace_and_name<'a>(&self, key: &'a str) -> (&'a str, &'a str) {
+        match key.split_once('/') {
+            Some(parts) if self.namespaced => parts,
+            _ => ("", key),
+        }
+    }
+
+    /// The key that the real server would store an object under; some errors name it.
+    pub(crate) fn registry_key(&self, key: &str) -> String {
+        if self.is_custom() {
+            format!("/registry/{}/{}/{key}", self.group, self.plural)
+        } else {
+            format!("/registry/{}/{key}", self.plural)
+        }
+    }
+
+    /// Fills in the schema's defaults and drops what it does not know, whose paths are returned.
+    pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
+        let schema = self.schema.get();
+        windlass_schema::default(schema, object);
+        self.strategy.default(object);
+        windlass_schema::prune(schema, object)
+    }
+
+    /// Names of fields that selectors may use besides name and namespace.
+    pub(crate) fn selectable_fields(&self) -> Vec<&str> {
+        match &self.custom {
+            Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
+            None => self.strategy.selectable_fields(),
+        }
+    }
+
+    /// What the store keeps beside an object in this version.
+    pub(crate) fn facets(&self, object: &Value) -> Facets {
+        self.facets_by(self.strategy, object)
+    }
+
+    fn facets_by(&self, strategy: &dyn Strategy, object: &Value) -> Facets {
+        let value = |field: &str| match &self.custom {
+            Some(_) => scalar_at(object, field),
+            None => strategy.selectable_value(object, field),
+        };
+        let fields = match &self.custom {
+            Some(custom) => custom.selectable.iter().map(String::as_str).collect(),
+            None => strategy.selectable_fields(),
+        };
+        Facets {
+            selectable: fields.into_iter().map(|field| value(field).into()).collect(),
+            claims: strategy.claims(object).into_iter().map(String::into_boxed_str).collect(),
+            expires: None,
+        }
+    }
+
+    /// The layout of objects that are written through this version.
+    fn storage_layout(&self) -> Layout {
+        Layout { api_version: Arc::clone(&self.storage_version), schema: self.layout.schema }
+    }
+
+    /// Makes an object of the storage version ready to be stored at `now`.
+    pub(crate) fn draft(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
+        let mut facets = self.facets_by(self.storage_strategy, object);
+        facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
+        Draft::new(object, self.storage_layout(), facets, labels)
+    }
+
+    /// Makes `object`, a change of `stored` that its version did not decode, ready to be stored in its place.
+    pub(crate) fn draft_like(
+        &self,
+        stored: &Stored,
+        object: &Value,
+        labels: &Labels,
+        now: Timestamp,
+    ) -> Draft {
+        let mut facets = stored.facets().clone();
+        facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
+        Draft::new(object, stored.layout().clone(), facets, labels)
+    }
+
+    /// An object of the storage version as it would be stored, for the reply to a dry run.
+    pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
+        let facets = self.facets_by(self.storage_strategy, object);
+        Draft::unversioned(object, self.storage_layout(), facets, labels)
+    }
+}
+
+/// The text of the scalar at a dotted path, the empty string if there is none.
+fn scalar_at(object: &Value, path: &str) -> String {
+    let found = path.split('.').try_fold(object, |value, segment| value.get(segment));
+    match found {
+        Some(Value::String(text)) => text.clone(),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// `v1` or `apps/v1`.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}

@@ -1,0 +1,82 @@
+//! What all requests to one server share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use windlass_schema::Catalog;
+
+use crate::auth::{Identity, Issuer, Tokens};
+use crate::definitions::Definitions;
+use crate::env::Env;
+use crate::resource::ServedResources;
+use crate::store::{ResourceId, Store};
+use crate::strategy::Lookups;
+use crate::wire::ApiError;
+
+/// The audience of tokens for the API server itself.
+pub(crate) const DEFAULT_AUDIENCE: &str = "https://kubernetes.default.svc";
+
+/// What all requests to one server share.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) env: Env,
+    pub(crate) catalog: Arc<Catalog>,
+    /// The resources that are served now.
+    pub(crate) served: ArcSwap<ServedResources>,
+    /// The built-in part of them.
+    pub(crate) builtin: ServedResources,
+    /// What was made of the CustomResourceDefinitions.
+    pub(crate) definitions: Definitions,
+    /// What strategies look up at every write.
+    pub(crate) lookups: Lookups,
+    /// The bearer tokens that were handed in.
+    pub(crate) tokens: Mutex<Tokens>,
+    /// The signer of service account tokens.
+    pub(crate) issuer: Issuer,
+}
+
+impl State {
+    /// Returns the user of a token: of one that was handed in, or of a service account that still exists.
+    pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
+        if let Some(identity) = self.tokens.lock().find(token) {
+            return Some(identity.clone());
+        }
+        let claims = self.issuer.verify(token, self.env.now().as_second())?;
+        let key = format!("{}/{}", claims.namespace, claims.name);
+        let view = self.store.view();
+        let account = view.get(&ResourceId::new("", "serviceaccounts"), &key)?;
+        let for_this_server = claims.audiences.iter().any(|audience| audience == DEFAULT_AUDIENCE);
+        (for_this_server && account.uid() == claims.uid).then(|| claims.identity())
+    }
+
+    /// Reads a protobuf object behind the `k8s\0` prefix. Of a kind that is not built in only version and kind are
+    /// read: the caller refuses it.
+    pub(crate) fn decode_protobuf(&self, bytes: &[u8]) -> Result<Value, String> {
+        windlass_schema::decode_protobuf(&self.catalog, bytes).or_else(|error| match error.unknown_kind() {
+            Some((version, kind)) => Ok(json!({"apiVersion": version, "kind": kind})),
+            None => Err(error.to_string()),
+        })
+    }
+
+    /// Removes the objects whose time has come.
+    pub(crate) async fn remove_expired(&self) {
+        /// A request that finds more leaves the rest to the next one.
+        const AT_ONCE: usize = 64;
+        let now = self.env.now();
+        let view = self.store.view();
+        for expiry in view.expired(now).take(AT_ONCE) {
+            let Some(stored) = view.get(&expiry.id, &expiry.key) else { continue };
+            let write = crate::store::Write {
+                id: &expiry.id,
+                key: &expiry.key,
+                expected: Some(stored.rv),
+                draft: None,
+                now,
+            };
+            // An object that was written meanwhile has a new time.
+            let _ = self.store.commit(write, |_| Ok::<(), ApiError>(())).await;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! State that is a function of the objects of one resource, made again when they changed.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{ResourceId, View};
+
+/// A function of the objects of a resource, remembered until one of them changes.
+///
+/// For what many requests ask: the rules of an authoriser, the classes that pods name, the definitions of kinds.
+pub(crate) struct Derived<T> {
+    resource: ResourceId,
+    derive: fn(&View, &ResourceId) -> T,
+    known: Mutex<Option<(u64, Arc<T>)>>,
+}
+
+impl<T> Derived<T> {
+    pub(crate) fn new(resource: ResourceId, derive: fn(&View, &ResourceId) -> T) -> Self {
+        Self { resource, derive, known: Mutex::new(None) }
+    }
+
+    /// The value in `view`.
+    pub(crate) fn get(&self, view: &View) -> Arc<T> {
+        let revision = view.changed(&self.resource);
+        let known = self.known.lock().clone();
+        match known {
+            Some((at, value)) if at == revision => value,
+            _ => {
+                let value = Arc::new((self.derive)(view, &self.resource));
+                let mut known = self.known.lock();
+                // A request on an old view must not replace what newer ones use.
+                if known.as_ref().is_none_or(|(at, _)| *at < revision) {
+                    *known = Some((revision, Arc::clone(&value)));
+                }
+                value
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Objects as they are stored: exact bytes, and a small head with what is asked of an object without parsing it.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use super::labels::{LabelSet, Labels};
+use crate::meta;
+use crate::wire::ApiError;
+
+/// The width of a resource version in a draft: those of servers whose clock shows this century have 16 digits.
+const DIGITS: usize = 16;
+/// How many other representations of an object are kept with it.
+const MAX_REPRESENTATIONS: usize = 3;
+
+/// The largest object: etcd's limit for one request.
+const MAX_OBJECT: usize = 1536 << 10;
+
+/// How the bytes of an object came about: its API version and the schema that defaulted and pruned them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The `apiVersion` of the bytes.
+    pub(crate) api_version: Arc<str>,
+    /// A fingerprint of what the schema defaults and prunes; 0 for built-in kinds.
+    pub(crate) schema: u64,
+}
+
+/// What the store keeps beside the bytes of an object, as its kind determines it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facets {
+    /// The values of the kind's selectable fields, in the order of their declaration.
+    pub(crate) selectable: Box<[Box<str>]>,
+    /// What the object claims for itself alone, within its resource: addresses, ports.
+    pub(crate) claims: Box<[Box<str>]>,
+    /// When the object is removed by itself.
+    pub(crate) expires: Option<Timestamp>,
+}
+
+/// An object that is ready to be stored, but for its resource version.
+#[derive(Debug)]
+pub(crate) struct Draft(Stored);
+
+/// One stored object.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    /// The revision it was written at; 0 for one that was never stored.
+    pub(crate) rv: u64,
+    /// `{"kind":…,"apiVersion":…,` and then the other fields.
+    json: Bytes,
+    /// Where the fields after kind and apiVersion begin.
+    tail: usize,
+    /// Where the metadata is.
+    metadata: Range<usize>,
+    /// Where the digits of the resource version are; empty where there are none.
+    version: Range<usize>,
+    head: Head,
+    layout: Layout,
+    facets: Facets,
+    /// This object in other versions, or under other schemas.
+    representations: Mutex<Vec<(Layout, Arc<Stored>)>>,
+}
+
+#[derive(Clone, Debug)]
+struct Head {
+    uid: Box<str>,
+    labels: LabelSet,
+    terminating: bool,
+    has_finalizers: bool,
+}
+
+impl Head {
+    fn of(value: &Value, labels: &Labels) -> Self {
+        Self {
+            uid: meta::uid(value).into(),
+            labels: labels.intern(meta::labels(value)),
+            terminating: meta::is_deleting(value),
+            has_finalizers: meta::finalizers(value).next().is_some(),
+        }
+    }
+}
+
+impl Draft {
+    /// Serialises an object; its resource version is filled in when it is committed.
+    pub(crate) fn new(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Self {
+        let mut written = Written::with_room_for_version(value);
+        written.json.shrink_to_fit();
+        Self(Stored::from_parts(written, Head::of(value, labels), layout, facets))
+    }
+
+    /// Checks that the object is not larger than etcd would take.
+    ///
+    /// # Errors
+    ///
+    /// If it is, in the words of etcd.
+    pub(crate) fn check_size(&self) -> Result<(), ApiError> {
+        if self.0.json.len() > MAX_OBJECT { Err(ApiError::storage_too_large()) } else { Ok(()) }
+    }
+
+    /// What the object claims for itself alone.
+    pub(super) fn claims(&self) -> &[Box<str>] {
+        &self.0.facets.claims
+    }
+
+    /// The object with its resource version.
+    pub(super) fn at(self, rv: u64) -> Stored {
+        self.0.renumbered(rv)
+    }
+
+    /// The object as it would have been stored: what a dry run answers with.
+    pub(crate) fn unversioned(value: &Value, layout: Layout, facets: Facets, labels: &Labels) -> Stored {
+        let written = Written::plain(value);
+        Stored::from_parts(written, Head::of(value, labels), layout, facets)
+    }
+}
+
+impl Stored {
+    fn from_parts(written: Written, head: Head, layout: Layout, facets: Facets) -> Self {
+        Self {
+            rv: 0,
+            json: written.json.into(),
+            tail: written.tail,
+            metadata: written.metadata,
+            version: written.version,
+            head,
+            layout,
+            facets,
+            representations: Mutex::default(),
+        }
+    }
+
+    /// The exact bytes.
+    pub(crate) fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    /// The bytes after `"kind":…,"apiVersion":…,` to the closing brace: the part that does not depend on the version
+    /// alone. Lists of built-in kinds show an item as this after an opening brace.
+    pub(crate) fn tail(&self) -> &[u8] {
+        self.json.get(self.tail..).unwrap_or_default()
+    }
+
+    /// The bytes of `metadata`.
+    pub(crate) fn metadata(&self) -> &[u8] {
+        self.json.get(self.metadata.clone()).unwrap_or_default()
+    }
+
+    /// Parses the bytes.
+    pub(crate) fn value(&self) -> Value {
+        let mut reader = serde_json::Deserializer::from_slice(&self.json);
+        // What is stored was bounded in depth when it came in.
+        reader.disable_recursion_limit();
+        let value = serde::Deserialize::deserialize(&mut reader);
+        debug_assert!(value.is_ok(), "the store holds JSON that it wrote");
+        value.unwrap_or_default()
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        &self.head.uid
+    }
+
+    pub(crate) fn labels(&self) -> &LabelSet {
+        &self.head.labels
+    }
+
+    /// Whether its deletion was asked for.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.head.terminating
+    }
+
+    pub(crate) fn has_finalizers(&self) -> bool {
+        self.head.has_finalizers
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn facets(&self) -> &Facets {
+        &self.facets
+    }
+
+    /// An estimate of the memory that the object takes.
+    pub(crate) fn weight(&self) -> usize {
+        const OVERHEAD: usize = 320;
+        OVERHEAD + self.json.len()
+    }
+
+    /// The same object with another resource version: the last state of one that was deleted has that of its deletion.
+    pub(crate) fn at(&self, rv: u64) -> Self {
+        let copy = Self {
+            rv: self.rv,
+            json: self.json.clone(),
+            tail: self.tail,
+            metadata: self.metadata.clone(),
+            version: self.version.clone(),
+            head: self.head.clone(),
+            layout: self.layout.clone(),
+            facets: self.facets.clone(),
+            representations: Mutex::default(),
+        };
+        copy.renumbered(rv)
+    }
+
+    /// Writes `rv` over the digits of the resource version.
+    fn renumbered(self, rv: u64) -> Self {
+        if self.version.is_empty() {
+            return Self { rv, ..self };
+        }
+        let mut digits = String::with_capacity(20);
+        // Writing to a string does not fail.
+        let _ = write!(digits, "{rv}");
+        let same_width = digits.len() == self.version.len();
+        let mut json = match self.json.try_into_mut() {
+            Ok(unique) => Vec::from(unique),
+            Err(shared) => shared.to_vec(),
+        };
+        if same_width {
+            json[self.version.clone()].copy_from_slice(digits.as_bytes());
+        } else {
+            json.splice(self.version.clone(), digits.bytes());
+        }
+        // Kind and apiVersion come before the metadata: the tail begins where it began.
+        let metadata = self.metadata.start..self.metadata.end + digits.len() - self.version.len();
+        let version = self.version.start..self.version.start + digits.len();
+        Self { rv, json: json.into(), metadata, version, ..self }
+    }
+
+    /// This object under another layout, made by `make` unless it is at hand.
+    pub(crate) fn representation(
+        self: &Arc<Self>,
+        layout: &Layout,
+        make: impl FnOnce() -> Arc<Stored>,
+    ) -> Arc<Stored> {
+        if self.layout == *layout {
+            return Arc::clone(self);
+        }
+        if let Some(found) = self.known_representation(layout) {
+            return found;
+        }
+        let made = make();
+        let mut known = self.representations.lock();
+        if known.len() == MAX_REPRESENTATIONS {
+            known.remove(0);
+        }
+        known.push((layout.clone(), Arc::clone(&made)));
+        made
+    }
+
+    fn known_representation(&self, layout: &Layout) -> Option<Arc<Stored>> {
+        let known = self.representations.lock();
+        known.iter().find(|(other, _)| other == layout).map(|(_, found)| Arc::clone(found))
+    }
+
+    /// The same object in another version whose fields are the same: only `apiVersion` differs.
+    pub(crate) fn relabelled(&self, layout: &Layout, kind: &str) -> Self {
+        let mut json = Vec::with_capacity(self.json.len() + layout.api_version.len());
+        let mut head = Map::new();
+        head.insert("kind".to_owned(), kind.into());
+        head.insert("apiVersion".to_owned(), (*layout.api_version).into());
+        write_object(&Value::Object(head), &mut json);
+        json.pop();
+        if self.tail().first() != Some(&b'}') {
+            json.push(b',');
+        }
+        let tail = json.len();
+        let moved = |at: usize| at + tail - self.tail;
+        let version =
+            if self.version.is_empty() { 0..0 } else { moved(self.version.start)..moved(self.version.end) };
+        json.extend_from_slice(self.tail());
+        Self {
+            rv: self.rv,
+            json: json.into(),
+            tail,
+            metadata: moved(self.metadata.start)..moved(self.metadata.end),
+            version,
+            head: self.head.clone(),
+            layout: layout.clone(),
+            facets: self.facets.clone(),
+            representations: Mutex::default(),
+        }
+    }
+
+    /// The same object converted to another layout, as `value` shows it.
+    pub(crate) fn converted(&self, value: &Value, layout: Layout, facets: Facets) -> Self {
+        let mut written = if self.version.is_empty() {
+            Written::plain(value)
+        } else {
+            Written::with_room_for_version(value)
+        };
+        written.json.shrink_to_fit();
+        let mut converted = Self::from_parts(written, self.head.clone(), layout, facets).renumbered(self.rv);
+        if converted.json == self.json {
+            converted.json = self.json.clone();
+        }
+        converted
+    }
+}
+
+/// An object as bytes.
+struct Written {
+    json: Vec<u8>,
+    tail: usize,
+    metadata: Range<usize>,
+    version: Range<usize>,
+}
+
+impl Written {
+    /// Serialises an object with a resource version of zeros, to be written over.
+    fn with_room_for_version(value: &Value) -> Self {
+        let mut version = 0..0;
+        let written = Self::by(value, |metadata, json| version = write_metadata(metadata, json));
+        Self { version, ..written }
+    }
+
+    fn plain(value: &Value) -> Self {
+        Self::by(value, write_value)
+    }
+
+    fn by(value: &Value, write_metadata: impl FnOnce(&Value, &mut Vec<u8>)) -> Self {
+        let mut json = Vec::with_capacity(1024);
+        let mut metadata = 0..0;
+        let tail = write_fields(value, &mut json, |field, json| {
+            let start = json.len();
+            write_metadata(field, json);
+            metadata = start..json.len();
+        });
+        Self { json, tail, metadata, version: 0..0 }
+    }
+}
+
+/// Appends an object as the real server writes it, kind and apiVersion first, and returns where the rest begins.
+pub(crate) fn write_object(value: &Value, out: &mut Vec<u8>) -> usize {
+    write_fields(value, out, |metadata, out| write_value(metadata, out))
+}
+
+fn write_fields(
+    value: &Value,
+    out: &mut Vec<u8>,
+    write_metadata: impl FnOnce(&Value, &mut Vec<u8>),
+) -> usize {
+    let Some(fields) = value.as_object() else {
+        write_value(value, out);
+        return 0;
+    };
+    out.push(b'{');
+    for name in ["kind", "apiVersion"] {
+        if let Some(field) = fields.get(name) {
+            write_name(name, out);
+            write_value(field, out);
+            out.push(b',');
+        }
+    }
+    let tail = out.len();
+    let mut write_metadata = Some(write_metadata);
+    for (name, field) in fields {
+        if name == "kind" || name == "apiVersion" {
+            continue;
+        }
+        write_name(name, out);
+        match write_metadata.take_if(|_| name == "metadata") {
+            Some(write_metadata) => write_metadata(field, out),
+            None => write_value(field, out),
+        }
+        out.push(b',');
+    }
+    if out.last() == Some(&b',') {
+        out.pop();
+    }
+    out.push(b'}');
+    tail
+}
+
+/// Writes metadata with a resource version of zeros, whose place is returned.
+fn write_metadata(metadata: &Value, out: &mut Vec<u8>) -> Range<usize> {
+    const FIELD: &str = "resourceVersion";
+    let empty = Map::new();
+    let fields = metadata.as_object().unwrap_or(&empty);
+    let mut version = None;
+    let mut write_version = |out: &mut Vec<u8>| {
+        write_name(FIELD, out);
+        out.push(b'"');
+        let start = out.len();
+        out.extend_from_slice(&[b'0'; DIGITS]);
+        version = Some(start..out.len());
+        out.extend_from_slice(b"\",");
+    };
+    out.push(b'{');
+    let before = fields.iter().take_while(|(name, _)| name.as_str() < FIELD);
+    let after = fields.iter().skip_while(|(name, _)| name.as_str() <= FIELD);
+    for (name, field) in before {
+        write_name(name, out);
+        write_value(field, out);
+        out.push(b',');
+    }
+    write_version(out);
+    for (name, field) in after {
+        write_name(name, out);
+        write_value(field, out);
+        out.push(b',');
+    }
+    out.pop();
+    out.push(b'}');
+    version.unwrap_or_default()
+}
+
+fn write_name(name: &str, out: &mut Vec<u8>) {
+    // Writing a string to memory does not fail.
+    let written = serde_json::to_writer(&mut *out, name);
+    debug_assert!(written.is_ok());
+    out.push(b':');
+}
+
+fn write_value(value: &Value, out: &mut Vec<u8>) {
+    // Writing a tree with string keys to memory does not fail.
+    let written = serde_json::to_writer(out, value);
+    debug_assert!(written.is_ok());
+}

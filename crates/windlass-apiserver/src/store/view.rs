@@ -1,0 +1,201 @@
+//! Immutable pictures of a whole server.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rpds::RedBlackTreeMapSync;
+
+use super::Stored;
+
+/// A kind of object as it is stored: its group and its plural name, whatever version asks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ResourceId {
+    /// The API group, empty for the core group.
+    pub(crate) group: Arc<str>,
+    /// The plural name in lower case.
+    pub(crate) resource: Arc<str>,
+}
+
+impl ResourceId {
+    pub(crate) fn new(group: &str, resource: &str) -> Self {
+        Self { group: group.into(), resource: resource.into() }
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(&self.resource)
+        } else {
+            write!(f, "{}.{}", self.resource, self.group)
+        }
+    }
+}
+
+/// The objects of one resource.
+#[derive(Clone)]
+struct Objects {
+    by_key: RedBlackTreeMapSync<Arc<str>, Arc<Stored>>,
+    /// What objects claim for themselves alone, and the key of the claimant.
+    claims: RedBlackTreeMapSync<Box<str>, Arc<str>>,
+    /// The revision of the last change.
+    changed: u64,
+}
+
+impl Objects {
+    fn empty() -> Self {
+        Self { by_key: RedBlackTreeMapSync::new_sync(), claims: RedBlackTreeMapSync::new_sync(), changed: 0 }
+    }
+}
+
+/// An object that is removed by itself, and when.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Expiry {
+    pub(crate) at: Timestamp,
+    pub(crate) id: ResourceId,
+    pub(crate) key: Arc<str>,
+}
+
+/// All objects of a server at one revision. Immutable; a clone costs a few pointers.
+#[derive(Clone)]
+pub(crate) struct View {
+    revision: u64,
+    resources: RedBlackTreeMapSync<ResourceId, Objects>,
+    expiries: RedBlackTreeMapSync<Expiry, ()>,
+}
+
+impl View {
+    pub(super) fn empty() -> Self {
+        // Revision 1 is taken: "0" has a meaning of its own in requests.
+        Self {
+            revision: 1,
+            resources: RedBlackTreeMapSync::new_sync(),
+            expiries: RedBlackTreeMapSync::new_sync(),
+        }
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The revision at which an object of the resource was last written or removed; 0 if that never happened.
+    pub(crate) fn changed(&self, id: &ResourceId) -> u64 {
+        self.resources.get(id).map_or(0, |objects| objects.changed)
+    }
+
+    /// The object stored under `key`: `namespace/name`, or the name of a cluster-scoped object.
+    pub(crate) fn get(&self, id: &ResourceId, key: &str) -> Option<&Arc<Stored>> {
+        self.resources.get(id)?.by_key.get(key)
+    }
+
+    /// Whether an object of the resource other than that under `but_for` claims something for itself alone.
+    pub(crate) fn is_claimed(&self, id: &ResourceId, claim: &str, but_for: &str) -> bool {
+        let holder = self.resources.get(id).and_then(|objects| objects.claims.get(claim));
+        holder.is_some_and(|holder| **holder != *but_for)
+    }
+
+    /// The number of objects of a resource, in all namespaces.
+    pub(crate) fn count(&self, id: &ResourceId) -> usize {
+        self.resources.get(id).map_or(0, |objects| objects.by_key.size())
+    }
+
+    /// The objects that are to be removed by `now`, those that are due first in front.
+    pub(crate) fn expired(&self, now: Timestamp) -> impl Iterator<Item = &Expiry> {
+        self.expiries.keys().take_while(move |expiry| expiry.at <= now)
+    }
+
+    /// The objects of a resource in key order, of one namespace or of all.
+    pub(crate) fn range<'a>(
+        &'a self,
+        id: &ResourceId,
+        namespace: Option<&str>,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Stored>)> + use<'a> {
+        self.range_from(id, namespace, None)
+    }
+
+    /// As [`View::range`], beginning at the first key that is not less than `start`.
+    pub(crate) fn range_from<'a>(
+        &'a self,
+        id: &ResourceId,
+        namespace: Option<&str>,
+        start: Option<&str>,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Stored>)> + use<'a> {
+        let prefix = namespace.map(|namespace| format!("{namespace}/"));
+        let from: Arc<str> = match (start, &prefix) {
+            (Some(start), Some(prefix)) => start.max(prefix.as_str()).into(),
+            (Some(start), None) => start.into(),
+            (None, Some(prefix)) => prefix.as_str().into(),
+            (None, None) => "".into(),
+        };
+        let objects = self.resources.get(id);
+        objects
+            .into_iter()
+            .flat_map(move |objects| objects.by_key.range(from.clone()..))
+            .take_while(move |(key, _)| prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix.as_str())))
+    }
+
+    /// The state after an object was written.
+    pub(super) fn with(&self, revision: u64, id: &ResourceId, key: &Arc<str>, stored: Arc<Stored>) -> Self {
+        let mut objects = self.resources.get(id).cloned().unwrap_or_else(Objects::empty);
+        let mut expiries = self.expiries.clone();
+        if let Some(old) = objects.by_key.get(key) {
+            forget_facets(&mut objects.claims, &mut expiries, id, key, old);
+        }
+        for claim in &stored.facets().claims {
+            objects.claims.insert_mut(claim.clone(), Arc::clone(key));
+        }
+        if let Some(at) = stored.facets().expires {
+            expiries.insert_mut(Expiry { at, id: id.clone(), key: Arc::clone(key) }, ());
+        }
+        objects.by_key.insert_mut(Arc::clone(key), stored);
+        objects.changed = revision;
+        Self { revision, resources: self.resources.insert(id.clone(), objects), expiries }
+    }
+
+    /// The state after an object was removed.
+    pub(super) fn without(&self, revision: u64, id: &ResourceId, key: &str) -> Self {
+        let Some(objects) = self.resources.get(id) else { return self.clone().at(revision) };
+        let mut objects = objects.clone();
+        let mut expiries = self.expiries.clone();
+        if let Some((key, old)) =
+            objects.by_key.get_key_value(key).map(|(key, old)| (key.clone(), old.clone()))
+        {
+            forget_facets(&mut objects.claims, &mut expiries, id, &key, &old);
+        }
+        objects.by_key.remove_mut(key);
+        objects.changed = revision;
+        Self { revision, resources: self.resources.insert(id.clone(), objects), expiries }
+    }
+
+    /// The state after all objects of a resource were removed.
+    pub(super) fn without_resource(&self, revision: u64, id: &ResourceId) -> Self {
+        let mut expiries = self.expiries.clone();
+        for (key, stored) in self.range(id, None) {
+            if let Some(at) = stored.facets().expires {
+                expiries.remove_mut(&Expiry { at, id: id.clone(), key: Arc::clone(key) });
+            }
+        }
+        Self { revision, resources: self.resources.remove(id), expiries }
+    }
+
+    pub(super) fn at(mut self, revision: u64) -> Self {
+        self.revision = revision;
+        self
+    }
+}
+
+fn forget_facets(
+    claims: &mut RedBlackTreeMapSync<Box<str>, Arc<str>>,
+    expiries: &mut RedBlackTreeMapSync<Expiry, ()>,
+    id: &ResourceId,
+    key: &Arc<str>,
+    old: &Stored,
+) {
+    for claim in &old.facets().claims {
+        claims.remove_mut(claim);
+    }
+    if let Some(at) = old.facets().expires {
+        expiries.remove_mut(&Expiry { at, id: id.clone(), key: Arc::clone(key) });
+    }
+}

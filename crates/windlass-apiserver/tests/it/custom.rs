@@ -181,7 +181,7 @@ async fn what_is_not_done_is_said() {
     client.post(DEFINITIONS, &converted).await.expect(201);
     let other_version = &WIDGETS.replace("/v1/", "/v2/");
     client.get(other_version).await.expect(200);
-    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+    let widget = json!({"apiVersion": "a.example/v1", "kind": "Widget", "metadata": {"name": "w"}});
     client.post(WIDGETS, &widget).await.expect(201);
     client.get(WIDGETS).await.expect(200);
     let refused = client.get(other_version).await.expect(500);

@@ -429,12 +429,11 @@ impl ApiError {
     pub fn disruption_budget(budget: &str, message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let message: String = message.into();
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
-        Self::too_many_requests(text, retry_after_seconds)
-            .causes(vec![Cause {
-                reason: "DisruptionBudget".to_owned(),
-                message: format!("The disruption budget {budget} {message}"),
-                field: String::new(),
-            }])
+        Self::too_many_requests(text, retry_after_seconds).causes(vec![Cause {
+            reason: "DisruptionBudget".to_owned(),
+            message: format!("The disruption budget {budget} {message}"),
+            field: String::new(),
+        }])
     }
 
     /// 500.

@@ -22,6 +22,7 @@ mod delete;
 mod paging;
 mod patch;
 mod selectors;
+mod served_kinds;
 mod update;
 mod watch;
 
@@ -39,4 +40,5 @@ mod namespaces;
 // Bytes and mistakes.
 mod bodies;
 mod errors;
+mod evictions;
 mod representations;

@@ -12,7 +12,6 @@ use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
 use crate::crd;
 use crate::definitions;
-use crate::meta;
 use crate::resource::Resource;
 use crate::serve::Body;
 use crate::state::State;
@@ -84,19 +83,21 @@ fn hashes(state: &State) -> BTreeMap<String, String> {
         let name = name_of(&version.group, &version.version);
         hashes.insert(name.clone(), hash(&format!("{builtin} {name}")));
     }
-    let mut custom: BTreeMap<String, String> = BTreeMap::new();
-    for definition in established(state) {
-        for version in served(&definition) {
-            let name = name_of(text(&definition, "/spec/group"), text(version, "/name"));
-            let seen = custom.entry(name).or_default();
-            let generation = meta::integer(&definition, "generation").unwrap_or(0);
-            // Writing to a string does not fail.
-            let _ = write!(seen, " {} {generation}", meta::uid(&definition));
+    let served = state.served.load();
+    for group in served.groups() {
+        for version in &group.versions {
+            let mut seen = String::new();
+            for custom in version.resources.values().filter_map(|resource| resource.custom.as_ref()) {
+                // Writing to a string does not fail.
+                let _ = write!(seen, " {} {}", custom.definition_uid, custom.generation);
+            }
+            let name = name_of(&group.name, &version.name);
+            if !seen.is_empty() {
+                let hash = hash(&format!("{builtin} {name}{seen}"));
+                hashes.insert(name, hash);
+            }
         }
     }
-    hashes.extend(
-        custom.into_iter().map(|(name, seen)| (name.clone(), hash(&format!("{builtin} {name}{seen}")))),
-    );
     hashes
 }
 
@@ -182,56 +183,66 @@ fn redirect(location: &str) -> Response<Body> {
 }
 
 fn write(state: &State, name: &str) -> Bytes {
-    let builtin = state
-        .catalog
-        .group_versions()
+    let served = state.served.load_full();
+    let group_versions = served
+        .groups()
         .iter()
-        .find(|version| name_of(&version.group, &version.version) == name);
-    let definitions = established(state);
-    let served: Vec<(&Value, &Value)> = definitions
-        .iter()
-        .flat_map(|definition| served(definition).map(move |version| (definition, version)))
-        .filter(|(definition, version)| {
-            name_of(text(definition, "/spec/group"), text(version, "/name")) == name
-        })
+        .flat_map(|group| group.versions.iter().map(move |version| (group.name.as_str(), version)));
+    let found = group_versions.into_iter().find(|(group, version)| name_of(group, &version.name) == name);
+    let Some((group, version)) = found else { return Bytes::from_static(b"{}") };
+    let custom: Vec<&Resource> = version
+        .resources
+        .values()
+        .map(|resource| &**resource)
+        .filter(|resource| resource.is_custom())
         .collect();
-    let document = match (builtin, served.first()) {
-        (Some(version), _) => windlass_schema::openapi_v3(&state.catalog, version, &[]),
-        (None, Some((definition, version))) => {
-            let (group, version) = (text(definition, "/spec/group"), text(version, "/name"));
-            custom_document(state, group, version, &served)
-        }
-        (None, None) => json!({}),
+    let builtin =
+        state.catalog.group_versions().iter().find(|known| name_of(&known.group, &known.version) == name);
+    let document = match builtin {
+        Some(builtin) if custom.is_empty() => windlass_schema::openapi_v3(&state.catalog, builtin, &[]),
+        _ => custom_document(state, group, &version.name, builtin, &custom),
     };
     document.to_string().into()
 }
 
-fn custom_document(state: &State, group: &str, version: &str, served: &[(&Value, &Value)]) -> Value {
-    let served_now = state.served.load();
-    let resources: Vec<&Resource> = served
+fn custom_document(
+    state: &State,
+    group: &str,
+    version: &str,
+    builtin: Option<&GroupVersion>,
+    resources: &[&Resource],
+) -> Value {
+    let view = state.store.view();
+    let definitions: Vec<Value> = resources
         .iter()
-        .filter_map(|(definition, _)| {
-            served_now.resource(group, version, text(definition, "/spec/names/plural"))
-        })
-        .map(|resource| &**resource)
+        .filter_map(|resource| resource.custom.as_ref())
+        .map(|custom| view.get(&definitions::id(), &custom.definition).map(|stored| stored.value()))
+        .map(Option::unwrap_or_default)
         .collect();
-    let schemas: Vec<Option<&Value>> =
-        served.iter().map(|(_, version)| version.pointer("/schema/openAPIV3Schema")).collect();
+    let schemas = definitions.iter().map(|definition| {
+        let versions = crd::list(&definition["spec"], "versions");
+        let found = versions.iter().find(|candidate| crd::text(candidate, &["name"]) == version);
+        found.and_then(|version| version.pointer("/schema/openAPIV3Schema"))
+    });
     let custom: Vec<CustomKind<'_>> = resources
         .iter()
-        .zip(&schemas)
+        .zip(schemas)
         .map(|(resource, schema)| CustomKind {
             kind: &resource.kind,
             list_kind: &resource.list_kind,
             plural: &resource.plural,
-            schema: *schema,
+            schema,
             selectable_fields: resource.custom.as_ref().map_or(&[], |custom| &custom.selectable),
         })
         .collect();
     let group_version = GroupVersion {
         group: group.into(),
         version: version.into(),
-        resources: resources.iter().map(|resource| described(resource)).collect(),
+        resources: builtin
+            .into_iter()
+            .flat_map(|builtin| builtin.resources.iter().cloned())
+            .chain(resources.iter().map(|resource| described(resource)))
+            .collect(),
     };
     windlass_schema::openapi_v3(&state.catalog, &group_version, &custom)
 }
@@ -256,20 +267,4 @@ fn described(resource: &Resource) -> windlass_schema::Resource {
             })
             .collect(),
     }
-}
-
-/// The definitions whose resources are served.
-fn established(state: &State) -> Vec<Value> {
-    let view = state.store.view();
-    let all = view.range(&definitions::id(), None).map(|(_, stored)| stored.value());
-    all.filter(crd::is_established).collect()
-}
-
-fn served(definition: &Value) -> impl Iterator<Item = &Value> {
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    versions.into_iter().flatten().filter(|version| version["served"] == true)
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

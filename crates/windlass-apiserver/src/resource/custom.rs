@@ -158,6 +158,7 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
         deprecation: deprecation(definition, version),
         definition: meta::name(definition).to_owned(),
         definition_uid: meta::uid(definition).to_owned(),
+        generation: meta::integer(definition, "generation").unwrap_or(0),
         ..CustomResource::default()
     }
 }

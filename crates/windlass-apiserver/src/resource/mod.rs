@@ -66,6 +66,8 @@ pub(crate) struct CustomResource {
     pub(crate) definition: String,
     /// Its uid: a definition that is created again serves other resources.
     pub(crate) definition_uid: String,
+    /// Its generation when this resource was made of it.
+    pub(crate) generation: i64,
     /// `additionalPrinterColumns` of the version, as they stand in the definition.
     pub(crate) columns: Vec<Value>,
     /// JSON paths of `selectableFields`, without the leading dot.

@@ -80,6 +80,15 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     set(object, "finalizers", value);
 }
 
+/// Adds a finalizer, unless the object has it.
+pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
+    let mut finalizers: Vec<String> = finalizers(object).map(str::to_owned).collect();
+    if !finalizers.iter().any(|found| found == finalizer) {
+        finalizers.push(finalizer.to_owned());
+        set_finalizers(object, &finalizers);
+    }
+}
+
 /// Takes a field of the object itself from `from`, or removes it where `from` has none.
 pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
     let Some(fields) = object.as_object_mut() else { return };

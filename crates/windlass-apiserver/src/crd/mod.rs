@@ -5,13 +5,11 @@
 mod conditions;
 mod names;
 mod prepare;
-mod strategy;
 mod validate;
 
 pub(crate) use conditions::{condition_is_true, set_condition};
 pub(crate) use names::{Names, accept};
 pub(crate) use prepare::{prepare_create, prepare_update};
-pub(crate) use strategy::Definition;
 pub(crate) use validate::{validate_create, validate_update};
 
 use serde_json::Value;

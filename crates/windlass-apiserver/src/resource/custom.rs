@@ -10,7 +10,7 @@ use super::{CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api
 use crate::crd::{is_established, list, storage_version, text, texts};
 use crate::meta;
 use crate::store::{Layout, ResourceId, Stored};
-use crate::strategy::Generic;
+use crate::strategy::CustomResources;
 
 /// The verbs of a custom resource, in the order that discovery shows them.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -61,8 +61,8 @@ fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
             schema: fingerprint(&version["schema"]["openAPIV3Schema"], &custom.selectable),
         },
         storage_version,
-        strategy: &Generic,
-        storage_strategy: &Generic,
+        strategy: &CustomResources,
+        storage_strategy: &CustomResources,
         schema,
         custom: Some(custom),
     }

@@ -1,7 +1,7 @@
 //! What differs from kind to kind: preparation before a write, validation, selectable fields, deletion.
 //!
 //! The registry treats every resource alike and asks a [`Strategy`] at the few points where kinds differ. A kind
-//! without a strategy of its own behaves as [`Generic`] says.
+//! without a strategy of its own is described by its [`Facts`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,20 +13,23 @@ mod checks;
 mod facts;
 mod fields;
 
-mod config;
-mod device;
-mod event;
-mod job;
-mod limits;
-mod namespace;
-mod network;
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
+mod discovery;
+mod networking;
 mod node;
-mod pod;
 mod policy;
-mod service;
-mod volume;
-mod webhook;
-mod workload;
+mod rbac;
+mod resource;
+mod scheduling;
+mod storage;
 
 pub(crate) use self::facts::{Facts, Generation};
 use crate::env::Env;
@@ -250,54 +253,41 @@ pub(crate) trait Strategy: Send + Sync {
     }
 }
 
-/// The strategy of kinds without one of their own.
-pub(crate) struct Generic;
+/// The strategy of custom resources.
+pub(crate) struct CustomResources;
 
-impl Strategy for Generic {}
+impl Strategy for CustomResources {}
 
-/// The strategy of kinds that differ from the generic one only in what [`Facts`] can say.
-struct Plain(&'static Facts);
+/// The strategy of a built-in kind that [`Facts`] describe completely.
+struct FactsOnly(&'static Facts);
 
-impl Strategy for Plain {
+impl Strategy for FactsOnly {
     fn facts(&self) -> &'static Facts {
         self.0
     }
 }
 
-/// The strategy of a built-in resource.
+/// Returns the strategy of a built-in resource.
 pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
     match group {
-        "" => core(resource),
-        "apiextensions.k8s.io" if resource == "customresourcedefinitions" => &crate::crd::Definition,
-        "apps" => workload::of(resource),
-        "batch" => job::of(resource),
-        "rbac.authorization.k8s.io" | "policy" | "autoscaling" | "scheduling.k8s.io" => {
-            policy::of(group, resource)
-        }
-        "networking.k8s.io" | "discovery.k8s.io" => network::of(resource),
-        "storage.k8s.io" => volume::of(resource),
-        "resource.k8s.io" => device::of(resource),
-        "admissionregistration.k8s.io" => webhook::of(resource),
-        "events.k8s.io" => event::of(group),
-        "coordination.k8s.io" | "node.k8s.io" | "certificates.k8s.io" | "apiregistration.k8s.io" => {
-            node::of(group, resource)
-        }
-        _ => &Plain(&Facts::SPEC),
-    }
-}
-
-fn core(resource: &str) -> &'static dyn Strategy {
-    match resource {
-        "pods" | "podtemplates" => pod::of(resource),
-        "namespaces" => &namespace::Namespaces,
-        "configmaps" | "secrets" | "serviceaccounts" => config::of(resource),
-        "resourcequotas" | "limitranges" => limits::of(resource),
-        "services" => &service::Services,
-        "endpoints" => network::of(resource),
-        "replicationcontrollers" => workload::of(resource),
-        "persistentvolumes" | "persistentvolumeclaims" => volume::of(resource),
-        "nodes" => node::of("", resource),
-        "events" => event::of(""),
-        _ => &Plain(&Facts::SPEC),
+        "" => core::of(resource),
+        "admissionregistration.k8s.io" => admissionregistration::of(resource),
+        "apiextensions.k8s.io" => apiextensions::of(resource),
+        "apiregistration.k8s.io" => apiregistration::of(resource),
+        "apps" => apps::of(resource),
+        "autoscaling" => autoscaling::of(resource),
+        "batch" => batch::of(resource),
+        "certificates.k8s.io" => certificates::of(resource),
+        "coordination.k8s.io" => coordination::of(resource),
+        "discovery.k8s.io" => discovery::of(resource),
+        "events.k8s.io" => core::event_of(group),
+        "networking.k8s.io" => networking::of(resource),
+        "node.k8s.io" => node::of(resource),
+        "policy" => policy::of(resource),
+        "rbac.authorization.k8s.io" => rbac::of(resource),
+        "resource.k8s.io" => resource::of(resource),
+        "scheduling.k8s.io" => scheduling::of(resource),
+        "storage.k8s.io" => storage::of(resource),
+        _ => &FactsOnly(&Facts::SPEC),
     }
 }

@@ -6,8 +6,8 @@ use windlass_schema::FieldError;
 use super::rollout::show_strategy;
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::validate_not_negative;
+use crate::strategy::core::default_claim_spec;
 use crate::strategy::fields::{default, default_text, entry_mut, items_mut, spec_mut, text, text_at};
-use crate::strategy::pod::default_claim_spec;
 use crate::strategy::{Facts, Strategy, StrategyContext};
 
 const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";

@@ -1,44 +1,21 @@
-//! Volumes, claims to them, and storage classes.
+//! Persistent volumes and claims to them.
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::checks::{enumerated, immutable};
-use super::fields::{
-    canonical_quantities, default, default_text, list_at, map_at, object_mut, spec_mut, text, text_at,
-};
 use super::pod::{default_claim_spec, default_volume_source};
-use super::{Facts, Plain, Strategy, StrategyContext};
 use crate::env;
 use crate::meta;
+use crate::strategy::checks::enumerated;
+use crate::strategy::fields::{
+    canonical_quantities, default, default_text, list_at, map_at, object_mut, spec_mut, text, text_at,
+};
+use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
-pub(super) fn of(resource: &str) -> &'static dyn Strategy {
-    match resource {
-        "persistentvolumes" => &Volumes,
-        "persistentvolumeclaims" => &Claims,
-        "storageclasses" => &StorageClasses,
-        "volumeattachments" | "csidrivers" | "csinodes" => &Plain(&VERSIONED),
-        "volumeattributesclasses" => &AttributesClasses,
-        "csistoragecapacities" => &Plain(&CAPACITIES),
-        _ => &Plain(&Facts::SPEC),
-    }
-}
-
 const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
-const VERSIONED: Facts = Facts { unconditional_update: false, returns_deleted_object: true, ..Facts::DATA };
-const CAPACITIES: Facts = Facts { unconditional_update: false, ..Facts::DATA };
 
-/// A volume or claim that is used stays until it is not: the controller takes the finalizer away.
-fn protect(object: &mut Value, finalizer: &str) {
-    let mut finalizers: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
-    if !finalizers.iter().any(|found| found == finalizer) {
-        finalizers.push(finalizer.to_owned());
-        meta::set_finalizers(object, &finalizers);
-    }
-}
-
-struct Volumes;
+pub(super) struct Volumes;
 
 fn complete_volume(object: &mut Value) {
     let spec = spec_mut(object);
@@ -92,7 +69,7 @@ impl Strategy for Volumes {
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         complete_volume(object);
-        protect(object, "kubernetes.io/pv-protection");
+        meta::add_finalizer(object, "kubernetes.io/pv-protection");
         let now = cx.env.now_rfc3339();
         object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         Ok(())
@@ -124,7 +101,7 @@ const VOLUME_SOURCES: [&str; 22] = [
     "vsphereVolume",
 ];
 
-struct Claims;
+pub(super) struct Claims;
 
 impl Strategy for Claims {
     fn facts(&self) -> &'static Facts {
@@ -133,7 +110,7 @@ impl Strategy for Claims {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         default_claim_spec(spec_mut(object));
-        protect(object, "kubernetes.io/pvc-protection");
+        meta::add_finalizer(object, "kubernetes.io/pvc-protection");
         object["status"] = json!({"phase": "Pending"});
         Ok(())
     }
@@ -186,54 +163,5 @@ impl Strategy for Claims {
         }
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         vec![FieldError::forbidden("spec", detail)]
-    }
-}
-
-struct AttributesClasses;
-
-impl Strategy for AttributesClasses {
-    fn facts(&self) -> &'static Facts {
-        &RETURNED
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        protect(object, "kubernetes.io/vac-protection");
-        Ok(())
-    }
-}
-
-struct StorageClasses;
-
-impl Strategy for StorageClasses {
-    fn facts(&self) -> &'static Facts {
-        &RETURNED
-    }
-
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        if text(object, "provisioner").is_empty() {
-            errors.push(FieldError::required("provisioner", ""));
-        }
-        let known = ["Delete", "Retain"];
-        errors.extend(enumerated("reclaimPolicy", text(object, "reclaimPolicy"), &known));
-        errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        if let Some(fields) = object.as_object_mut() {
-            default(fields, "reclaimPolicy", "Delete");
-            default(fields, "volumeBindingMode", "Immediate");
-        }
-    }
-
-    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for field in ["parameters", "provisioner", "reclaimPolicy"] {
-            if object.get(field) != old.get(field) {
-                errors.push(FieldError::forbidden(field, format!("updates to {field} are forbidden.")));
-            }
-        }
-        errors.extend(immutable(object, old, "/volumeBindingMode"));
-        errors
     }
 }

@@ -1,16 +1,16 @@
-//! Devices that pods claim.
+//! Claims for devices.
 
 use serde_json::{Map, Value};
 
 use super::fields::{default, entry_mut, items_mut, spec_mut};
-use super::{Facts, Generation, Plain, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "resourceclaims" => &Claims { template: false },
         "resourceclaimtemplates" => &Claims { template: true },
-        "resourceslices" => &Plain(&SLICES),
-        _ => &Plain(&CLASSES),
+        "resourceslices" => &FactsOnly(&SLICES),
+        _ => &FactsOnly(&CLASSES),
     }
 }
 

@@ -1,24 +1,30 @@
-//! Definitions as objects of the registry.
+//! CustomResourceDefinitions.
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::{CLEANUP_FINALIZER, set_condition};
+use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use crate::crd::{self, CLEANUP_FINALIZER, set_condition};
 use crate::meta;
-use crate::strategy::{Strategy, StrategyContext};
 use crate::wire::ApiError;
 
-/// How CustomResourceDefinitions differ from other kinds.
-pub(crate) struct Definition;
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "customresourcedefinitions" => &Definitions,
+        _ => &FactsOnly(&Facts::SPEC),
+    }
+}
 
-impl Strategy for Definition {
+struct Definitions;
+
+impl Strategy for Definitions {
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        super::prepare_create(object);
+        crd::prepare_create(object);
         Ok(())
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        super::validate_create(object)
+        crd::validate_create(object)
     }
 
     fn prepare_update(
@@ -28,13 +34,13 @@ impl Strategy for Definition {
         old: &Value,
     ) -> Result<(), ApiError> {
         if cx.subresource.is_empty() {
-            super::prepare_update(object, old);
+            crd::prepare_update(object, old);
         }
         Ok(())
     }
 
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource.is_empty() { super::validate_update(object, old) } else { Vec::new() }
+        if cx.subresource.is_empty() { crd::validate_update(object, old) } else { Vec::new() }
     }
 
     fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Kinds that keep pods running.
+//! Deployments, replica sets, stateful sets, daemon sets.
 
 mod daemon_set;
 mod deployment;
@@ -9,16 +9,15 @@ mod template;
 
 pub(super) use self::rollout::validate_int_or_percent;
 pub(super) use self::template::{default_template, validate_template_of};
-use super::{Facts, Plain, Strategy};
+use super::{Facts, FactsOnly, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "deployments" => &deployment::Deployments,
         "replicasets" => &replica_set::ReplicaSets,
-        "replicationcontrollers" => &replica_set::ReplicationControllers,
         "statefulsets" => &stateful_set::StatefulSets,
         "daemonsets" => &daemon_set::DaemonSets,
         // Revisions are data of their owners.
-        _ => &Plain(&Facts::DATA),
+        _ => &FactsOnly(&Facts::DATA),
     }
 }

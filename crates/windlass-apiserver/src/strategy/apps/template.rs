@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use crate::strategy::checks::{validate_annotations, validate_labels};
+use crate::strategy::core::{default_spec, validate_spec};
 use crate::strategy::fields::{entry_mut, list_at, map_at, text, text_at};
-use crate::strategy::pod::{default_spec, validate_spec};
 use crate::wire::{LabelSelector, names};
 
 /// Completes the pod template in a spec.

@@ -1,89 +1,18 @@
-//! Kinds that hold data: config maps, secrets, service accounts.
+//! Secrets.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{default_text, entry_mut, map_at, text_at};
-use super::{Facts, Plain, Strategy, StrategyContext};
-use crate::wire::{ApiError, names};
+use super::config_map::{SIZE_LIMIT, decoded_length, validate_immutable, validate_key};
+use crate::strategy::fields::{default_text, entry_mut, map_at, text_at};
+use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
-const SIZE_LIMIT: usize = 1024 * 1024;
-
-pub(super) fn of(resource: &str) -> &'static dyn Strategy {
-    match resource {
-        "configmaps" => &ConfigMaps,
-        "secrets" => &Secrets,
-        _ => &Plain(&RETURNED),
-    }
-}
-
-const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
 const SECRETS: Facts = Facts { selectable: &[("type", "/type")], ..Facts::DATA };
 
-struct ConfigMaps;
-
-impl Strategy for ConfigMaps {
-    fn facts(&self) -> &'static Facts {
-        &Facts::DATA
-    }
-
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        validate_config_map(object)
-    }
-
-    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = validate_immutable(object, old, &["data", "binaryData"]);
-        errors.extend(validate_config_map(object));
-        errors
-    }
-}
-
-fn validate_config_map(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let (data, binary) = (map_at(object, "/data"), map_at(object, "/binaryData"));
-    let mut size = 0;
-    for (key, value) in data.into_iter().flatten() {
-        errors.extend(validate_key("data", key));
-        if binary.is_some_and(|binary| binary.contains_key(key)) {
-            let detail = "duplicate of key present in binaryData";
-            errors.push(FieldError::invalid(format!("data[{key}]"), key.as_str(), detail));
-        }
-        size += value.as_str().map_or(0, str::len);
-    }
-    for (key, value) in binary.into_iter().flatten() {
-        errors.extend(validate_key("binaryData", key));
-        size += decoded_length(value);
-    }
-    if size > SIZE_LIMIT {
-        errors.push(FieldError::too_long("[]", SIZE_LIMIT));
-    }
-    errors
-}
-
-fn validate_key(path: &str, key: &str) -> impl Iterator<Item = FieldError> {
-    let field = format!("{path}[{key}]");
-    names::config_map_key(key).into_iter().map(move |text| FieldError::invalid(field.as_str(), key, text))
-}
-
-/// What an immutable object must not change.
-fn validate_immutable(object: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
-    let is_immutable = |object: &Value| object.get("immutable").and_then(Value::as_bool) == Some(true);
-    if !is_immutable(old) {
-        return Vec::new();
-    }
-    let detail = "field is immutable when `immutable` is set";
-    let mut errors = Vec::new();
-    if !is_immutable(object) {
-        errors.push(FieldError::forbidden("immutable", detail));
-    }
-    let changed = fields.iter().filter(|field| object.get(**field) != old.get(**field));
-    errors.extend(changed.map(|field| FieldError::forbidden(*field, detail)));
-    errors
-}
-
-struct Secrets;
+pub(super) struct Secrets;
 
 impl Strategy for Secrets {
     fn facts(&self) -> &'static Facts {
@@ -157,11 +86,6 @@ fn check_base64(text: &str) -> Result<(), ApiError> {
     Err(ApiError::bad_request(format!(
         "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte {at}"
     )))
-}
-
-fn decoded_length(value: &Value) -> usize {
-    let text = value.as_str().unwrap_or_default();
-    (text.len() / 4 * 3).saturating_sub(text.bytes().rev().take_while(|byte| *byte == b'=').count())
 }
 
 fn validate_secret(object: &Value) -> Vec<FieldError> {

@@ -1,4 +1,4 @@
-//! Configurations of admission webhooks and policies.
+//! Admission webhook configurations and admission policies.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::checks::enumerated;
 use super::fields::{default, entry_mut, int_at, items_mut, list_at, text};
-use super::{Facts, Generation, Plain, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -17,8 +17,8 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "validatingadmissionpolicies"
         | "mutatingadmissionpolicies"
         | "validatingadmissionpolicybindings"
-        | "mutatingadmissionpolicybindings" => &Plain(&POLICIES),
-        _ => &Plain(&Facts::SPEC),
+        | "mutatingadmissionpolicybindings" => &FactsOnly(&POLICIES),
+        _ => &FactsOnly(&Facts::SPEC),
     }
 }
 

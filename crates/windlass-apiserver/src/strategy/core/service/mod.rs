@@ -6,8 +6,10 @@ mod validate;
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{default, default_text, entry_mut, int_at, items_mut, list_at, spec_mut, text, text_at};
-use super::{Facts, Strategy, StrategyContext};
+use crate::strategy::fields::{
+    default, default_text, entry_mut, int_at, items_mut, list_at, spec_mut, text, text_at,
+};
+use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
 const FACTS: Facts = Facts {
@@ -130,7 +132,7 @@ fn keep_allocated(spec: &mut Map<String, Value>, old: &Value) {
         };
         let number = list_at(old, "/ports").iter().find(same).and_then(|found| int_at(found, "/nodePort"));
         if let Some(number) = number {
-            super::fields::default_number(port, "nodePort", number);
+            crate::strategy::fields::default_number(port, "nodePort", number);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Jobs, and what makes them on a schedule.
+//! Jobs and cron jobs.
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
+use super::apps::{default_template, validate_template_of};
 use super::checks::{enumerated, immutable, validate_not_negative};
 use super::fields::{default, default_text, entry_mut, map_at, spec_mut, text, text_at};
-use super::workload::{default_template, validate_template_of};
-use super::{Facts, Plain, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, LabelSelector, names};
 
@@ -14,7 +14,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "jobs" => &Jobs,
         "cronjobs" => &CronJobs,
-        _ => &Plain(&Facts::SPEC),
+        _ => &FactsOnly(&Facts::SPEC),
     }
 }
 

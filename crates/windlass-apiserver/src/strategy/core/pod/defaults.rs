@@ -249,7 +249,7 @@ pub(crate) fn qos_class(spec: &Value) -> &'static str {
     let mut asks = false;
     let mut guaranteed = true;
     let lists = ["/containers", "/initContainers"];
-    let containers = lists.iter().flat_map(|list| super::super::fields::list_at(spec, list));
+    let containers = lists.iter().flat_map(|list| crate::strategy::fields::list_at(spec, list));
     for container in containers {
         let amount = |kind: &str, resource: &str| {
             container
@@ -292,7 +292,7 @@ pub(crate) fn add_tolerations(spec: &mut Map<String, Value>) {
 
 /// What was filled in at creation and is left out of an update comes back.
 pub(crate) fn keep_tolerations(object: &mut Value, old: &Value) {
-    let spec = super::super::fields::spec_mut(object);
+    let spec = crate::strategy::fields::spec_mut(object);
     for field in ["priority", "preemptionPolicy", "priorityClassName"] {
         if let Some(value) = old.pointer(&format!("/spec/{field}")) {
             default(spec, field, value.clone());

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{default, list_at, spec_mut, text_at};
-use super::{Facts, Strategy, StrategyContext};
 use crate::meta;
+use crate::strategy::fields::{default, list_at, spec_mut, text_at};
+use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, GroupResource, names};
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

@@ -8,11 +8,11 @@ mod validate;
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-pub(super) use self::defaults::{default_claim_spec, default_spec, default_volume_source};
-pub(super) use self::validate::validate_spec;
-use super::fields::{default, int_at, list_at, spec_mut, text_at};
-use super::{Facts, Grace, Strategy, StrategyContext};
+pub(in crate::strategy) use self::defaults::{default_claim_spec, default_spec, default_volume_source};
+pub(in crate::strategy) use self::validate::validate_spec;
 use crate::meta;
+use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
+use crate::strategy::{Facts, Grace, Strategy, StrategyContext};
 use crate::wire::{ApiError, GroupResource};
 
 const POD: Facts = Facts {
@@ -31,7 +31,7 @@ const POD: Facts = Facts {
     ..Facts::SPEC
 };
 const TEMPLATE: Facts =
-    Facts { returns_deleted_object: true, generation: super::Generation::All, ..Facts::SPEC };
+    Facts { returns_deleted_object: true, generation: crate::strategy::Generation::All, ..Facts::SPEC };
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     if resource == "pods" { &Pods } else { &PodTemplates }
@@ -168,7 +168,7 @@ impl Strategy for PodTemplates {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         let template = meta::entry_object(object, "template");
-        if let Some(spec) = super::fields::entry_mut(template, "spec") {
+        if let Some(spec) = crate::strategy::fields::entry_mut(template, "spec") {
             default_spec(spec);
         }
         Ok(())

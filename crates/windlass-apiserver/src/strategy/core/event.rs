@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::text;
-use super::{Facts, Strategy, StrategyContext};
 use crate::meta;
+use crate::strategy::fields::text;
+use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
 
-pub(super) fn of(group: &str) -> &'static dyn Strategy {
+pub(in crate::strategy) fn of(group: &str) -> &'static dyn Strategy {
     if group.is_empty() { &Events(&EVENTS) } else { &Events(&NEW_EVENTS) }
 }
 

@@ -1,91 +1,17 @@
-//! Quotas and ranges: how much there may be in a namespace, and in each container.
+//! Limit ranges.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{canonical_quantities, items_mut, list_at, map_at, object_mut, spec_mut};
-use super::{Facts, Strategy, StrategyContext};
-use crate::wire::Quantity;
+use super::quantity;
+use crate::strategy::fields::{canonical_quantities, items_mut, list_at, map_at, spec_mut};
+use crate::strategy::{Facts, Strategy, StrategyContext};
 
-pub(super) fn of(resource: &str) -> &'static dyn Strategy {
-    if resource == "resourcequotas" { &ResourceQuotas } else { &LimitRanges }
-}
-
-const QUOTAS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
 const RANGES: Facts = Facts { create_on_update: true, ..Facts::DATA };
 
-const STANDARD: [&str; 19] = [
-    "cpu",
-    "memory",
-    "ephemeral-storage",
-    "requests.cpu",
-    "requests.memory",
-    "requests.storage",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "persistentvolumeclaims",
-    "configmaps",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-fn quantity(value: &Value) -> Option<Quantity> {
-    value.as_str().and_then(|text| text.parse().ok())
-}
-
-struct ResourceQuotas;
-
-impl Strategy for ResourceQuotas {
-    fn facts(&self) -> &'static Facts {
-        &QUOTAS
-    }
-
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for (resource, value) in map_at(object, "/spec/hard").into_iter().flatten() {
-            let field = format!("spec.hard[{resource}]");
-            let standard =
-                STANDARD.contains(&resource.as_str()) || resource.starts_with("requests.hugepages-");
-            if !standard && !resource.contains('/') {
-                let details = [
-                    "must be a standard resource type or fully qualified",
-                    "must be a standard resource for quota",
-                ];
-                errors.extend(
-                    details.map(|detail| FieldError::invalid(field.as_str(), resource.as_str(), detail)),
-                );
-            }
-            if quantity(value).is_some_and(|quantity| quantity.signum() < 0) {
-                let detail = "must be greater than or equal to 0";
-                errors.push(FieldError::invalid(field, value.clone(), detail));
-            }
-        }
-        errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        canonical_quantities(spec_mut(object), "hard");
-        if let Some(status) = object_mut(object, "status") {
-            canonical_quantities(status, "hard");
-            canonical_quantities(status, "used");
-        }
-    }
-
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({}))
-    }
-}
-
-struct LimitRanges;
+pub(super) struct LimitRanges;
 
 impl Strategy for LimitRanges {
     fn facts(&self) -> &'static Facts {

@@ -1,0 +1,101 @@
+//! Endpoints.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+use windlass_schema::FieldError;
+
+use crate::strategy::checks::{enumerated, named};
+use crate::strategy::fields::{default_text, int_at, items_mut, list_at, text};
+use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::names;
+
+const ENDPOINTS: Facts = Facts { create_on_update: true, ..Facts::DATA };
+
+const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+pub(super) struct Endpoints;
+
+fn complete_endpoints(object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        for subset in items_mut(fields, "subsets") {
+            for port in items_mut(subset, "ports") {
+                default_text(port, "protocol", "TCP");
+            }
+        }
+    }
+}
+
+impl Strategy for Endpoints {
+    fn facts(&self) -> &'static Facts {
+        &ENDPOINTS
+    }
+
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for (index, subset) in list_at(object, "/subsets").iter().enumerate() {
+            let path = format!("subsets[{index}]");
+            if list_at(subset, "/addresses").is_empty() && list_at(subset, "/notReadyAddresses").is_empty() {
+                let detail = "must specify `addresses` or `notReadyAddresses`";
+                errors.push(FieldError::required(path.as_str(), detail));
+            }
+            for list in ["addresses", "notReadyAddresses"] {
+                for (index, address) in list_at(subset, &format!("/{list}")).iter().enumerate() {
+                    validate_address(text(address, "ip"), &format!("{path}.{list}[{index}].ip"), &mut errors);
+                }
+            }
+            let ports = list_at(subset, "/ports");
+            for (index, port) in ports.iter().enumerate() {
+                let path = format!("{path}.ports[{index}]");
+                let name = text(port, "name");
+                if name.is_empty() && ports.len() > 1 {
+                    errors.push(FieldError::required(format!("{path}.name"), ""));
+                } else if !name.is_empty() {
+                    errors.extend(named(&format!("{path}.name"), name, names::dns_1123_label(name)));
+                }
+                let number = int_at(port, "/port").unwrap_or_default();
+                let complaints = names::port_number(number);
+                errors.extend(
+                    complaints
+                        .into_iter()
+                        .map(|text| FieldError::invalid(format!("{path}.port"), number, text)),
+                );
+                errors.extend(enumerated(
+                    &format!("{path}.protocol"),
+                    text(port, "protocol"),
+                    &["SCTP", "TCP", "UDP"],
+                ));
+            }
+        }
+        errors
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
+        vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()]
+    }
+
+    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+        complete_endpoints(object);
+    }
+}
+
+fn validate_address(address: &str, field: &str, errors: &mut Vec<FieldError>) {
+    match address.parse::<IpAddr>() {
+        Err(_) => {
+            errors.push(FieldError::invalid(field, address, BAD_ADDRESS));
+            errors.push(FieldError::invalid(field, address, "must be a valid IP address"));
+        }
+        Ok(parsed) => {
+            let why = if parsed.is_unspecified() {
+                format!("may not be unspecified ({})", if parsed.is_ipv4() { "0.0.0.0" } else { "::" })
+            } else if parsed.is_loopback() {
+                "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()
+            } else if parsed.is_multicast() {
+                "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
+            } else {
+                return;
+            };
+            errors.push(FieldError::invalid(field, address, why));
+        }
+    }
+}

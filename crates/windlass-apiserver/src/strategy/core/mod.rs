@@ -1,0 +1,47 @@
+//! The kinds of the core group.
+
+mod config_map;
+mod endpoints;
+mod event;
+mod limit_range;
+mod namespace;
+mod node;
+mod pod;
+mod replication_controller;
+mod resource_quota;
+mod secret;
+mod service;
+mod volume;
+
+use serde_json::Value;
+
+pub(super) use self::event::of as event_of;
+pub(super) use self::pod::{default_claim_spec, default_spec, validate_spec};
+use super::{Facts, FactsOnly, Strategy};
+use crate::wire::Quantity;
+
+const SERVICE_ACCOUNTS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
+
+pub(super) fn of(resource: &str) -> &'static dyn Strategy {
+    match resource {
+        "configmaps" => &config_map::ConfigMaps,
+        "endpoints" => &endpoints::Endpoints,
+        "events" => event::of(""),
+        "limitranges" => &limit_range::LimitRanges,
+        "namespaces" => &namespace::Namespaces,
+        "nodes" => &node::Nodes,
+        "persistentvolumeclaims" => &volume::Claims,
+        "persistentvolumes" => &volume::Volumes,
+        "pods" | "podtemplates" => pod::of(resource),
+        "replicationcontrollers" => &replication_controller::ReplicationControllers,
+        "resourcequotas" => &resource_quota::ResourceQuotas,
+        "secrets" => &secret::Secrets,
+        "serviceaccounts" => &FactsOnly(&SERVICE_ACCOUNTS),
+        "services" => &service::Services,
+        _ => &FactsOnly(&Facts::SPEC),
+    }
+}
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    value.as_str().and_then(|text| text.parse().ok())
+}

@@ -1,0 +1,107 @@
+//! Nodes.
+
+use serde_json::{Value, json};
+use windlass_schema::FieldError;
+
+use crate::meta;
+use crate::strategy::checks::enumerated;
+use crate::strategy::fields::{canonical_quantities, default, list_at, object_mut, spec_mut, text};
+use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::{ApiError, names};
+
+const NODES: Facts = Facts { selectable: &[("spec.unschedulable", "/spec/unschedulable")], ..Facts::DATA };
+
+pub(super) struct Nodes;
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+fn complete_node(object: &mut Value) {
+    if let Some(status) = object_mut(object, "status") {
+        canonical_quantities(status, "capacity");
+        canonical_quantities(status, "allocatable");
+        if !status.contains_key("allocatable")
+            && let Some(capacity) = status.get("capacity").cloned()
+        {
+            status.insert("allocatable".to_owned(), capacity);
+        }
+    }
+}
+
+/// Whether a text is an address, a slash and the number of fixed bits.
+fn is_range(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match address.parse::<std::net::IpAddr>() {
+        Ok(address) if address.is_ipv4() => 32,
+        Ok(_) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+}
+
+/// `podCIDR` is the first of `podCIDRs`.
+fn mirror_range(spec: &mut serde_json::Map<String, Value>) {
+    let single = spec.get("podCIDR").and_then(Value::as_str).filter(|range| !range.is_empty());
+    if let Some(single) = single.map(str::to_owned) {
+        default(spec, "podCIDRs", json!([single]));
+    } else if let Some(first) = spec.get("podCIDRs").and_then(|list| list.get(0)).cloned() {
+        spec.insert("podCIDR".to_owned(), first);
+    }
+}
+
+impl Strategy for Nodes {
+    fn facts(&self) -> &'static Facts {
+        &NODES
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        let spec = spec_mut(object);
+        mirror_range(spec);
+        let taints = spec.entry("taints").or_insert_with(|| json!([]));
+        if let Some(taints) = taints.as_array_mut()
+            && !taints.iter().any(|taint| text(taint, "key") == NOT_READY)
+        {
+            // Nothing goes to a node before it has said that it is ready.
+            taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        }
+        meta::entry_object(object, "status");
+        complete_node(object);
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        mirror_range(spec_mut(object));
+        complete_node(object);
+        Ok(())
+    }
+
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for (index, taint) in list_at(object, "/spec/taints").iter().enumerate() {
+            let path = format!("metadata.taints[{index}]");
+            let key = text(taint, "key");
+            let complaints = names::label_key(key);
+            errors.extend(
+                complaints.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)),
+            );
+            let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            errors.extend(enumerated(&format!("{path}.effect"), text(taint, "effect"), &known));
+        }
+        for (index, range) in list_at(object, "/spec/podCIDRs").iter().filter_map(Value::as_str).enumerate() {
+            if !is_range(range) {
+                let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+                errors.push(FieldError::invalid(format!("spec.podCIDRs[{index}]"), range, detail));
+            }
+        }
+        errors
+    }
+
+    fn selectable_value(&self, object: &Value, field: &str) -> String {
+        let value = NODES.selectable_value(object, field);
+        if field == "spec.unschedulable" && value.is_empty() { "false".to_owned() } else { value }
+    }
+}

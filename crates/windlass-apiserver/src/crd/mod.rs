@@ -9,7 +9,7 @@ mod validate;
 
 pub(crate) use conditions::{condition_is_true, set_condition};
 pub(crate) use names::{Names, accept};
-pub(crate) use prepare::{prepare_create, prepare_update};
+pub(crate) use prepare::{default, prepare_create, prepare_update};
 pub(crate) use validate::{validate_create, validate_update};
 
 use serde_json::Value;

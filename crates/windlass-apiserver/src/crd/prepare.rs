@@ -1,12 +1,11 @@
-//! What a definition is completed with before it is validated and stored.
+//! Defaults and status of a definition that is created or updated.
 
 use serde_json::{Value, json};
 
 use super::{list, storage_version, text};
 
-/// Completes a new definition: names that follow from the kind, no conversion, an empty status.
+/// Sets the status of a new definition.
 pub(crate) fn prepare_create(definition: &mut Value) {
-    complete(definition);
     let stored: Vec<&str> = storage_version(definition).into_iter().collect();
     definition["status"] = json!({
         "conditions": null,
@@ -15,9 +14,8 @@ pub(crate) fn prepare_create(definition: &mut Value) {
     });
 }
 
-/// Completes a definition that is written over another. A version once stored stays on record.
+/// Adds the storage version of an updated definition to the stored versions, which are never removed.
 pub(crate) fn prepare_update(definition: &mut Value, old: &Value) {
-    complete(definition);
     definition["status"] = old["status"].clone();
     let Some(version) = storage_version(definition).map(str::to_owned) else { return };
     if !list(&definition["status"], "storedVersions").iter().any(|stored| *stored == *version) {
@@ -28,7 +26,8 @@ pub(crate) fn prepare_update(definition: &mut Value, old: &Value) {
     }
 }
 
-fn complete(definition: &mut Value) {
+/// Sets the names that follow from the kind, and the conversion `None`.
+pub(crate) fn default(definition: &mut Value) {
     let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if text(&json!(spec.get("conversion")), &["strategy"]).is_empty() {
         spec.insert("conversion".to_owned(), json!({ "strategy": "None" }));

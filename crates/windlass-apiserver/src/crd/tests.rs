@@ -21,6 +21,7 @@ fn widgets() -> Value {
 }
 
 fn prepared(mut definition: Value) -> Value {
+    default(&mut definition);
     prepare_create(&mut definition);
     definition
 }
@@ -205,6 +206,7 @@ fn what_identifies_objects_cannot_change() {
     ] {
         let mut new = old.clone();
         *new.pointer_mut(path).unwrap() = json!(value);
+        default(&mut new);
         prepare_update(&mut new, &old);
         let errors = validate_update(&new, &old);
         let field = path[1..].replace('/', ".");
@@ -221,12 +223,14 @@ fn a_version_once_stored_stays_on_record() {
     version["name"] = json!("v2");
     new["spec"]["versions"][0]["storage"] = json!(false);
     new["spec"]["versions"].as_array_mut().unwrap().push(version.clone());
+    default(&mut new);
     prepare_update(&mut new, &old);
     assert_eq!(validate_update(&new, &old), []);
     assert_eq!(new["status"]["storedVersions"], json!(["v1", "v2"]));
 
     let mut without = new.clone();
     without["spec"]["versions"] = json!([version]);
+    default(&mut without);
     prepare_update(&mut without, &new);
     let errors = validate_update(&without, &new);
     assert!(

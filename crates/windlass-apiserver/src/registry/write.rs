@@ -332,39 +332,11 @@ fn counts(resource: &Resource, new: &Value, old: &Value) -> bool {
     counted(new) != counted(old)
 }
 
-/// `/status` writes nothing but the status; everything else never the status.
+/// Takes from `old` what a write to the subresource, or to the object itself, may not change.
 fn restrict_to_subresource(call: &Call<'_>, new: &mut Value, old: &Value) {
-    let resource = &call.resource;
-    if call.route.subresource == "status" {
-        let status = new.get("status").cloned();
-        let version = new.pointer("/metadata/resourceVersion").cloned();
-        let metadata = new.get("metadata").cloned();
-        *new = old.clone();
-        match status {
-            Some(status) => meta::fields_mut(new).insert("status".into(), status),
-            None => meta::fields_mut(new).remove("status"),
-        };
-        meta::set(new, "resourceVersion", version);
-        if resource.strategy.status_writes_metadata()
-            && let Some(metadata) = metadata
-        {
-            let from = serde_json::json!({"metadata": metadata});
-            for field in ["labels", "annotations", "finalizers"] {
-                meta::copy(new, &from, field);
-            }
-        }
-    } else if call.route.subresource == "finalize" {
-        // Of a namespace, this writes the finalizers of its spec and nothing else.
-        let finalizers = new.pointer("/spec/finalizers").cloned();
-        let version = new.pointer("/metadata/resourceVersion").cloned();
-        *new = old.clone();
-        let spec = meta::entry_object(new, "spec");
-        match finalizers.filter(|finalizers| finalizers.as_array().is_some_and(|list| !list.is_empty())) {
-            Some(finalizers) => spec.insert("finalizers".into(), finalizers),
-            None => spec.remove("finalizers"),
-        };
-        meta::set(new, "resourceVersion", version);
-    } else if resource.has_status() && call.route.subresource.is_empty() {
-        meta::copy_field(new, old, "status");
+    let (resource, subresource) = (&call.resource, &call.route.subresource);
+    if subresource.is_empty() && !resource.has_status() {
+        return;
     }
+    resource.strategy.restrict(subresource, new, old);
 }

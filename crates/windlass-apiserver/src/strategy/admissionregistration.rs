@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::enumerated;
-use super::fields::{default, entry_mut, int_at, items_mut, list_at, text};
-use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
+use super::fields::{int_at, list_at, text};
+use super::{Facts, FactsOnly, Generation, Strategy, Writes};
 use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
-        "mutatingwebhookconfigurations" => &Configurations { mutating: true },
-        "validatingwebhookconfigurations" => &Configurations { mutating: false },
+        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => &Configurations,
         "validatingadmissionpolicies"
         | "mutatingadmissionpolicies"
         | "validatingadmissionpolicybindings"
@@ -22,43 +21,24 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const CONFIGURATIONS: Facts =
-    Facts { generation: Generation::All, unconditional_update: false, ..Facts::SPEC };
-const POLICIES: Facts = Facts { unconditional_update: false, ..Facts::SPEC };
+const CONFIGURATIONS: Facts = Facts {
+    generation: Generation::All,
+    unconditional_update: false,
+    unenforced: Some("admission webhooks are not called"),
+    ..Facts::SPEC
+};
+const POLICIES: Facts = Facts {
+    unconditional_update: false,
+    writes: Writes::STATUS_ONLY,
+    unenforced: Some("admission policies are not evaluated"),
+    ..Facts::SPEC
+};
 
-struct Configurations {
-    mutating: bool,
-}
+struct Configurations;
 
 impl Strategy for Configurations {
     fn facts(&self) -> &'static Facts {
         &CONFIGURATIONS
-    }
-
-    fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
-        vec!["the configuration is stored, but this server does not call admission webhooks yet".to_owned()]
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        let Some(fields) = object.as_object_mut() else { return };
-        for webhook in items_mut(fields, "webhooks") {
-            default(webhook, "failurePolicy", "Fail");
-            default(webhook, "matchPolicy", "Equivalent");
-            default(webhook, "namespaceSelector", json!({}));
-            default(webhook, "objectSelector", json!({}));
-            default(webhook, "timeoutSeconds", 10);
-            if self.mutating {
-                default(webhook, "reinvocationPolicy", "Never");
-            }
-            if let Some(config) = entry_mut(webhook, "clientConfig")
-                && let Some(service) = entry_mut(config, "service")
-            {
-                default(service, "port", 443);
-            }
-            for rule in items_mut(webhook, "rules") {
-                default(rule, "scope", "*");
-            }
-        }
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+use super::facts::not_enforced;
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::crd::{self, CLEANUP_FINALIZER, set_condition};
 use crate::meta;
@@ -18,6 +19,10 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
 struct Definitions;
 
 impl Strategy for Definitions {
+    fn default(&self, object: &mut Value) {
+        crd::default(object);
+    }
+
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         crd::prepare_create(object);
         Ok(())
@@ -44,10 +49,17 @@ impl Strategy for Definitions {
     }
 
     fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        if !cx.subresource.is_empty() || !has_rules(&object["spec"]["versions"]) {
-            return Vec::new();
+        let mut warnings = Vec::new();
+        if !cx.subresource.is_empty() {
+            return warnings;
         }
-        vec!["x-kubernetes-validations are stored, but this server does not evaluate them yet".to_owned()]
+        if has_rules(&object["spec"]["versions"]) {
+            warnings.push(not_enforced("x-kubernetes-validations are not evaluated"));
+        }
+        if object.pointer("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook") {
+            warnings.push(not_enforced("conversion webhooks are not called"));
+        }
+        warnings
     }
 
     fn prepare_delete(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<bool, ApiError> {
@@ -71,7 +83,7 @@ impl Strategy for Definitions {
     }
 }
 
-/// Whether there are validation rules anywhere below.
+/// Returns whether a schema, or a schema below it, has validation rules.
 fn has_rules(value: &Value) -> bool {
     match value {
         Value::Object(fields) => {

@@ -5,6 +5,7 @@ use windlass_schema::FieldError;
 
 use super::fields::{default, int_at, list_at, spec_mut, text, text_at};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -13,14 +14,18 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
+const FACTS: Facts = Facts {
+    unenforced: Some("nothing is scaled, because there is no autoscaling controller"),
+    ..Facts::DATA
+};
+
 struct Autoscalers;
 
-fn complete_autoscaler(spec: &mut Map<String, Value>, version: &str) {
-    default(spec, "minReplicas", 1);
-    if version == "v1" {
+/// Sets the metric that an autoscaler without metrics looks at.
+fn default_metric(spec: &mut Map<String, Value>, version: &str) {
+    if version == "autoscaling/v1" {
         default(spec, "targetCPUUtilizationPercentage", 80);
-    }
-    if version == "v2" && spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+    } else if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
         spec.insert(
             "metrics".to_owned(),
             json!([{"type": "Resource", "resource": {
@@ -29,7 +34,7 @@ fn complete_autoscaler(spec: &mut Map<String, Value>, version: &str) {
     }
 }
 
-/// Annotations in which `autoscaling/v1` keeps what it has no fields for.
+/// Annotations for the fields that `autoscaling/v1` does not have.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
@@ -40,7 +45,8 @@ fn is_cpu_utilization(metric: &Value) -> bool {
         && metric.pointer("/resource/target/averageUtilization").is_some()
 }
 
-/// `autoscaling/v1` knows the utilization of the CPU only; the rest is kept as JSON of `v2` in annotations.
+/// Converts to `autoscaling/v1`, which has a field for CPU utilization only. Other metrics become annotations with the
+/// JSON of `v2`.
 fn autoscaler_to_v1(object: &mut Value) {
     let mut kept = Vec::new();
     if let Some(spec) = super::fields::object_mut(object, "spec") {
@@ -80,6 +86,7 @@ fn autoscaler_to_v1(object: &mut Value) {
     }
 }
 
+/// Converts from `autoscaling/v1`.
 fn autoscaler_to_v2(object: &mut Value) {
     let mut take = |annotation: &str| {
         let annotations = object.pointer_mut("/metadata/annotations")?.as_object_mut()?;
@@ -114,7 +121,7 @@ fn autoscaler_to_v2(object: &mut Value) {
 
 impl Strategy for Autoscalers {
     fn facts(&self) -> &'static Facts {
-        &Facts::DATA
+        &FACTS
     }
 
     fn convert(&self, object: &mut Value, version: &str) {
@@ -158,14 +165,16 @@ impl Strategy for Autoscalers {
         errors
     }
 
-    fn complete(&self, cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_autoscaler(spec_mut(object), cx.version);
+    fn default(&self, object: &mut Value) {
+        let version = text(object, "apiVersion").to_owned();
+        default_metric(spec_mut(object), &version);
     }
 
-    fn new_status(&self, cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(match cx.version {
+    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = match cx.version {
             "v1" => json!({"desiredReplicas": 0, "currentReplicas": 0}),
             _ => json!({"desiredReplicas": 0, "currentMetrics": null}),
-        })
+        };
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::apps::{default_template, validate_template_of};
 use super::checks::{enumerated, immutable, validate_not_negative};
-use super::fields::{default, default_text, entry_mut, map_at, spec_mut, text, text_at};
+use super::fields::{default, entry_mut, items_mut, map_at, spec_mut, text, text_at};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, LabelSelector, names};
@@ -18,10 +18,18 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const JOBS: Facts = Facts { selectable: &[("status.successful", "/status/succeeded")], ..Facts::SPEC };
-const CRON_JOBS: Facts = Facts { name: cron_job_name, ..Facts::SPEC };
+const JOBS: Facts = Facts {
+    selectable: &[("status.successful", "/status/succeeded")],
+    unenforced: Some("no pods are made, because there is no job controller"),
+    ..Facts::SPEC
+};
+const CRON_JOBS: Facts = Facts {
+    name: cron_job_name,
+    unenforced: Some("no jobs are made, because there is no cron job controller"),
+    ..Facts::SPEC
+};
 
-/// The controller appends eleven characters for the jobs' names.
+/// Checks the name of a cron job. The controller appends eleven characters to it for the names of jobs.
 fn cron_job_name(value: &str, prefix: bool) -> Vec<String> {
     let mut complaints = names::subdomain_name(value, prefix);
     if !prefix && value.len() > 52 {
@@ -35,7 +43,7 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
 struct Jobs;
 
-fn complete_job(spec: &mut Map<String, Value>) {
+fn default_job(spec: &mut Map<String, Value>) {
     if spec.get("completions").is_none_or(Value::is_null)
         && spec.get("parallelism").is_none_or(Value::is_null)
     {
@@ -49,6 +57,16 @@ fn complete_job(spec: &mut Map<String, Value>) {
     default(spec, "manualSelector", false);
     let failures = spec.contains_key("podFailurePolicy");
     default(spec, "podReplacementPolicy", if failures { "Failed" } else { "TerminatingOrFailed" });
+    default_job_template(spec);
+}
+
+/// Sets what jobs and the templates of cron jobs have in common.
+fn default_job_template(spec: &mut Map<String, Value>) {
+    if let Some(policy) = entry_mut(spec, "podFailurePolicy") {
+        for rule in items_mut(policy, "rules") {
+            items_mut(rule, "onPodConditions").for_each(|condition| default(condition, "status", "True"));
+        }
+    }
     default_template(spec);
 }
 
@@ -62,7 +80,7 @@ fn validate_job_template(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The labels by which a job knows its pods.
+/// Sets the labels by which a job selects its pods.
 fn label_with_owner(labels: &mut Map<String, Value>, name: &str, uid: &str) {
     for label in UID_LABELS {
         labels.insert(label.to_owned(), uid.into());
@@ -77,9 +95,12 @@ impl Strategy for Jobs {
         &JOBS
     }
 
+    fn default(&self, object: &mut Value) {
+        default_job(spec_mut(object));
+    }
+
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         let (name, uid) = (meta::name(object).to_owned(), meta::uid(object).to_owned());
-        complete_job(spec_mut(object));
         if object.pointer("/spec/manualSelector") != Some(&Value::Bool(true)) {
             let spec = spec_mut(object);
             if let Some(template) = entry_mut(spec, "template") {
@@ -93,7 +114,7 @@ impl Strategy for Jobs {
             }
             spec.insert("selector".to_owned(), json!({"matchLabels": {UID_LABELS[0]: uid}}));
         }
-        // A job without labels of its own takes its pods'.
+        // The labels of the pods are the default of the job's labels.
         if map_at(object, "/metadata/labels").is_none_or(Map::is_empty)
             && let Some(labels) = map_at(object, "/spec/template/metadata/labels").cloned()
         {
@@ -116,7 +137,6 @@ impl Strategy for Jobs {
         if let Some(completions) = old.pointer("/spec/completions") {
             default(spec, "completions", completions.clone());
         }
-        complete_job(spec);
         Ok(())
     }
 
@@ -158,7 +178,7 @@ impl Strategy for Jobs {
     }
 }
 
-/// Where the pods of a job that has not started go may still change, and nothing else of its template.
+/// Checks that only the scheduling of the pods changes, the part of the template that is mutable before a job starts.
 fn validate_scheduling_only(object: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let fixed = |object: &Value| {
         let mut pod =
@@ -178,7 +198,7 @@ fn validate_scheduling_only(object: &Value, old: &Value, errors: &mut Vec<FieldE
 
 struct CronJobs;
 
-/// Why a schedule is none; `@daily` and its like are.
+/// Returns why a schedule is invalid. Descriptors such as `@daily` are valid.
 fn complain_of_schedule(schedule: &str) -> Option<String> {
     if let Some(word) = schedule.strip_prefix('@') {
         let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
@@ -227,21 +247,17 @@ impl Strategy for CronJobs {
         &CRON_JOBS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        let spec = spec_mut(object);
-        default_text(spec, "concurrencyPolicy", "Allow");
-        default(spec, "suspend", false);
-        default(spec, "successfulJobsHistoryLimit", 3);
-        default(spec, "failedJobsHistoryLimit", 1);
-        if let Some(template) = entry_mut(spec, "jobTemplate")
+    fn default(&self, object: &mut Value) {
+        if let Some(template) = entry_mut(spec_mut(object), "jobTemplate")
             && let Some(spec) = entry_mut(template, "spec")
         {
-            default_template(spec);
+            default_job_template(spec);
         }
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({});
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

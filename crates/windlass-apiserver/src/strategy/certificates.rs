@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::fields::{default, list_at, spec_mut, text_at};
-use super::{Facts, FactsOnly, Strategy, StrategyContext};
-use crate::meta;
+use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -17,8 +16,16 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const SIGNING_REQUESTS: Facts =
-    Facts { selectable: &[("spec.signerName", "/spec/signerName")], ..Facts::DATA };
+const SIGNING_REQUESTS: Facts = Facts {
+    selectable: &[("spec.signerName", "/spec/signerName")],
+    writes: &[
+        ("", Writes::AllBut(&["spec", "status"])),
+        ("status", Writes::AllBut(&["spec"])),
+        ("approval", Writes::AllBut(&["spec", "status.certificate"])),
+    ],
+    unenforced: Some("no certificate is issued, because requests cannot be approved and there is no signer"),
+    ..Facts::DATA
+};
 
 struct SigningRequests;
 
@@ -29,7 +36,7 @@ impl Strategy for SigningRequests {
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         let spec = spec_mut(object);
-        // Who asks is what the server saw, not what the request says.
+        // The requester is the authenticated user.
         for field in ["uid", "groups", "extra"] {
             spec.remove(field);
         }
@@ -42,9 +49,8 @@ impl Strategy for SigningRequests {
         &self,
         cx: &StrategyContext<'_>,
         object: &mut Value,
-        old: &Value,
+        _old: &Value,
     ) -> Result<(), ApiError> {
-        meta::copy_field(object, old, "spec");
         let now = crate::env::rfc3339(cx.env.now());
         let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
         for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {

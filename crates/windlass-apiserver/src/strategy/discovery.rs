@@ -1,11 +1,11 @@
 //! Endpoint slices.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::{enumerated, immutable};
-use super::fields::{default, items_mut, list_at, text};
-use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
+use super::fields::{list_at, text};
+use super::{Facts, FactsOnly, Generation, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -17,18 +17,6 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
 const SLICES: Facts = Facts { generation: Generation::All, ..Facts::SPEC };
 
 struct EndpointSlices;
-
-fn complete_slice(object: &mut Value) {
-    if let Some(fields) = object.as_object_mut() {
-        for port in items_mut(fields, "ports") {
-            default(port, "name", "");
-            default(port, "protocol", "TCP");
-        }
-        for endpoint in items_mut(fields, "endpoints") {
-            default(endpoint, "conditions", json!({}));
-        }
-    }
-}
 
 impl Strategy for EndpointSlices {
     fn facts(&self) -> &'static Facts {
@@ -49,10 +37,6 @@ impl Strategy for EndpointSlices {
             }
         }
         errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_slice(object);
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

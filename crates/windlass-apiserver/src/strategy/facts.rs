@@ -1,21 +1,25 @@
-//! What can be said about a kind without code.
+//! The facts about a kind that need no code.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
+use super::writes::{Writes, WritesOf};
 use crate::wire::names::{self, NameCheck};
 
-/// What `metadata.generation` counts.
+/// The changes that `metadata.generation` counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// There is none.
+    /// The kind has no generation.
     None,
     /// Changes of the spec.
     Spec,
-    /// Changes of anything but metadata and status.
+    /// Changes of any field but metadata and status.
     All,
 }
 
 impl Generation {
+    /// Returns whether the change from `old` to `object` counts.
     pub(super) fn changes(self, object: &Value, old: &Value) -> bool {
         match self {
             Self::None => false,
@@ -34,7 +38,7 @@ impl Generation {
     }
 }
 
-/// How a kind is handled, as far as that needs no code.
+/// The facts about a kind that need no code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     /// The rule for names.
@@ -44,10 +48,17 @@ pub(crate) struct Facts {
     pub(crate) create_on_update: bool,
     /// Whether an update may come without a resourceVersion.
     pub(crate) unconditional_update: bool,
-    /// Whether a deletion answers with the object.
+    /// Whether the reply to a deletion is the deleted object instead of a `Status`.
     pub(crate) returns_deleted_object: bool,
-    /// Fields that selectors may use, and where each is found.
+    /// The fields that selectors may use, with the JSON pointer to each.
     pub(crate) selectable: &'static [(&'static str, &'static str)],
+    /// What a write to the object and to each subresource may change. A write that is not listed may change all fields.
+    pub(crate) writes: WritesOf,
+    /// The time after the last write at which an object is deleted. `None` keeps objects for ever.
+    pub(crate) ttl: Option<Duration>,
+    /// What does not happen, although kube-apiserver with its controllers would do it. Each create and update of an
+    /// object is answered with a warning that says so.
+    pub(crate) unenforced: Option<&'static str>,
 }
 
 impl Facts {
@@ -59,16 +70,33 @@ impl Facts {
         unconditional_update: true,
         returns_deleted_object: false,
         selectable: &[],
+        writes: Writes::STATUS,
+        ttl: None,
+        unenforced: None,
     };
 
     /// A kind without a generation.
     pub(crate) const DATA: Self = Self { generation: Generation::None, ..Self::SPEC };
 
     /// A custom resource.
-    pub(crate) const CUSTOM: Self =
-        Self { unconditional_update: false, generation: Generation::All, ..Self::SPEC };
+    pub(crate) const CUSTOM: Self = Self {
+        unconditional_update: false,
+        generation: Generation::All,
+        writes: Writes::STATUS_ONLY,
+        ..Self::SPEC
+    };
 
-    /// The value of a selectable field; the empty string where it is absent.
+    /// Returns what a write to the object, or to a subresource of it, may change.
+    pub(crate) fn writes(&self, subresource: &str) -> Option<Writes> {
+        self.writes.iter().find(|(name, _)| *name == subresource).map(|(_, writes)| *writes)
+    }
+
+    /// Returns the warning for each create and update of an object that is stored without effect.
+    pub(crate) fn unenforced_warning(&self) -> Option<String> {
+        self.unenforced.map(not_enforced)
+    }
+
+    /// Returns the value of a selectable field; the empty string where it is absent.
     pub(super) fn selectable_value(&self, object: &Value, field: &str) -> String {
         let pointer = self.selectable.iter().find(|(name, _)| *name == field).map(|(_, pointer)| *pointer);
         match pointer.and_then(|pointer| object.pointer(pointer)) {
@@ -77,4 +105,9 @@ impl Facts {
             _ => String::new(),
         }
     }
+}
+
+/// Formats the warning about what does not happen with an object that is stored.
+pub(super) fn not_enforced(what: &str) -> String {
+    format!("stored, but not enforced: {what}")
 }

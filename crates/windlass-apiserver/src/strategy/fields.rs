@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use crate::wire::Quantity;
-
 /// Sets a field that is absent or null.
 pub(super) fn default(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
     let slot = fields.entry(name).or_insert(Value::Null);
@@ -77,24 +75,4 @@ pub(super) fn map_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<Stri
 /// A field as text; empty where there is none.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Writes the quantities of a map such as `limits` in their canonical form.
-pub(super) fn canonical_quantities(fields: &mut Map<String, Value>, name: &str) {
-    let Some(quantities) = entry_mut(fields, name) else { return };
-    for value in quantities.values_mut() {
-        canonical_quantity(value);
-    }
-}
-
-/// Writes a quantity in its canonical form; leaves alone what is none, for validation to complain of.
-pub(super) fn canonical_quantity(value: &mut Value) {
-    let text = match &*value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return,
-    };
-    if let Ok(quantity) = text.parse::<Quantity>() {
-        *value = quantity.to_string().into();
-    }
 }

@@ -12,6 +12,7 @@ use windlass_schema::FieldError;
 mod checks;
 mod facts;
 mod fields;
+mod writes;
 
 mod admissionregistration;
 mod apiextensions;
@@ -23,6 +24,7 @@ mod certificates;
 mod coordination;
 mod core;
 mod discovery;
+mod flowcontrol;
 mod networking;
 mod node;
 mod policy;
@@ -32,6 +34,7 @@ mod scheduling;
 mod storage;
 
 pub(crate) use self::facts::{Facts, Generation};
+pub(crate) use self::writes::Writes;
 use crate::env::Env;
 use crate::store::{Derived, ResourceId, View};
 use crate::wire::ApiError;
@@ -94,14 +97,6 @@ pub(crate) trait Strategy: Send + Sync {
         self.facts().name
     }
 
-    /// Fills in what is left out, each time an object is written.
-    fn complete(&self, _cx: &StrategyContext<'_>, _object: &mut Value) {}
-
-    /// The status that a new object has, whatever the client wrote.
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        None
-    }
-
     /// What is wrong with an object by itself, asked for each write but those of the status.
     fn validate(&self, _object: &Value) -> Vec<FieldError> {
         Vec::new()
@@ -145,15 +140,11 @@ pub(crate) trait Strategy: Send + Sync {
 
     /// How long after its last write an object is removed; `None`: it stays.
     fn time_to_live(&self) -> Option<Duration> {
-        None
+        self.facts().ttl
     }
 
     /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        self.complete(cx, object);
-        if let Some(status) = self.new_status(cx) {
-            object["status"] = status;
-        }
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -168,11 +159,10 @@ pub(crate) trait Strategy: Send + Sync {
     /// others never the status).
     fn prepare_update(
         &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
+        _cx: &StrategyContext<'_>,
+        _object: &mut Value,
         _old: &Value,
     ) -> Result<(), ApiError> {
-        self.complete(cx, object);
         Ok(())
     }
 
@@ -186,14 +176,20 @@ pub(crate) trait Strategy: Send + Sync {
         errors
     }
 
-    /// Sentences for `Warning` headers.
-    fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
-        Vec::new()
+    /// Returns the texts of `Warning` headers for a write.
+    fn warnings(&self, cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if cx.subresource.is_empty() {
+            self.facts().unenforced_warning().into_iter().collect()
+        } else {
+            Vec::new()
+        }
     }
 
-    /// For a write to `/status`: whether labels, annotations and finalizers may change along with it.
-    fn status_writes_metadata(&self) -> bool {
-        false
+    /// Takes from `old` what a write to `subresource` may not change. The empty name stands for the object itself.
+    fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
+        if let Some(writes) = self.facts().writes(subresource) {
+            writes.restrict(object, old);
+        }
     }
 
     /// Whether a PUT to an absent name creates.
@@ -281,6 +277,7 @@ pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         "coordination.k8s.io" => coordination::of(resource),
         "discovery.k8s.io" => discovery::of(resource),
         "events.k8s.io" => core::event_of(group),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::of(resource),
         "networking.k8s.io" => networking::of(resource),
         "node.k8s.io" => node::of(resource),
         "policy" => policy::of(resource),

@@ -4,25 +4,42 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::checks::{enumerated, immutable, named};
-use super::fields::{default, entry_mut, items_mut, list_at, spec_mut, text};
-use super::{Facts, FactsOnly, Strategy, StrategyContext};
-use crate::wire::names;
+use super::fields::{list_at, spec_mut, text};
+use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
+use crate::wire::{ApiError, names};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "ingresses" => &Ingresses,
         "ingressclasses" => &IngressClasses,
         "networkpolicies" => &NetworkPolicies,
-        "ipaddresses" | "servicecidrs" => &FactsOnly(&Facts::DATA),
+        "ipaddresses" => &FactsOnly(&ADDRESSES),
+        "servicecidrs" => &FactsOnly(&RANGES),
         _ => &FactsOnly(&Facts::SPEC),
     }
 }
+
+const INGRESSES: Facts =
+    Facts { unenforced: Some("no traffic is routed, because there is no ingress controller"), ..Facts::SPEC };
+const INGRESS_CLASSES: Facts = Facts {
+    unenforced: Some("no ingress uses the class, because there is no ingress controller"),
+    ..Facts::SPEC
+};
+const NETWORK_POLICIES: Facts =
+    Facts { unenforced: Some("no traffic is restricted, because pods have no network"), ..Facts::SPEC };
+const ADDRESSES: Facts =
+    Facts { unenforced: Some("the address is not reserved for a service"), ..Facts::DATA };
+const RANGES: Facts = Facts {
+    writes: Writes::STATUS_ONLY,
+    unenforced: Some("services get no addresses from the range"),
+    ..Facts::DATA
+};
 
 struct Ingresses;
 
 impl Strategy for Ingresses {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
+        &INGRESSES
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -63,12 +80,9 @@ impl Strategy for Ingresses {
         errors
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        spec_mut(object);
-    }
-
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({"loadBalancer": {}}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({"loadBalancer": {}});
+        Ok(())
     }
 }
 
@@ -76,13 +90,7 @@ struct IngressClasses;
 
 impl Strategy for IngressClasses {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        if let Some(parameters) = entry_mut(spec_mut(object), "parameters") {
-            default(parameters, "scope", "Cluster");
-        }
+        &INGRESS_CLASSES
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
@@ -92,26 +100,9 @@ impl Strategy for IngressClasses {
 
 struct NetworkPolicies;
 
-fn complete_policy(object: &mut Value) {
-    let spec = spec_mut(object);
-    default(spec, "podSelector", json!({}));
-    let egress = spec.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
-    if !spec.contains_key("policyTypes") {
-        let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
-        spec.insert("policyTypes".to_owned(), types);
-    }
-    for direction in ["ingress", "egress"] {
-        for rule in items_mut(spec, direction) {
-            for port in items_mut(rule, "ports") {
-                default(port, "protocol", "TCP");
-            }
-        }
-    }
-}
-
 impl Strategy for NetworkPolicies {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
+        &NETWORK_POLICIES
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -127,7 +118,12 @@ impl Strategy for NetworkPolicies {
             .collect()
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_policy(object);
+    fn default(&self, object: &mut Value) {
+        let spec = spec_mut(object);
+        if !spec.contains_key("policyTypes") {
+            let egress = spec.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
+            let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+            spec.insert("policyTypes".to_owned(), types);
+        }
     }
 }

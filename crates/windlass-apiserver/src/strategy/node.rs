@@ -9,4 +9,9 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const RUNTIME_CLASSES: Facts = Facts { create_on_update: true, unconditional_update: false, ..Facts::DATA };
+const RUNTIME_CLASSES: Facts = Facts {
+    create_on_update: true,
+    unconditional_update: false,
+    unenforced: Some("pods get neither overhead nor scheduling constraints from the class"),
+    ..Facts::DATA
+};

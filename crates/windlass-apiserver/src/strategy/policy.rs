@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -12,7 +13,13 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const BUDGETS: Facts = Facts { unconditional_update: false, ..Facts::SPEC };
+const BUDGETS: Facts = Facts {
+    unconditional_update: false,
+    unenforced: Some(
+        "no disruptions are counted: the budget refuses every eviction, because there is no disruption controller",
+    ),
+    ..Facts::SPEC
+};
 
 struct DisruptionBudgets;
 
@@ -45,7 +52,9 @@ impl Strategy for DisruptionBudgets {
         errors
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] =
+            json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
+        Ok(())
     }
 }

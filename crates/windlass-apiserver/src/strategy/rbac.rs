@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::fields::{default_text, items_mut, list_at, text, text_at};
-use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Strategy};
 use crate::wire::names;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -18,7 +18,14 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const ROLES: Facts = Facts { name: names::path_segment_name, create_on_update: true, ..Facts::DATA };
+const ROLES: Facts = Facts {
+    name: names::path_segment_name,
+    create_on_update: true,
+    unenforced: Some(
+        "requests are not authorized by roles: members of system:masters may do everything, others nothing",
+    ),
+    ..Facts::DATA
+};
 
 struct Roles {
     cluster: bool,
@@ -68,21 +75,18 @@ impl Strategy for Roles {
 
 struct Bindings;
 
-fn complete_binding(object: &mut Value) {
-    let Some(fields) = object.as_object_mut() else { return };
-    if let Some(role) = fields.get_mut("roleRef").and_then(Value::as_object_mut) {
-        default_text(role, "apiGroup", GROUP);
-    }
-    for subject in items_mut(fields, "subjects") {
-        if matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
-            default_text(subject, "apiGroup", GROUP);
-        }
-    }
-}
-
 impl Strategy for Bindings {
     fn facts(&self) -> &'static Facts {
         &ROLES
+    }
+
+    fn default(&self, object: &mut Value) {
+        let Some(fields) = object.as_object_mut() else { return };
+        for subject in items_mut(fields, "subjects") {
+            if matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
+                default_text(subject, "apiGroup", GROUP);
+            }
+        }
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -106,10 +110,6 @@ impl Strategy for Bindings {
             validate_subject(subject, namespaced, &format!("subjects[{index}]"), &mut errors);
         }
         errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_binding(object);
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

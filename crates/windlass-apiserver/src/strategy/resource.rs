@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::fields::{default, entry_mut, items_mut, spec_mut};
-use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Generation, Strategy, Writes};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -14,8 +14,12 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const CLASSES: Facts = Facts { returns_deleted_object: true, ..Facts::SPEC };
-const CLAIMS: Facts = Facts { generation: Generation::None, ..CLASSES };
+const CLASSES: Facts = Facts {
+    returns_deleted_object: true,
+    unenforced: Some("no devices are given to pods, because the scheduler does not allocate devices"),
+    ..Facts::SPEC
+};
+const CLAIMS: Facts = Facts { generation: Generation::None, writes: Writes::STATUS_ONLY, ..CLASSES };
 const SLICES: Facts =
     Facts { selectable: &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")], ..CLASSES };
 
@@ -23,18 +27,18 @@ struct Claims {
     template: bool,
 }
 
-/// A request is for one device, unless it says how many.
-fn complete_claim(spec: &mut Map<String, Value>) {
+/// Sets the number of devices that each request asks for to one.
+fn default_claim(spec: &mut Map<String, Value>) {
     let Some(devices) = entry_mut(spec, "devices") else { return };
     for request in items_mut(devices, "requests") {
         if let Some(exactly) = entry_mut(request, "exactly") {
-            complete_request(exactly);
+            default_request(exactly);
         }
-        items_mut(request, "firstAvailable").for_each(complete_request);
+        items_mut(request, "firstAvailable").for_each(default_request);
     }
 }
 
-fn complete_request(request: &mut Map<String, Value>) {
+fn default_request(request: &mut Map<String, Value>) {
     default(request, "allocationMode", "ExactCount");
     if request["allocationMode"] == "ExactCount" {
         default(request, "count", 1);
@@ -46,12 +50,12 @@ impl Strategy for Claims {
         &CLAIMS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+    fn default(&self, object: &mut Value) {
         let spec = spec_mut(object);
         if !self.template {
-            complete_claim(spec);
+            default_claim(spec);
         } else if let Some(spec) = entry_mut(spec, "spec") {
-            complete_claim(spec);
+            default_claim(spec);
         }
     }
 }

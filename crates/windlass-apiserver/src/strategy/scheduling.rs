@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::enumerated;
-use super::fields::{default, int_at, text, text_at};
+use super::fields::{int_at, text, text_at};
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 
 const LARGEST_USER_PRIORITY: i64 = 1_000_000_000;
@@ -20,7 +20,7 @@ const CLASSES: Facts = Facts { generation: Generation::All, ..Facts::SPEC };
 
 struct PriorityClasses;
 
-/// The classes that the server itself makes.
+/// The classes that the server creates when it starts.
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
@@ -61,11 +61,5 @@ impl Strategy for PriorityClasses {
             errors.push(FieldError::invalid("preemptionPolicy", shown, "field is immutable"));
         }
         errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        if let Some(fields) = object.as_object_mut() {
-            default(fields, "preemptionPolicy", "PreemptLowerPriority");
-        }
     }
 }

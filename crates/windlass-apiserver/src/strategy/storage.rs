@@ -4,34 +4,56 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::{enumerated, immutable};
-use super::fields::{default, text};
-use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use super::fields::text;
+use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::meta;
 use crate::wire::ApiError;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
         "storageclasses" => &StorageClasses,
-        "volumeattachments" | "csidrivers" | "csinodes" => &FactsOnly(&VERSIONED),
+        "volumeattachments" => &FactsOnly(&ATTACHMENTS),
+        "csidrivers" | "csinodes" => &FactsOnly(&DRIVERS),
         "volumeattributesclasses" => &AttributesClasses,
         "csistoragecapacities" => &FactsOnly(&CAPACITIES),
         _ => &FactsOnly(&Facts::SPEC),
     }
 }
 
-const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
-const VERSIONED: Facts = Facts { unconditional_update: false, returns_deleted_object: true, ..Facts::DATA };
-const CAPACITIES: Facts = Facts { unconditional_update: false, ..Facts::DATA };
+const CLASSES: Facts = Facts {
+    returns_deleted_object: true,
+    unenforced: Some("no volumes are provisioned or changed, because there are no storage controllers"),
+    ..Facts::DATA
+};
+const DRIVERS: Facts = Facts {
+    unconditional_update: false,
+    returns_deleted_object: true,
+    unenforced: Some("no volumes are attached or mounted, because there are no storage controllers"),
+    ..Facts::DATA
+};
+const ATTACHMENTS: Facts = Facts { writes: Writes::STATUS_ONLY, ..DRIVERS };
+const CAPACITIES: Facts = Facts {
+    unconditional_update: false,
+    unenforced: Some("the scheduler does not look at the capacity of storage"),
+    ..Facts::DATA
+};
 
 struct AttributesClasses;
 
 impl Strategy for AttributesClasses {
     fn facts(&self) -> &'static Facts {
-        &RETURNED
+        &CLASSES
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        meta::add_finalizer(object, "kubernetes.io/vac-protection");
+    fn admit(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if old.is_none() {
+            meta::add_finalizer(object, "kubernetes.io/vac-protection");
+        }
         Ok(())
     }
 }
@@ -40,7 +62,7 @@ struct StorageClasses;
 
 impl Strategy for StorageClasses {
     fn facts(&self) -> &'static Facts {
-        &RETURNED
+        &CLASSES
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -51,13 +73,6 @@ impl Strategy for StorageClasses {
         let known = ["Delete", "Retain"];
         errors.extend(enumerated("reclaimPolicy", text(object, "reclaimPolicy"), &known));
         errors
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        if let Some(fields) = object.as_object_mut() {
-            default(fields, "reclaimPolicy", "Delete");
-            default(fields, "volumeBindingMode", "Immediate");
-        }
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

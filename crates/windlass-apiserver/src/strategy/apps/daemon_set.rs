@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::show_strategy;
+use super::rollout::{default_rolling_update, show_strategy};
 use super::template::{default_template, validate_selector, validate_template};
 use crate::meta;
 use crate::strategy::checks::{immutable, validate_not_negative};
-use crate::strategy::fields::{default, default_text, entry_mut, spec_mut, text_at};
+use crate::strategy::fields::{spec_mut, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
-/// Counts the changes of the template, for controllers of old.
+/// The annotation that counts changes of the template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn annotate(object: &mut Value, generation: i64) {
@@ -22,32 +22,24 @@ fn annotate(object: &mut Value, generation: i64) {
     }
 }
 
+const FACTS: Facts =
+    Facts { unenforced: Some("no pods are made, because there is no daemon set controller"), ..Facts::SPEC };
+
 pub(super) struct DaemonSets;
 
 impl Strategy for DaemonSets {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
+        &FACTS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+    fn default(&self, object: &mut Value) {
         let spec = spec_mut(object);
-        default(spec, "revisionHistoryLimit", 10);
-        default(spec, "updateStrategy", json!({}));
-        if let Some(strategy) = entry_mut(spec, "updateStrategy") {
-            default_text(strategy, "type", "RollingUpdate");
-            if strategy["type"] == "RollingUpdate" {
-                default(strategy, "rollingUpdate", json!({}));
-                if let Some(rolling) = entry_mut(strategy, "rollingUpdate") {
-                    default(rolling, "maxUnavailable", 1);
-                    default(rolling, "maxSurge", 0);
-                }
-            }
-        }
+        let parameters = [("maxUnavailable", 1.into()), ("maxSurge", 0.into())];
+        default_rolling_update(spec, "updateStrategy", &parameters);
         default_template(spec);
     }
 
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        self.complete(cx, object);
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         annotate(object, 1);
         object["status"] = json!({
             "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0,
@@ -61,7 +53,6 @@ impl Strategy for DaemonSets {
         object: &mut Value,
         old: &Value,
     ) -> Result<(), ApiError> {
-        self.complete(cx, object);
         if cx.subresource.is_empty() {
             let pointer = format!("/metadata/annotations/{TEMPLATE_GENERATION}");
             let before = text_at(old, &pointer).parse::<i64>().unwrap_or(1);

@@ -3,63 +3,43 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::validate_rollout;
+use super::rollout::{default_rolling_update, validate_rollout};
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
-use crate::strategy::fields::{default, default_text, entry_mut, int_at, spec_mut};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::fields::{int_at, spec_mut};
+use crate::strategy::{Facts, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
+
+const FACTS: Facts = Facts {
+    // The controller writes the number of the rollout, an annotation, with the status.
+    writes: &[("", Writes::AllBut(&["status"])), ("status", Writes::AllBut(&["spec", "metadata.labels"]))],
+    ..Facts::SPEC
+};
 
 pub(super) struct Deployments;
 
 impl Strategy for Deployments {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
+        &FACTS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+    fn default(&self, object: &mut Value) {
         let spec = spec_mut(object);
-        default(spec, "replicas", 1);
-        default(spec, "revisionHistoryLimit", 10);
-        default(spec, "progressDeadlineSeconds", 600);
-        default(spec, "strategy", json!({}));
-        if let Some(strategy) = entry_mut(spec, "strategy") {
-            default_text(strategy, "type", "RollingUpdate");
-            if strategy["type"] == "RollingUpdate" {
-                default(strategy, "rollingUpdate", json!({}));
-                if let Some(rolling) = entry_mut(strategy, "rollingUpdate") {
-                    default(rolling, "maxUnavailable", "25%");
-                    default(rolling, "maxSurge", "25%");
-                }
-            }
-        }
+        default_rolling_update(
+            spec,
+            "strategy",
+            &[("maxUnavailable", "25%".into()), ("maxSurge", "25%".into())],
+        );
         default_template(spec);
     }
 
-    /// With the status its controller writes the number of the rollout, an annotation. Labels stay as they are.
-    fn status_writes_metadata(&self) -> bool {
-        true
-    }
-
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        old: &Value,
-    ) -> Result<(), ApiError> {
-        if cx.subresource == "status" {
-            crate::meta::copy(object, old, "labels");
-        }
-        self.complete(cx, object);
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({});
         Ok(())
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({}))
-    }
-
     fn generation_changes(&self, object: &Value, old: &Value) -> bool {
-        // Annotations count too: they are copied to replica sets.
+        // The controller copies annotations to replica sets.
         object.get("spec") != old.get("spec")
             || object.pointer("/metadata/annotations") != old.pointer("/metadata/annotations")
     }

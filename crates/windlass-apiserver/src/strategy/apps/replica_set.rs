@@ -5,28 +5,24 @@ use windlass_schema::FieldError;
 
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
-use crate::strategy::fields::{default, spec_mut};
+use crate::strategy::fields::spec_mut;
 use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 pub(super) struct ReplicaSets;
-
-fn complete_replicas(object: &mut Value) {
-    let spec = spec_mut(object);
-    default(spec, "replicas", 1);
-    default_template(spec);
-}
 
 impl Strategy for ReplicaSets {
     fn facts(&self) -> &'static Facts {
         &Facts::SPEC
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_replicas(object);
+    fn default(&self, object: &mut Value) {
+        default_template(spec_mut(object));
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({"replicas": 0}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({"replicas": 0});
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

@@ -1,11 +1,29 @@
-//! How the pods of a workload are replaced.
+//! Rollout strategies of workloads.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::fields::text_at;
+use crate::strategy::fields::{default, entry_mut, text_at};
 
-/// A strategy of an unknown type, as the real server shows it.
+/// Sets the parameters of a rolling update, if that is the strategy under `field`.
+pub(super) fn default_rolling_update(
+    spec: &mut Map<String, Value>,
+    field: &str,
+    parameters: &[(&str, Value)],
+) {
+    let Some(strategy) = entry_mut(spec, field) else { return };
+    if strategy.get("type").is_none_or(|kind| kind != "RollingUpdate") {
+        return;
+    }
+    default(strategy, "rollingUpdate", json!({}));
+    if let Some(rolling) = entry_mut(strategy, "rollingUpdate") {
+        for (name, value) in parameters {
+            default(rolling, name, value.clone());
+        }
+    }
+}
+
+/// Shows a strategy of an unknown type in the form of kube-apiserver's errors.
 pub(in crate::strategy) fn show_strategy(kind: &str) -> String {
     format!("{{\"Type\":{},\"RollingUpdate\":null}}", windlass_schema::go_quote(kind))
 }

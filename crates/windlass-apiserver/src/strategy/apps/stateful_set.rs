@@ -3,55 +3,36 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::show_strategy;
+use super::rollout::{default_rolling_update, show_strategy};
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::validate_not_negative;
-use crate::strategy::core::default_claim_spec;
-use crate::strategy::fields::{default, default_text, entry_mut, items_mut, spec_mut, text, text_at};
+use crate::strategy::fields::{spec_mut, text, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+const FACTS: Facts = Facts {
+    unenforced: Some("no pods are made, because there is no stateful set controller"),
+    ..Facts::SPEC
+};
 
 pub(super) struct StatefulSets;
 
 impl Strategy for StatefulSets {
     fn facts(&self) -> &'static Facts {
-        &Facts::SPEC
+        &FACTS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+    fn default(&self, object: &mut Value) {
         let spec = spec_mut(object);
-        default(spec, "replicas", 1);
-        default(spec, "revisionHistoryLimit", 10);
-        default_text(spec, "podManagementPolicy", "OrderedReady");
-        default(spec, "updateStrategy", json!({}));
-        if let Some(strategy) = entry_mut(spec, "updateStrategy") {
-            default_text(strategy, "type", "RollingUpdate");
-            if strategy["type"] == "RollingUpdate" {
-                default(strategy, "rollingUpdate", json!({}));
-                if let Some(rolling) = entry_mut(strategy, "rollingUpdate") {
-                    default(rolling, "partition", 0);
-                }
-            }
-        }
-        default(spec, "persistentVolumeClaimRetentionPolicy", json!({}));
-        if let Some(policy) = entry_mut(spec, "persistentVolumeClaimRetentionPolicy") {
-            default_text(policy, "whenDeleted", "Retain");
-            default_text(policy, "whenScaled", "Retain");
-        }
-        for claim in items_mut(spec, "volumeClaimTemplates") {
-            claim.insert("apiVersion".to_owned(), "v1".into());
-            claim.insert("kind".to_owned(), "PersistentVolumeClaim".into());
-            if let Some(spec) = entry_mut(claim, "spec") {
-                default_claim_spec(spec);
-            }
-            claim.insert("status".to_owned(), json!({"phase": "Pending"}));
-        }
+        default_rolling_update(spec, "updateStrategy", &[("partition", 0.into())]);
         default_template(spec);
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({"replicas": 0, "availableReplicas": 0}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({"replicas": 0, "availableReplicas": 0});
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

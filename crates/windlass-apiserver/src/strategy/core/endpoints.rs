@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use crate::strategy::checks::{enumerated, named};
-use crate::strategy::fields::{default_text, int_at, items_mut, list_at, text};
+use crate::strategy::fields::{int_at, list_at, text};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
 
@@ -15,16 +15,6 @@ const ENDPOINTS: Facts = Facts { create_on_update: true, ..Facts::DATA };
 const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 pub(super) struct Endpoints;
-
-fn complete_endpoints(object: &mut Value) {
-    if let Some(fields) = object.as_object_mut() {
-        for subset in items_mut(fields, "subsets") {
-            for port in items_mut(subset, "ports") {
-                default_text(port, "protocol", "TCP");
-            }
-        }
-    }
-}
 
 impl Strategy for Endpoints {
     fn facts(&self) -> &'static Facts {
@@ -72,10 +62,6 @@ impl Strategy for Endpoints {
 
     fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()]
-    }
-
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        complete_endpoints(object);
     }
 }
 

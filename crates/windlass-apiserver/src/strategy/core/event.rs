@@ -1,4 +1,6 @@
-//! Events: one set of them, which two groups show with different names for the same fields.
+//! Events. The core group and `events.k8s.io` show the same objects with different names for some fields.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
@@ -12,8 +14,12 @@ pub(in crate::strategy) fn of(group: &str) -> &'static dyn Strategy {
     if group.is_empty() { &Events(&EVENTS) } else { &Events(&NEW_EVENTS) }
 }
 
+/// How long an event is kept after its last write, as `--event-ttl` of kube-apiserver.
+const TTL: Duration = Duration::from_secs(3600);
+
 const EVENTS: Facts = Facts {
     create_on_update: true,
+    ttl: Some(TTL),
     selectable: &[
         ("involvedObject.kind", "/involvedObject/kind"),
         ("involvedObject.namespace", "/involvedObject/namespace"),
@@ -45,7 +51,7 @@ const NEW_EVENTS: Facts = Facts {
     ..EVENTS
 };
 
-/// Fields and what they are called in `events.k8s.io`.
+/// The fields with different names in `v1` and `events.k8s.io`.
 const RENAMED: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -72,7 +78,7 @@ impl Strategy for Events {
                 fields.insert(to.to_owned(), value);
             }
         }
-        // What a group's type always writes, and what it leaves out where it is empty.
+        // `v1` always writes these fields, `events.k8s.io` only if they are not empty.
         if to_new {
             for field in ["reportingController", "reportingInstance"] {
                 if fields.get(field).is_some_and(|value| value == "") {
@@ -97,7 +103,7 @@ impl Strategy for Events {
         let own = meta::namespace(object);
         let about = ["involvedObject", "regarding"].iter().find_map(|field| object.get(*field));
         let namespace = about.map_or("", |about| text(about, "namespace"));
-        // An event about an object without a namespace lies in the default one.
+        // Events about cluster-scoped objects are in the namespace `default`.
         if namespace != own && !(namespace.is_empty() && own == "default") {
             let detail = "does not match event.namespace";
             return vec![FieldError::invalid("involvedObject.namespace", namespace, detail)];
@@ -105,7 +111,7 @@ impl Strategy for Events {
         if text(object, "apiVersion") == "v1" {
             return Vec::new();
         }
-        // Those who write the new form must say when and who.
+        // `events.k8s.io` requires the time and the reporter.
         if object.get("eventTime").is_none_or(Value::is_null) {
             return vec![FieldError::required("eventTime", "")];
         }

@@ -6,16 +6,20 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::quantity;
-use crate::strategy::fields::{canonical_quantities, items_mut, list_at, map_at, spec_mut};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::fields::{items_mut, list_at, map_at, spec_mut};
+use crate::strategy::{Facts, Strategy};
 
-const RANGES: Facts = Facts { create_on_update: true, ..Facts::DATA };
+const FACTS: Facts = Facts {
+    create_on_update: true,
+    unenforced: Some("pods and claims are neither defaulted nor limited by it"),
+    ..Facts::DATA
+};
 
 pub(super) struct LimitRanges;
 
 impl Strategy for LimitRanges {
     fn facts(&self) -> &'static Facts {
-        &RANGES
+        &FACTS
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -26,17 +30,15 @@ impl Strategy for LimitRanges {
         errors
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
+    fn default(&self, object: &mut Value) {
         default_limits(spec_mut(object));
     }
 }
 
-/// A container's default limit is its maximum, its default request the default limit, or else its minimum.
+/// Sets the default limits of containers to their maxima, and their default requests to the default limits or else to
+/// the minima.
 fn default_limits(spec: &mut Map<String, Value>) {
     for limit in items_mut(spec, "limits") {
-        for map in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
-            canonical_quantities(limit, map);
-        }
         if limit.get("type").and_then(Value::as_str) != Some("Container") {
             continue;
         }

@@ -16,7 +16,7 @@ mod volume;
 use serde_json::Value;
 
 pub(super) use self::event::of as event_of;
-pub(super) use self::pod::{default_claim_spec, default_spec, validate_spec};
+pub(super) use self::pod::{default_spec, validate_spec};
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;
 

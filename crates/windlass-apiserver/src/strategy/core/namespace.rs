@@ -1,15 +1,15 @@
-//! Namespaces: they are born active, and leave in two steps.
+//! Namespaces.
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use crate::meta;
-use crate::strategy::fields::{default, list_at, spec_mut, text_at};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::fields::{list_at, spec_mut, text_at};
+use crate::strategy::{Facts, Strategy, StrategyContext, Writes};
 use crate::wire::{ApiError, GroupResource, names};
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-/// Namespaces that must not go.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 pub(super) struct Namespaces;
@@ -18,6 +18,11 @@ const FACTS: Facts = Facts {
     name: names::label_name,
     returns_deleted_object: true,
     selectable: &[("status.phase", "/status/phase"), ("name", "/metadata/name")],
+    writes: &[
+        ("", Writes::AllBut(&["spec", "status"])),
+        ("status", Writes::AllBut(&["spec"])),
+        ("finalize", Writes::AllBut(&["status"])),
+    ],
     ..Facts::DATA
 };
 
@@ -36,6 +41,10 @@ impl Strategy for Namespaces {
         &FACTS
     }
 
+    fn default(&self, object: &mut Value) {
+        label_with_name(object);
+    }
+
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         label_with_name(object);
         let finalizers = list_at(object, "/spec/finalizers").to_vec();
@@ -51,20 +60,11 @@ impl Strategy for Namespaces {
 
     fn prepare_update(
         &self,
-        cx: &StrategyContext<'_>,
+        _cx: &StrategyContext<'_>,
         object: &mut Value,
-        old: &Value,
+        _old: &Value,
     ) -> Result<(), ApiError> {
         label_with_name(object);
-        if cx.subresource == "finalize" {
-            // Only the finalizers of the spec change there.
-            meta::copy_field(object, old, "status");
-        } else {
-            // They are taken away by `/finalize` alone.
-            meta::copy_field(object, old, "spec");
-        }
-        let status = meta::entry_object(object, "status");
-        default(status, "phase", "Active");
         Ok(())
     }
 

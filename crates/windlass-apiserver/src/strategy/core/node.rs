@@ -1,11 +1,10 @@
 //! Nodes.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::meta;
 use crate::strategy::checks::enumerated;
-use crate::strategy::fields::{canonical_quantities, default, list_at, object_mut, spec_mut, text};
+use crate::strategy::fields::{list_at, object_mut, spec_mut, text};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -15,10 +14,9 @@ pub(super) struct Nodes;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-fn complete_node(object: &mut Value) {
+/// Sets the allocatable resources to the capacity.
+fn default_allocatable(object: &mut Value) {
     if let Some(status) = object_mut(object, "status") {
-        canonical_quantities(status, "capacity");
-        canonical_quantities(status, "allocatable");
         if !status.contains_key("allocatable")
             && let Some(capacity) = status.get("capacity").cloned()
         {
@@ -39,10 +37,13 @@ fn is_range(text: &str) -> bool {
 }
 
 /// `podCIDR` is the first of `podCIDRs`.
-fn mirror_range(spec: &mut serde_json::Map<String, Value>) {
+fn mirror_range(spec: &mut Map<String, Value>) {
     let single = spec.get("podCIDR").and_then(Value::as_str).filter(|range| !range.is_empty());
     if let Some(single) = single.map(str::to_owned) {
-        default(spec, "podCIDRs", json!([single]));
+        // Where the two differ, `podCIDR` wins.
+        if spec.get("podCIDRs").and_then(|list| list.get(0)).is_none_or(|first| *first != *single) {
+            spec.insert("podCIDRs".to_owned(), json!([single]));
+        }
     } else if let Some(first) = spec.get("podCIDRs").and_then(|list| list.get(0)).cloned() {
         spec.insert("podCIDR".to_owned(), first);
     }
@@ -53,29 +54,27 @@ impl Strategy for Nodes {
         &NODES
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        let spec = spec_mut(object);
-        mirror_range(spec);
-        let taints = spec.entry("taints").or_insert_with(|| json!([]));
-        if let Some(taints) = taints.as_array_mut()
-            && !taints.iter().any(|taint| text(taint, "key") == NOT_READY)
-        {
-            // Nothing goes to a node before it has said that it is ready.
-            taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
-        }
-        meta::entry_object(object, "status");
-        complete_node(object);
-        Ok(())
+    fn default(&self, object: &mut Value) {
+        mirror_range(spec_mut(object));
+        default_allocatable(object);
     }
 
-    fn prepare_update(
+    fn admit(
         &self,
         _cx: &StrategyContext<'_>,
         object: &mut Value,
-        _old: &Value,
+        old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        mirror_range(spec_mut(object));
-        complete_node(object);
+        if old.is_some() {
+            return Ok(());
+        }
+        let taints = spec_mut(object).entry("taints").or_insert_with(|| json!([]));
+        if let Some(taints) = taints.as_array_mut()
+            && !taints.iter().any(|taint| text(taint, "key") == NOT_READY)
+        {
+            // No pod is scheduled to a node before the node is ready.
+            taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        }
         Ok(())
     }
 

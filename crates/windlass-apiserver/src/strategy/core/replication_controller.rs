@@ -8,32 +8,35 @@ use crate::strategy::apps::{default_template, validate_template_of};
 use crate::strategy::checks::validate_not_negative;
 use crate::strategy::fields::{default, map_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};
-use crate::wire::LabelSelector;
+use crate::wire::{ApiError, LabelSelector};
 
-const REPLICATION_CONTROLLERS: Facts =
-    Facts { selectable: &[("status.replicas", "/status/replicas")], ..Facts::SPEC };
+const FACTS: Facts = Facts {
+    selectable: &[("status.replicas", "/status/replicas")],
+    unenforced: Some("no pods are made, because there is no replication controller"),
+    ..Facts::SPEC
+};
 
 pub(super) struct ReplicationControllers;
 
 impl Strategy for ReplicationControllers {
     fn facts(&self) -> &'static Facts {
-        &REPLICATION_CONTROLLERS
+        &FACTS
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        // What the pods are labelled with is what is selected, where nothing else is said.
+    fn default(&self, object: &mut Value) {
+        // Selector and labels are those of the template.
         let labels = map_at(object, "/spec/template/metadata/labels").cloned();
         if let Some(labels) = labels {
             default(spec_mut(object), "selector", Value::Object(labels.clone()));
             default(meta::metadata_mut(object), "labels", Value::Object(labels));
         }
         let spec = spec_mut(object);
-        default(spec, "replicas", 1);
         default_template(spec);
     }
 
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({"replicas": 0}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({"replicas": 0});
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

@@ -4,10 +4,15 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::quantity;
-use crate::strategy::fields::{canonical_quantities, map_at, object_mut, spec_mut};
+use crate::strategy::fields::map_at;
 use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
-const QUOTAS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
+const FACTS: Facts = Facts {
+    returns_deleted_object: true,
+    unenforced: Some("no use of resources is counted or refused"),
+    ..Facts::DATA
+};
 
 const STANDARD: [&str; 19] = [
     "cpu",
@@ -35,7 +40,7 @@ pub(super) struct ResourceQuotas;
 
 impl Strategy for ResourceQuotas {
     fn facts(&self) -> &'static Facts {
-        &QUOTAS
+        &FACTS
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -61,15 +66,8 @@ impl Strategy for ResourceQuotas {
         errors
     }
 
-    fn complete(&self, _cx: &StrategyContext<'_>, object: &mut Value) {
-        canonical_quantities(spec_mut(object), "hard");
-        if let Some(status) = object_mut(object, "status") {
-            canonical_quantities(status, "hard");
-            canonical_quantities(status, "used");
-        }
-    }
-
-    fn new_status(&self, _cx: &StrategyContext<'_>) -> Option<Value> {
-        Some(json!({}))
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({});
+        Ok(())
     }
 }

@@ -6,9 +6,13 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::config_map::{SIZE_LIMIT, decoded_length, validate_immutable, validate_key};
-use crate::strategy::fields::{default_text, entry_mut, map_at, text_at};
+use crate::strategy::facts::not_enforced;
+use crate::strategy::fields::{entry_mut, map_at, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
+
+/// The type of secrets with a token of a service account.
+const TOKEN: &str = "kubernetes.io/service-account-token";
 
 const SECRETS: Facts = Facts { selectable: &[("type", "/type")], ..Facts::DATA };
 
@@ -19,21 +23,31 @@ impl Strategy for Secrets {
         &SECRETS
     }
 
+    fn default(&self, object: &mut Value) {
+        merge_string_data(object);
+    }
+
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        prepare_secret(object)
+        check_data(object)
     }
 
     fn prepare_update(
         &self,
         _cx: &StrategyContext<'_>,
         object: &mut Value,
-        old: &Value,
+        _old: &Value,
     ) -> Result<(), ApiError> {
-        let kind = text_at(old, "/type").to_owned();
-        if let Some(fields) = object.as_object_mut() {
-            default_text(fields, "type", &kind);
+        check_data(object)
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if text_at(object, "/type") == TOKEN
+            && map_at(object, "/data").is_none_or(|data| !data.contains_key("token"))
+        {
+            vec![not_enforced("no token is written to the secret, because there is no token controller")]
+        } else {
+            Vec::new()
         }
-        prepare_secret(object)
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
@@ -52,10 +66,9 @@ impl Strategy for Secrets {
     }
 }
 
-/// `stringData` goes into `data`; what is there must be base64.
-fn prepare_secret(object: &mut Value) -> Result<(), ApiError> {
-    let Some(fields) = object.as_object_mut() else { return Ok(()) };
-    default_text(fields, "type", "Opaque");
+/// Moves `stringData` into `data`.
+fn merge_string_data(object: &mut Value) {
+    let Some(fields) = object.as_object_mut() else { return };
     let texts = fields.remove("stringData");
     if let Some(texts) = texts.as_ref().and_then(Value::as_object).filter(|texts| !texts.is_empty()) {
         let data = fields.entry("data").or_insert_with(|| json!({}));
@@ -69,12 +82,19 @@ fn prepare_secret(object: &mut Value) -> Result<(), ApiError> {
         }
     }
     for value in entry_mut(fields, "data").into_iter().flat_map(Map::values_mut) {
-        check_base64(value.as_str().unwrap_or_default())?;
         if value.is_null() {
             *value = "".into();
         }
     }
-    Ok(())
+}
+
+/// Refuses values that are not base64.
+fn check_data(object: &Value) -> Result<(), ApiError> {
+    map_at(object, "/data")
+        .into_iter()
+        .flat_map(Map::values)
+        .filter_map(Value::as_str)
+        .try_for_each(check_base64)
 }
 
 fn check_base64(text: &str) -> Result<(), ApiError> {
@@ -115,7 +135,7 @@ fn validate_secret(object: &Value) -> Vec<FieldError> {
         }
         "kubernetes.io/dockerconfigjson" => errors.extend(validate_json(".dockerconfigjson", value)),
         "kubernetes.io/dockercfg" => errors.extend(validate_json(".dockercfg", value)),
-        "kubernetes.io/service-account-token" => {
+        TOKEN => {
             let pointer = "/metadata/annotations/kubernetes.io~1service-account.name";
             if text_at(object, pointer).is_empty() {
                 let field = "metadata.annotations[kubernetes.io/service-account.name]";

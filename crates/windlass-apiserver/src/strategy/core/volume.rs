@@ -3,31 +3,38 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::pod::{default_claim_spec, default_volume_source};
 use crate::env;
 use crate::meta;
 use crate::strategy::checks::enumerated;
-use crate::strategy::fields::{
-    canonical_quantities, default, default_text, list_at, map_at, object_mut, spec_mut, text, text_at,
-};
+use crate::strategy::fields::{list_at, map_at, text, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
-const RETURNED: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
+const FACTS: Facts = Facts {
+    returns_deleted_object: true,
+    unenforced: Some(
+        "no volume is bound to a claim or provisioned, because there are no storage controllers",
+    ),
+    ..Facts::DATA
+};
 
 pub(super) struct Volumes;
 
-fn complete_volume(object: &mut Value) {
-    let spec = spec_mut(object);
-    default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
-    default(spec, "volumeMode", "Filesystem");
-    canonical_quantities(spec, "capacity");
-    default_volume_source(spec);
-}
-
 impl Strategy for Volumes {
     fn facts(&self) -> &'static Facts {
-        &RETURNED
+        &FACTS
+    }
+
+    fn admit(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if old.is_none() {
+            meta::add_finalizer(object, "kubernetes.io/pv-protection");
+        }
+        Ok(())
     }
 
     fn prepare_update(
@@ -36,7 +43,6 @@ impl Strategy for Volumes {
         object: &mut Value,
         old: &Value,
     ) -> Result<(), ApiError> {
-        complete_volume(object);
         if cx.subresource == "status" && text_at(object, "/status/phase") != text_at(old, "/status/phase") {
             let now = env::rfc3339(cx.env.now());
             meta::entry_object(object, "status").insert("lastPhaseTransitionTime".to_owned(), now.into());
@@ -68,8 +74,6 @@ impl Strategy for Volumes {
     }
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        complete_volume(object);
-        meta::add_finalizer(object, "kubernetes.io/pv-protection");
         let now = cx.env.now_rfc3339();
         object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         Ok(())
@@ -105,26 +109,23 @@ pub(super) struct Claims;
 
 impl Strategy for Claims {
     fn facts(&self) -> &'static Facts {
-        &RETURNED
+        &FACTS
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        default_claim_spec(spec_mut(object));
-        meta::add_finalizer(object, "kubernetes.io/pvc-protection");
-        object["status"] = json!({"phase": "Pending"});
-        Ok(())
-    }
-
-    fn prepare_update(
+    fn admit(
         &self,
         _cx: &StrategyContext<'_>,
         object: &mut Value,
-        _old: &Value,
+        old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        default_claim_spec(spec_mut(object));
-        if let Some(status) = object_mut(object, "status") {
-            canonical_quantities(status, "capacity");
+        if old.is_none() {
+            meta::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
+        Ok(())
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        object["status"] = json!({"phase": "Pending"});
         Ok(())
     }
 
@@ -154,7 +155,7 @@ impl Strategy for Claims {
             spec
         };
         let (mut new, before) = (fixed(object), fixed(old));
-        // A claim is bound by writing the volume's name into it, once.
+        // The binder writes the name of the volume once.
         if text_at(old, "/spec/volumeName").is_empty() {
             new.remove("volumeName");
         }

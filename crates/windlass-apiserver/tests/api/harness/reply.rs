@@ -74,10 +74,13 @@ impl Reply {
     }
 }
 
+/// The beginning of the warnings that only the embedded server sends: it has fewer controllers and admission plugins.
+pub(crate) const NOT_ENFORCED: &str = "299 - \"stored, but not enforced: ";
+
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
-        for warning in self.warnings() {
+        for warning in self.warnings().into_iter().filter(|warning| !warning.starts_with(NOT_ENFORCED)) {
             write!(f, "\nWarning: {}", plain(&warning, &self.id))?;
         }
         match serde_json::from_slice::<Value>(&self.body) {

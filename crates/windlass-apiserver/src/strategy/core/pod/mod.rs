@@ -1,5 +1,6 @@
-//! Pods: born pending, and gone only when the node has let them go.
+//! Pods and pod templates.
 
+mod admission;
 mod container;
 mod defaults;
 mod update;
@@ -8,15 +9,30 @@ mod validate;
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-pub(in crate::strategy) use self::defaults::{default_claim_spec, default_spec, default_volume_source};
+pub(in crate::strategy) use self::defaults::default_spec;
 pub(in crate::strategy) use self::validate::validate_spec;
 use crate::meta;
 use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
-use crate::strategy::{Facts, Grace, Strategy, StrategyContext};
-use crate::wire::{ApiError, GroupResource};
+use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
+use crate::wire::ApiError;
 
 const POD: Facts = Facts {
     returns_deleted_object: true,
+    writes: &[
+        ("", Writes::AllBut(&["status"])),
+        ("status", Writes::AllBut(&["spec", "metadata.ownerReferences"])),
+        ("ephemeralcontainers", Writes::Only(&["spec.ephemeralContainers"])),
+        (
+            "resize",
+            Writes::Only(&[
+                "spec.containers[*].resources",
+                "spec.containers[*].resizePolicy",
+                "spec.initContainers[*].resources",
+                "spec.initContainers[*].resizePolicy",
+                "spec.resources",
+            ]),
+        ),
+    ],
     selectable: &[
         ("spec.nodeName", "/spec/nodeName"),
         ("spec.restartPolicy", "/spec/restartPolicy"),
@@ -44,12 +60,29 @@ impl Strategy for Pods {
         &POD
     }
 
+    fn default(&self, object: &mut Value) {
+        defaults::default_pod(spec_mut(object));
+        if object.get("status").is_some() {
+            mirror_pod_ip(object);
+        }
+    }
+
+    fn admit(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        admission::add_tolerations(spec_mut(object));
+        if let Some(old) = old {
+            admission::keep_priority(object, old);
+        } else {
+            admission::set_priority(cx, object)?;
+        }
+        Ok(())
+    }
+
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        let name = meta::name(object).to_owned();
-        let spec = spec_mut(object);
-        defaults::default_pod(spec);
-        defaults::add_tolerations(spec);
-        set_priority(cx, object, &name)?;
         let qos = defaults::qos_class(&object["spec"]);
         object["status"] = json!({"phase": "Pending", "qosClass": qos});
         if !list_at(object, "/spec/schedulingGates").is_empty() {
@@ -79,10 +112,6 @@ impl Strategy for Pods {
             let qos = text_at(old, "/status/qosClass").to_owned();
             let status = meta::entry_object(object, "status");
             default(status, "qosClass", if qos.is_empty() { "BestEffort" } else { &qos });
-            mirror_pod_ip(object);
-        } else {
-            defaults::default_pod(spec_mut(object));
-            defaults::keep_tolerations(object, old);
         }
         Ok(())
     }
@@ -113,50 +142,16 @@ impl Strategy for Pods {
     }
 }
 
-/// `podIP` is the first of `podIPs`, whichever of the two is written.
+/// Makes `podIP` the first of `podIPs`. Where the two differ, `podIP` wins.
 fn mirror_pod_ip(object: &mut Value) {
     let first = text_at(object, "/status/podIPs/0/ip").to_owned();
     let single = text_at(object, "/status/podIP").to_owned();
     let status = meta::entry_object(object, "status");
-    if first.is_empty() && !single.is_empty() {
+    if !single.is_empty() && single != first {
         status.insert("podIPs".to_owned(), json!([{"ip": single}]));
     } else if !first.is_empty() {
         status.insert("podIP".to_owned(), first.into());
     }
-}
-
-/// Fills in the number behind the priority class that the pod names, or the cluster's default one.
-fn set_priority(cx: &StrategyContext<'_>, object: &mut Value, name: &str) -> Result<(), ApiError> {
-    let classes = cx.lookups.priority_classes.get(cx.view);
-    let wanted = text_at(object, "/spec/priorityClassName").to_owned();
-    let class = if wanted.is_empty() {
-        let is_default = |class: &&Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
-        classes.values().filter(is_default).min_by_key(|class| int_at(class, "/value"))
-    } else {
-        let found = classes.get(&wanted);
-        if found.is_none() {
-            let why = format!("no PriorityClass with name {wanted} was found");
-            return Err(ApiError::forbidden(&GroupResource::new("", "pods"), name, why));
-        }
-        found
-    };
-    let spec = spec_mut(object);
-    let value = class.and_then(|class| int_at(class, "/value")).unwrap_or_default();
-    if let Some(given) = spec.get("priority").and_then(Value::as_i64)
-        && given != value
-    {
-        let why = format!(
-            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
-        );
-        return Err(ApiError::forbidden(&GroupResource::new("", "pods"), name, why));
-    }
-    spec.insert("priority".to_owned(), value.into());
-    let policy = class.map_or("", |class| text_at(class, "/preemptionPolicy"));
-    default(spec, "preemptionPolicy", if policy.is_empty() { "PreemptLowerPriority" } else { policy });
-    if let Some(class) = class {
-        spec.insert("priorityClassName".to_owned(), meta::name(class).into());
-    }
-    Ok(())
 }
 
 struct PodTemplates;
@@ -166,21 +161,10 @@ impl Strategy for PodTemplates {
         &TEMPLATE
     }
 
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        let template = meta::entry_object(object, "template");
-        if let Some(spec) = crate::strategy::fields::entry_mut(template, "spec") {
+    fn default(&self, object: &mut Value) {
+        if let Some(spec) = object.pointer_mut("/template/spec").and_then(Value::as_object_mut) {
             default_spec(spec);
         }
-        Ok(())
-    }
-
-    fn prepare_update(
-        &self,
-        cx: &StrategyContext<'_>,
-        object: &mut Value,
-        _old: &Value,
-    ) -> Result<(), ApiError> {
-        self.prepare_create(cx, object)
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {

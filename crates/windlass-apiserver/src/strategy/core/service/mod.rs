@@ -1,14 +1,14 @@
-//! Services: addresses and node ports are given out here.
+//! Services.
 
 mod allocate;
+mod defaults;
 mod validate;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::fields::{
-    default, default_text, entry_mut, int_at, items_mut, list_at, spec_mut, text, text_at,
-};
+use crate::strategy::facts::not_enforced;
+use crate::strategy::fields::{default, int_at, items_mut, list_at, spec_mut, text, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -27,11 +27,13 @@ impl Strategy for Services {
         &FACTS
     }
 
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        let spec = spec_mut(object);
-        mirror_address(spec, None);
-        complete(spec);
-        allocate::allocate(cx, object)?;
+    fn default(&self, object: &mut Value) {
+        defaults::default_spec(spec_mut(object));
+        defaults::default_status(object);
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        mirror_address(spec_mut(object), None);
         object["status"] = json!({"loadBalancer": {}});
         Ok(())
     }
@@ -53,7 +55,19 @@ impl Strategy for Services {
         mirror_address(spec, Some(&old["spec"]));
         keep_allocated(spec, &old["spec"]);
         drop_unused(spec, &old["spec"]);
-        complete(spec);
+        Ok(())
+    }
+
+    fn allocate(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if !cx.subresource.is_empty() {
+            return Ok(());
+        }
+        set_families(spec_mut(object));
         allocate::allocate(cx, object)
     }
 
@@ -66,12 +80,23 @@ impl Strategy for Services {
         errors
     }
 
-    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !cx.subresource.is_empty() {
+            return warnings;
+        }
         let external = text_at(object, "/spec/externalName");
         if !external.is_empty() && text_at(object, "/spec/type") != "ExternalName" {
-            return vec!["spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned()];
+            warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
         }
-        Vec::new()
+        let selects =
+            object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+        if selects && text_at(object, "/spec/type") != "ExternalName" {
+            warnings.push(not_enforced(
+                "no endpoint slices are written, because there is no endpoint slice controller",
+            ));
+        }
+        warnings
     }
 }
 
@@ -90,7 +115,7 @@ fn has_node_ports(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
 
-/// `clusterIP` is the first of `clusterIPs`, whichever of the two the client wrote.
+/// Makes `clusterIP` the first of `clusterIPs`, whichever of the two the client wrote.
 fn mirror_address(spec: &mut Map<String, Value>, old: Option<&Value>) {
     let single = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
     let list = spec.get("clusterIPs").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -105,7 +130,7 @@ fn mirror_address(spec: &mut Map<String, Value>, old: Option<&Value>) {
     }
 }
 
-/// What was given out before and is left out of an update stays.
+/// Keeps the addresses and ports of the service that an update leaves out.
 fn keep_allocated(spec: &mut Map<String, Value>, old: &Value) {
     let (kind, before) = (kind(spec).to_owned(), text(old, "type"));
     if has_cluster_address(&kind) && has_cluster_address(before) {
@@ -137,7 +162,7 @@ fn keep_allocated(spec: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-/// A change of type gives back what the new type has no use for, if the client did not touch it.
+/// Removes the fields that do not apply to a new type, unless the client changed them.
 fn drop_unused(spec: &mut Map<String, Value>, old: &Value) {
     let (kind, before) = (kind(spec).to_owned(), text(old, "type"));
     let unchanged = |spec: &Map<String, Value>, field: &str| spec.get(field) == old.get(field);
@@ -171,46 +196,17 @@ fn drop_unused(spec: &mut Map<String, Value>, old: &Value) {
     }
 }
 
-fn complete(spec: &mut Map<String, Value>) {
-    default_text(spec, "sessionAffinity", "None");
-    default_text(spec, "type", "ClusterIP");
-    let kind = kind(spec).to_owned();
-    if spec["sessionAffinity"] == "ClientIP" {
-        default(spec, "sessionAffinityConfig", json!({}));
-        if let Some(config) = entry_mut(spec, "sessionAffinityConfig") {
-            default(config, "clientIP", json!({}));
-            if let Some(client) = entry_mut(config, "clientIP") {
-                default(client, "timeoutSeconds", 10800);
-            }
-        }
-    } else {
-        spec.remove("sessionAffinityConfig");
+/// Sets the families of the addresses: IPv4 alone, or both for a headless service without a selector.
+fn set_families(spec: &mut Map<String, Value>) {
+    if !has_cluster_address(kind(spec)) {
+        return;
     }
-    for port in items_mut(spec, "ports") {
-        default_text(port, "protocol", "TCP");
-        let number = port.get("port").cloned().unwrap_or(Value::Null);
-        let target = port.entry("targetPort").or_insert(Value::Null);
-        if target.is_null() || *target == "" || *target == 0 {
-            *target = number;
-        }
+    let headless = spec.get("clusterIP").is_some_and(|address| address == "None");
+    let selects = spec.get("selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    if headless && !selects && !spec.contains_key("ipFamilies") {
+        default(spec, "ipFamilyPolicy", "RequireDualStack");
+        default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
     }
-    if has_cluster_address(&kind) {
-        default_text(spec, "internalTrafficPolicy", "Cluster");
-    }
-    if has_node_ports(&kind) {
-        default_text(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if kind == "LoadBalancer" {
-        default(spec, "allocateLoadBalancerNodePorts", true);
-    }
-    if has_cluster_address(&kind) {
-        let headless = spec.get("clusterIP").is_some_and(|address| address == "None");
-        let selects = spec.get("selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-        if headless && !selects && !spec.contains_key("ipFamilies") {
-            default(spec, "ipFamilyPolicy", "RequireDualStack");
-            default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
-        }
-        default(spec, "ipFamilyPolicy", "SingleStack");
-        default(spec, "ipFamilies", json!(["IPv4"]));
-    }
+    default(spec, "ipFamilyPolicy", "SingleStack");
+    default(spec, "ipFamilies", json!(["IPv4"]));
 }

@@ -1,0 +1,75 @@
+//! What a write to an object or to one of its subresources may change.
+
+use serde_json::{Map, Value};
+
+use crate::meta;
+
+/// The fields that a write to an object or to one of its subresources may change.
+///
+/// A path is a list of field names with dots between them. `[*]` after a name stands for all elements of a list; the
+/// elements are paired by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// All fields but those at these paths, which keep the values of the stored object.
+    AllBut(&'static [&'static str]),
+    /// The fields at these paths. All others keep the values of the stored object.
+    Only(&'static [&'static str]),
+}
+
+/// What each subresource writes. The empty name stands for the object itself.
+pub(crate) type WritesOf = &'static [(&'static str, Writes)];
+
+impl Writes {
+    /// The status is written by `status`, along with labels, annotations, finalizers and owner references.
+    pub(crate) const STATUS: WritesOf =
+        &[("", Self::AllBut(&["status"])), ("status", Self::AllBut(&["spec"]))];
+
+    /// The status is written by `status`, which writes no metadata.
+    pub(crate) const STATUS_ONLY: WritesOf =
+        &[("", Self::AllBut(&["status"])), ("status", Self::Only(&["status"]))];
+
+    /// Takes from `old` what the write may not change.
+    pub(super) fn restrict(self, object: &mut Value, old: &Value) {
+        match self {
+            Self::AllBut(paths) => paths.iter().for_each(|path| copy(object, old, path)),
+            Self::Only(paths) => {
+                let written = std::mem::replace(object, old.clone());
+                // Identity and version are conditions of the write, not changes.
+                for field in ["name", "namespace", "uid", "resourceVersion"] {
+                    meta::copy(object, &written, field);
+                }
+                paths.iter().for_each(|path| copy(object, &written, path));
+            }
+        }
+    }
+}
+
+/// Takes the field at a path from `from`, or removes it if `from` does not have it.
+fn copy(to: &mut Value, from: &Value, path: &str) {
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let Some(rest) = rest else {
+        meta::copy_field(to, from, name);
+        return;
+    };
+    if let Some(name) = name.strip_suffix("[*]") {
+        let elements = to.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
+        let sources = from.get(name).and_then(Value::as_array).into_iter().flatten();
+        elements.zip(sources).for_each(|(element, source)| copy(element, source, rest));
+        return;
+    }
+    let nothing = Value::Object(Map::new());
+    let source = from.get(name).unwrap_or(&nothing);
+    match to.get_mut(name) {
+        Some(target) => copy(target, source, rest),
+        None if source.is_object() => {
+            let mut target = nothing.clone();
+            copy(&mut target, source, rest);
+            if target != nothing
+                && let Some(fields) = to.as_object_mut()
+            {
+                fields.insert(name.to_owned(), target);
+            }
+        }
+        None => {}
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::facts::not_enforced;
-use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 use crate::crd::{self, CLEANUP_FINALIZER, set_condition};
 use crate::meta;
 use crate::wire::ApiError;
@@ -16,9 +16,15 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
+const FACTS: Facts = Facts { unconditional_update: false, generation: Generation::All, ..Facts::SPEC };
+
 struct Definitions;
 
 impl Strategy for Definitions {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
     fn default(&self, object: &mut Value) {
         crd::default(object);
     }

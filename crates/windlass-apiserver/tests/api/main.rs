@@ -30,6 +30,7 @@ mod watch;
 mod dry_run;
 mod field_validation;
 mod status;
+mod subresources;
 
 // Kinds.
 mod builtins;

@@ -3,6 +3,8 @@
 mod admission;
 mod container;
 mod defaults;
+mod ephemeral;
+mod resize;
 mod update;
 mod validate;
 
@@ -119,8 +121,19 @@ impl Strategy for Pods {
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         match cx.subresource {
             "" => update::validate_update(object, old),
-            "ephemeralcontainers" => update::validate_ephemeral_update(object, old),
+            "ephemeralcontainers" => ephemeral::validate_update(object, old),
+            "resize" => resize::validate_resize(object, old),
             _ => Vec::new(),
+        }
+    }
+
+    fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
+        // Validation refuses other containers, in the words for a resize.
+        if subresource == "resize" && !resize::same_containers(object, old) {
+            return;
+        }
+        if let Some(writes) = POD.writes(subresource) {
+            writes.restrict(object, old);
         }
     }
 

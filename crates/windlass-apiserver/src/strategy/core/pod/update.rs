@@ -1,14 +1,14 @@
-//! What may change in a pod that is there.
+//! Updates of pods.
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::validate::validate_spec;
-use crate::strategy::fields::{int_at, list_at, spec_mut, text, text_at};
+use crate::strategy::fields::{int_at, list_at, spec_mut, text};
 
 const FORBIDDEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What is wrong with a pod written over another.
+/// Validates an update of a pod, in the order of kube-apiserver.
 pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = validate_spec(&object["spec"], "spec");
     if !errors.is_empty() {
@@ -99,49 +99,4 @@ fn validate_tolerations(object: &Value, old: &Value) -> Option<FieldError> {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         FieldError::forbidden("spec.tolerations", detail)
     })
-}
-
-/// What is wrong with a write of `/ephemeralcontainers`: they may only be added.
-pub(super) fn validate_ephemeral_update(object: &Value, old: &Value) -> Vec<FieldError> {
-    let path = "spec.ephemeralContainers";
-    let mut errors = Vec::new();
-    let new = list_at(object, "/spec/ephemeralContainers");
-    for before in list_at(old, "/spec/ephemeralContainers") {
-        let name = text(before, "name");
-        match new.iter().find(|container| text(container, "name") == name) {
-            None => {
-                let detail = format!(
-                    "existing ephemeral containers {} may not be removed\n",
-                    windlass_schema::go_quote(name)
-                );
-                errors.push(FieldError::forbidden(path, detail));
-            }
-            Some(found) if found != before => {
-                let detail = format!(
-                    "existing ephemeral containers {} may not be changed\n",
-                    windlass_schema::go_quote(name)
-                );
-                errors.push(FieldError::forbidden(path, detail));
-            }
-            Some(_) => {}
-        }
-    }
-    let taken = |name: &str| {
-        ["containers", "initContainers"].iter().any(|list| {
-            list_at(object, &format!("/spec/{list}")).iter().any(|container| text(container, "name") == name)
-        })
-    };
-    for (index, container) in new.iter().enumerate() {
-        let name = text(container, "name");
-        if taken(name) || new[..index].iter().any(|before| text(before, "name") == name) {
-            errors.push(FieldError::duplicate(format!("{path}[{index}].name"), name));
-        }
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{path}[{index}].name"), ""));
-        }
-        if text_at(container, "/image").is_empty() {
-            errors.push(FieldError::required(format!("{path}[{index}].image"), ""));
-        }
-    }
-    errors
 }

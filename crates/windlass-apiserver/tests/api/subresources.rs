@@ -1,0 +1,236 @@
+//! What a write to a subresource may change: everything else stays as it was stored.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::fixtures::{deployment, pod, widgets};
+use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply};
+
+/// A pod with requests and limits, and the path of the test's pods.
+async fn sized_pod(api: &Api) -> (String, Value) {
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let mut body = pod("a");
+    body["spec"]["containers"][0]["resources"] =
+        json!({"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}});
+    let created = api.post(&path, body).await.is(201).json();
+    (path, created)
+}
+
+/// Changes a pod in all that a client may wish to change.
+fn forge(pod: &mut Value) {
+    pod["metadata"]["labels"] = json!({"forged": "yes"});
+    pod["metadata"]["annotations"] = json!({"forged": "yes"});
+    pod["metadata"]["finalizers"] = json!(["example.com/forged"]);
+    pod["spec"]["nodeName"] = json!("forged");
+    pod["spec"]["containers"][0]["image"] = json!("forged");
+    pod["spec"]["serviceAccountName"] = json!("forged");
+    pod["status"]["phase"] = json!("Succeeded");
+}
+
+#[track_caller]
+fn is_not_forged(reply: &Reply) {
+    assert!(!reply.to_string().contains("forged"), "{reply}");
+    assert_eq!(reply.at("/status/phase"), "Pending");
+}
+
+#[tokio::test]
+async fn ephemeral_containers_are_all_that_their_subresource_writes() {
+    let api = Api::start();
+    let (path, mut pod) = sized_pod(&api).await;
+    forge(&mut pod);
+    pod["spec"]["ephemeralContainers"] = json!([{"name": "debug", "image": "busybox"}]);
+    let written = api.put(&format!("{path}/a/ephemeralcontainers"), pod).await.is(200);
+    is_not_forged(&written);
+    assert_eq!(written.at("/spec/ephemeralContainers/0/name"), "debug");
+    assert_eq!(written.at("/metadata/generation"), 2);
+    assert_eq!(api.get(&format!("{path}/a")).await.json(), written.json());
+    let patch = json!({"metadata": {"labels": {"forged": "yes"}}, "spec": {"nodeName": "forged"}});
+    let patched = api.patch(&format!("{path}/a/ephemeralcontainers"), MERGE_PATCH, patch).await.is(200);
+    is_not_forged(&patched);
+    assert_eq!(patched.at("/metadata/resourceVersion"), written.at("/metadata/resourceVersion"));
+}
+
+#[tokio::test]
+async fn an_ephemeral_container_has_no_resources_and_no_probes() {
+    let api = Api::start();
+    let (path, pod) = sized_pod(&api).await;
+    let with = |containers: Value| {
+        let mut pod = pod.clone();
+        pod["spec"]["ephemeralContainers"] = containers;
+        pod
+    };
+    let path = format!("{path}/a/ephemeralcontainers");
+    let bad = with(json!([
+        {"name": "d", "image": "busybox", "resources": {"limits": {"cpu": "1"}}, "ports": [{"containerPort": 80}]},
+        {"name": "e", "image": "busybox", "livenessProbe": {"tcpSocket": {"port": 80}}, "targetContainerName": "none"},
+        {"name": "main", "image": "busybox", "lifecycle": {"preStop": {"sleep": {"seconds": 1}}}},
+        {"name": "e", "image": ""}
+    ]));
+    api.put(&path, bad).await.shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: [as below]
+        kind="Pod" name="a"
+        - FieldValueDuplicate spec.ephemeralContainers[2].name: Duplicate value: "main"
+        - FieldValueDuplicate spec.ephemeralContainers[3].name: Duplicate value: "e"
+        - FieldValueForbidden spec.ephemeralContainers[0].ports: Forbidden: cannot be set for an Ephemeral Container
+        - FieldValueForbidden spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container
+        - FieldValueForbidden spec.ephemeralContainers[1].livenessProbe: Forbidden: cannot be set for an Ephemeral Container
+        - FieldValueForbidden spec.ephemeralContainers[2].lifecycle: Forbidden: cannot be set for an Ephemeral Container
+        - FieldValueNotFound spec.ephemeralContainers[1].targetContainerName: Not found: "none"
+        - FieldValueRequired spec.ephemeralContainers[3].image: Required value"#]]);
+    api.put(&path, with(json!([{"name": "d", "image": "busybox", "targetContainerName": "main"}])))
+        .await
+        .is(200);
+    let mut gone = pod.clone();
+    gone["metadata"]["resourceVersion"] = json!("");
+    api.put(&path, gone).await.shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be removed
+
+        kind="Pod" name="a"
+        - FieldValueForbidden spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be removed
+    "#]]);
+}
+
+#[tokio::test]
+async fn resources_are_all_that_resize_writes() {
+    let api = Api::start();
+    let (path, mut pod) = sized_pod(&api).await;
+    forge(&mut pod);
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("150m");
+    let written = api.put(&format!("{path}/a/resize"), pod).await.is(200);
+    is_not_forged(&written);
+    assert_eq!(written.at("/spec/containers/0/resources/requests/cpu"), "150m");
+    assert_eq!(written.at("/metadata/generation"), 2);
+    let patch = json!([
+        {"op": "replace", "path": "/spec/containers/0/resources/limits/memory", "value": "128Mi"},
+        {"op": "add", "path": "/metadata/labels", "value": {"forged": "yes"}}
+    ]);
+    let patched = api.patch(&format!("{path}/a/resize"), JSON_PATCH, patch).await.is(200);
+    is_not_forged(&patched);
+    assert_eq!(patched.at("/spec/containers/0/resources/limits/memory"), "128Mi");
+}
+
+#[tokio::test]
+async fn a_resize_is_validated() {
+    let api = Api::start();
+    let (path, pod) = sized_pod(&api).await;
+    let resize = async |change: &dyn Fn(&mut Value)| {
+        let mut pod = pod.clone();
+        change(&mut pod);
+        api.put(&format!("{path}/a/resize"), pod).await
+    };
+    let container = "/spec/containers/0";
+    let at = |pod: &mut Value, below: &str, value: Value| {
+        *pod.pointer_mut(&format!("{container}{below}")).unwrap() = value;
+    };
+    resize(&|pod| {
+        at(pod, "/resources", json!({"limits": {"cpu": "200m", "memory": "64Mi"}, "requests": {"cpu": "200m", "memory": "64Mi"}}));
+    })
+    .await
+    .shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing
+        kind="Pod" name="a"
+        - FieldValueInvalid spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing"#]]);
+    resize(&|pod| at(pod, "/resources", json!({"requests": {"cpu": "100m"}}))).await.shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: [as below]
+        kind="Pod" name="a"
+        - FieldValueForbidden spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed
+        - FieldValueForbidden spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"#]]);
+    resize(&|pod| at(pod, "/resources/requests/cpu", json!("300m"))).await.shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec.containers[0].resources.requests: Invalid value: "300m": must be less than or equal to cpu limit of 200m
+        kind="Pod" name="a"
+        - FieldValueInvalid spec.containers[0].resources.requests: Invalid value: "300m": must be less than or equal to cpu limit of 200m"#]]);
+    resize(&|pod| {
+        at(pod, "/resources/limits", json!({"cpu": "200m", "memory": "64Mi", "ephemeral-storage": "1Gi"}))
+    })
+    .await
+    .shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec: Forbidden: only cpu and memory resources are mutable
+        kind="Pod" name="a"
+        - FieldValueForbidden spec: Forbidden: only cpu and memory resources are mutable"#]]);
+    resize(&|pod| at(pod, "/name", json!("other"))).await.shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize
+        kind="Pod" name="a"
+        - FieldValueForbidden spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"#]]);
+    resize(&|pod| {
+        let other = json!({"name": "other", "image": "nginx"});
+        pod["spec"]["containers"].as_array_mut().unwrap().push(other);
+    })
+    .await
+    .shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec.containers: Forbidden: containers may not be added or removed on resize
+        kind="Pod" name="a"
+        - FieldValueForbidden spec.containers: Forbidden: containers may not be added or removed on resize"#]]);
+    resize(&|pod| {
+        pod["spec"]["containers"][0]["resizePolicy"] =
+            json!([{"resourceName": "cpu", "restartPolicy": "NotRequired"}])
+    })
+    .await
+    .shows(expect![[r#"
+        422 Invalid: Pod "a" is invalid: spec: Forbidden: only cpu and memory resources are mutable
+        kind="Pod" name="a"
+        - FieldValueForbidden spec: Forbidden: only cpu and memory resources are mutable"#]]);
+}
+
+#[tokio::test]
+async fn what_a_write_to_status_takes_of_the_metadata_depends_on_the_kind() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.crd(widgets(&api)).await;
+    let group = format!("{}.example.com", api.id);
+    let schema = json!({"metadata": {"name": format!("s-{}", api.id)}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 9999}});
+    let schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    api.post(schemas, schema).await.is(201);
+    api.discard(format!("{schemas}/s-{}", api.id));
+    let (pods, deployments) =
+        (format!("/api/v1/namespaces/{ns}/pods"), format!("/apis/apps/v1/namespaces/{ns}/deployments"));
+    api.post(&pods, pod("a")).await.is(201);
+    api.post(&deployments, deployment("a")).await.is(201);
+    let patch = json!({"metadata": {
+        "labels": {"l": "v"}, "annotations": {"a": "v"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "y"}]
+    }});
+    let mut seen = String::new();
+    for path in [
+        format!("{pods}/a"),
+        format!("{deployments}/a"),
+        format!("{schemas}/s-{}", api.id),
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}"),
+    ] {
+        let written = api.patch(&format!("{path}/status"), MERGE_PATCH, patch.clone()).await.is(200);
+        let kind = written.text_at("/kind");
+        let has = |pointer: &str| written.json().pointer(pointer).is_some();
+        let labels = has("/metadata/labels/l");
+        let annotations = has("/metadata/annotations/a");
+        let owners = has("/metadata/ownerReferences");
+        seen += &format!("{kind}: labels {labels}, annotations {annotations}, owners {owners}\n");
+    }
+    expect![[r#"
+        Pod: labels true, annotations true, owners false
+        Deployment: labels false, annotations true, owners true
+        FlowSchema: labels false, annotations false, owners false
+        CustomResourceDefinition: labels true, annotations true, owners true
+    "#]]
+    .assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn finalize_writes_the_finalizers_of_a_namespace() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let mut body = api.get(&path).await.json();
+    body["metadata"]["labels"]["l"] = json!("v");
+    body["spec"]["finalizers"] = json!(["kubernetes", "example.com/mine"]);
+    body["status"] = json!({"phase": "Terminating"});
+    let written = api.put(&format!("{path}/finalize"), body.clone()).await.is(200);
+    assert_eq!(written.at("/spec/finalizers"), json!(["kubernetes", "example.com/mine"]));
+    assert_eq!(written.at("/status/phase"), "Active");
+    assert_eq!(written.at("/metadata/labels/l"), "v");
+    body["metadata"]["resourceVersion"] = written.at("/metadata/resourceVersion");
+    body["spec"]["finalizers"] = json!(["kubernetes"]);
+    let updated = api.put(&path, body.clone()).await.is(200);
+    assert_eq!(updated.at("/spec/finalizers"), json!(["kubernetes", "example.com/mine"]), "not by an update");
+    body["metadata"]["resourceVersion"] = updated.at("/metadata/resourceVersion");
+    api.put(&format!("{path}/finalize"), body).await.is(200);
+}

@@ -37,6 +37,7 @@ mod builtins;
 mod crd;
 mod custom_resources;
 mod namespaces;
+mod services;
 
 // Bytes and mistakes.
 mod bodies;

@@ -1,129 +1,158 @@
-//! Giving out cluster addresses and node ports: the next free one after a random start.
+//! Allocation of cluster addresses and node ports: the next free one after a random start.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::{has_cluster_address, has_node_ports};
+use super::claims::{address_claim, port_claim};
+use super::{has_cluster_address, has_node_ports, kind, needs_health_check, validate};
 use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
-use crate::strategy::fields::{int_at, items_mut, list_at, spec_mut, text_at};
+use crate::strategy::fields::{int_at, items_mut, spec_mut};
 use crate::wire::ApiError;
 
 /// The range of cluster addresses.
-pub(crate) const RANGE: &str = "10.0.0.0/16";
+const RANGE: &str = "10.0.0.0/16";
+/// The first address of the range is that of the API server.
 const FIRST: u32 = 0x0a00_0001;
 const ADDRESSES: u32 = 0xfffe;
+/// The first so many addresses are given to services that do not ask for them only when all others are taken.
+const STATIC_ADDRESSES: u32 = 256;
 const FIRST_PORT: i64 = 30_000;
 const PORTS: i64 = 2768;
 
-/// Gives a service the addresses and ports that it needs and has not.
+/// Gives a service the addresses and ports that it needs and does not have.
 pub(super) fn allocate(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-    let kind = text_at(object, "/spec/type").to_owned();
-    if has_cluster_address(&kind) {
-        let address = text_at(object, "/spec/clusterIP").to_owned();
-        if address.is_empty() {
-            let address = free_address(cx, object)?;
-            let spec = spec_mut(object);
-            spec.insert("clusterIPs".to_owned(), json!([address]));
-            spec.insert("clusterIP".to_owned(), address.into());
-        } else {
-            check_address(cx, object, &address)?;
-        }
+    let errors = validate::validate_addresses(&object["spec"]);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid("", "Service", meta::name(object), &errors));
     }
-    if has_node_ports(&kind)
-        && object.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&Value::Bool(false))
-    {
-        allocate_ports(cx, object)?;
-    }
-    Ok(())
-}
-
-fn others<'a>(cx: &'a StrategyContext<'_>, object: &Value) -> impl Iterator<Item = Value> {
-    let uid = meta::uid(object).to_owned();
-    let services = ResourceId::new("", "services");
-    cx.view
-        .range(&services, None)
-        .map(|(_, stored)| stored.value())
-        .filter(move |service| meta::uid(service) != uid)
-}
-
-fn taken_addresses(cx: &StrategyContext<'_>, object: &Value) -> BTreeSet<String> {
-    others(cx, object)
-        .flat_map(|service| list_at(&service, "/spec/clusterIPs").to_vec())
-        .filter_map(|address| address.as_str().map(str::to_owned))
-        .collect()
-}
-
-fn free_address(cx: &StrategyContext<'_>, object: &Value) -> Result<String, ApiError> {
-    let taken = taken_addresses(cx, object);
-    let start = (cx.env.random_u64() % u64::from(ADDRESSES)) as u32;
-    (0..ADDRESSES)
-        .map(|step| FIRST + (start + step) % ADDRESSES)
-        // The first address is the API server's own.
-        .filter(|address| *address != FIRST)
-        .map(|address| Ipv4Addr::from(address).to_string())
-        .find(|address| !taken.contains(address))
-        .ok_or_else(|| ApiError::internal("failed to allocate a serviceIP: range is full"))
-}
-
-/// An address that the client chose must be in the range, and free.
-fn check_address(cx: &StrategyContext<'_>, object: &Value, address: &str) -> Result<(), ApiError> {
-    let Ok(number) = address.parse::<Ipv4Addr>() else { return Ok(()) };
-    let list = object.pointer("/spec/clusterIPs").cloned().unwrap_or_else(|| json!([address]));
-    let refuse = |why: String| {
-        let error = FieldError::invalid("spec.clusterIPs", list.clone(), why);
-        ApiError::invalid("", "Service", meta::name(object), &[error])
+    let mut allocation = Allocation {
+        cx,
+        services: ResourceId::new("", "services"),
+        key: format!("{}/{}", meta::namespace(object), meta::name(object)),
+        name: meta::name(object).to_owned(),
+        own_ports: BTreeSet::new(),
     };
-    let number = u32::from(number);
-    if !(FIRST..FIRST + ADDRESSES).contains(&number) {
-        return Err(refuse(format!(
-            "failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. The range of valid IPs is {RANGE}"
-        )));
-    }
-    if taken_addresses(cx, object).contains(address) {
-        return Err(refuse(format!("failed to allocate IP {address}: provided IP is already allocated")));
-    }
-    Ok(())
+    let spec = spec_mut(object);
+    allocation.allocate_address(spec)?;
+    allocation.allocate_ports(spec)
 }
 
-fn allocate_ports(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-    let mut taken: BTreeSet<i64> = others(cx, object)
-        .flat_map(|service| list_at(&service, "/spec/ports").to_vec())
-        .filter_map(|port| int_at(&port, "/nodePort"))
-        .collect();
-    let name = meta::name(object).to_owned();
-    for (index, port) in list_at(object, "/spec/ports").iter().enumerate() {
-        let Some(number) = int_at(port, "/nodePort").filter(|number| *number != 0) else { continue };
-        let refuse = |why: &str| {
-            let error = FieldError::invalid(format!("spec.ports[{index}].nodePort"), number, why);
-            Err(ApiError::invalid("", "Service", &name, &[error]))
-        };
-        if !(FIRST_PORT..FIRST_PORT + PORTS).contains(&number) {
-            return refuse(
-                "provided port is not in the valid range. The range of valid ports is 30000-32767",
-            );
-        }
-        if taken.contains(&number) {
-            return refuse("provided port is already allocated");
-        }
+struct Allocation<'a> {
+    cx: &'a StrategyContext<'a>,
+    services: ResourceId,
+    /// The key of the service in the store.
+    key: String,
+    /// The name of the service.
+    name: String,
+    /// The ports of the service.
+    own_ports: BTreeSet<i64>,
+}
+
+impl Allocation<'_> {
+    /// Returns whether another service has the address.
+    fn has_address(&self, address: Ipv4Addr) -> bool {
+        self.cx.view.is_claimed(&self.services, &address_claim(address), &self.key)
     }
-    taken.extend(list_at(object, "/spec/ports").iter().filter_map(|port| int_at(port, "/nodePort")));
-    for port in items_mut(spec_mut(object), "ports") {
-        if port.get("nodePort").and_then(Value::as_i64).is_some_and(|number| number != 0) {
-            continue;
-        }
-        let start = (cx.env.random_u64() % PORTS as u64) as i64;
-        let free =
-            (0..PORTS).map(|step| FIRST_PORT + (start + step) % PORTS).find(|port| !taken.contains(port));
-        let Some(free) = free else {
-            return Err(ApiError::internal("failed to allocate a nodePort: range is full"));
-        };
-        taken.insert(free);
-        port.insert("nodePort".to_owned(), free.into());
+
+    /// Returns whether another service has the port.
+    fn has_port(&self, port: i64) -> bool {
+        self.cx.view.is_claimed(&self.services, &port_claim(port), &self.key)
     }
-    Ok(())
+
+    fn allocate_address(&self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
+        if !has_cluster_address(kind(spec)) {
+            return Ok(());
+        }
+        let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default();
+        if !given.is_empty() {
+            return self.check_address(spec, given);
+        }
+        let dynamic = ADDRESSES - STATIC_ADDRESSES;
+        let start = (self.cx.env.random_u64() % u64::from(dynamic)) as u32;
+        let address = (0..dynamic)
+            .map(|step| STATIC_ADDRESSES + (start + step) % dynamic)
+            .chain(1..STATIC_ADDRESSES)
+            .map(|offset| Ipv4Addr::from(FIRST + offset))
+            .find(|address| !self.has_address(*address))
+            .ok_or_else(|| ApiError::internal("failed to allocate a serviceIP: range is full"))?;
+        spec.insert("clusterIP".to_owned(), address.to_string().into());
+        spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
+        Ok(())
+    }
+
+    /// Refuses an address outside of the range, and one of another service.
+    fn check_address(&self, spec: &Map<String, Value>, given: &str) -> Result<(), ApiError> {
+        let Ok(address) = given.parse::<Ipv4Addr>() else { return Ok(()) };
+        let why = if !(FIRST..FIRST + ADDRESSES).contains(&u32::from(address)) {
+            format!("the provided IP ({given}) is not in the valid range. The range of valid IPs is {RANGE}")
+        } else if self.has_address(address) {
+            "provided IP is already allocated".to_owned()
+        } else {
+            return Ok(());
+        };
+        let list = spec.get("clusterIPs").cloned().unwrap_or_else(|| json!([given]));
+        let why = format!("failed to allocate IP {given}: {why}");
+        Err(self.refuse(FieldError::invalid("spec.clusterIPs", list, why)))
+    }
+
+    fn allocate_ports(&mut self, spec: &mut Map<String, Value>) -> Result<(), ApiError> {
+        if !has_node_ports(kind(spec)) {
+            return Ok(());
+        }
+        let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+        let given = ports.map(|port| int_at(port, "/nodePort").unwrap_or_default());
+        for (index, number) in given.enumerate().filter(|(_, number)| *number != 0) {
+            self.check_port(number, &format!("spec.ports[{index}].nodePort"))?;
+            self.own_ports.insert(number);
+        }
+        let wanted = spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false));
+        for port in items_mut(spec, "ports").filter(|_| wanted) {
+            if port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() == 0 {
+                port.insert("nodePort".to_owned(), self.free_port("nodePort")?.into());
+            }
+        }
+        if needs_health_check(spec) {
+            let given = spec.get("healthCheckNodePort").and_then(Value::as_i64).unwrap_or_default();
+            if given == 0 {
+                let number = self.free_port("HealthCheck NodePort")?;
+                spec.insert("healthCheckNodePort".to_owned(), number.into());
+            } else if self.has_port(given) {
+                return Err(ApiError::internal(format!(
+                    "failed to allocate requested HealthCheck NodePort {given}: provided port is already allocated"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a port outside of the range, and one of another service.
+    fn check_port(&self, number: i64, field: &str) -> Result<(), ApiError> {
+        let why = if !(FIRST_PORT..FIRST_PORT + PORTS).contains(&number) {
+            "provided port is not in the valid range. The range of valid ports is 30000-32767"
+        } else if self.has_port(number) {
+            "provided port is already allocated"
+        } else {
+            return Ok(());
+        };
+        Err(self.refuse(FieldError::invalid(field, number, why)))
+    }
+
+    fn free_port(&mut self, what: &str) -> Result<i64, ApiError> {
+        let start = (self.cx.env.random_u64() % PORTS as u64) as i64;
+        let number = (0..PORTS)
+            .map(|step| FIRST_PORT + (start + step) % PORTS)
+            .find(|number| !self.own_ports.contains(number) && !self.has_port(*number))
+            .ok_or_else(|| ApiError::internal(format!("failed to allocate a {what}: range is full")))?;
+        self.own_ports.insert(number);
+        Ok(number)
+    }
+
+    fn refuse(&self, error: FieldError) -> ApiError {
+        ApiError::invalid("", "Service", &self.name, &[error])
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{has_cluster_address, has_node_ports, kind};
+use super::{has_cluster_address, is_external, kind};
 use crate::strategy::fields::{default, default_text, entry_mut, items_mut, object_mut, text_at};
 
 /// How long a client stays with a pod, in seconds.
@@ -31,8 +31,7 @@ pub(super) fn default_spec(spec: &mut Map<String, Value>) {
     if has_cluster_address(&kind) {
         default_text(spec, "internalTrafficPolicy", "Cluster");
     }
-    let external = spec.get("externalIPs").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    if has_node_ports(&kind) || kind == "ClusterIP" && external {
+    if is_external(spec) {
         default_text(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {

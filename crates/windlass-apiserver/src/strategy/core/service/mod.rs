@@ -1,14 +1,16 @@
 //! Services.
 
 mod allocate;
+mod claims;
 mod defaults;
+mod linked;
 mod validate;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use crate::strategy::facts::not_enforced;
-use crate::strategy::fields::{default, int_at, items_mut, list_at, spec_mut, text, text_at};
+use crate::strategy::fields::{list_at, spec_mut, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -33,7 +35,7 @@ impl Strategy for Services {
     }
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        mirror_address(spec_mut(object), None);
+        linked::fill_addresses(spec_mut(object));
         object["status"] = json!({"loadBalancer": {}});
         Ok(())
     }
@@ -52,9 +54,12 @@ impl Strategy for Services {
             return Ok(());
         }
         let spec = spec_mut(object);
-        mirror_address(spec, Some(&old["spec"]));
-        keep_allocated(spec, &old["spec"]);
-        drop_unused(spec, &old["spec"]);
+        linked::keep_allocated(spec, &old["spec"]);
+        linked::follow_address(spec, &old["spec"]);
+        linked::drop_unused(spec, &old["spec"]);
+        if kind(spec) != "LoadBalancer" {
+            object["status"]["loadBalancer"] = json!({});
+        }
         Ok(())
     }
 
@@ -67,8 +72,12 @@ impl Strategy for Services {
         if !cx.subresource.is_empty() {
             return Ok(());
         }
-        set_families(spec_mut(object));
+        linked::set_families(spec_mut(object));
         allocate::allocate(cx, object)
+    }
+
+    fn claims(&self, object: &Value) -> Vec<String> {
+        claims::claims(object)
     }
 
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
@@ -88,6 +97,10 @@ impl Strategy for Services {
         let external = text_at(object, "/spec/externalName");
         if !external.is_empty() && text_at(object, "/spec/type") != "ExternalName" {
             warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+        }
+        if !list_at(object, "/spec/externalIPs").is_empty() {
+            let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+            warnings.push(text.to_owned());
         }
         let selects =
             object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
@@ -115,98 +128,13 @@ fn has_node_ports(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
 
-/// Makes `clusterIP` the first of `clusterIPs`, whichever of the two the client wrote.
-fn mirror_address(spec: &mut Map<String, Value>, old: Option<&Value>) {
-    let single = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let list = spec.get("clusterIPs").and_then(Value::as_array).cloned().unwrap_or_default();
-    let first = list.first().and_then(Value::as_str).unwrap_or_default().to_owned();
-    let before = old.map_or("", |old| text(old, "clusterIP"));
-    if single.is_empty() && !first.is_empty() && old.is_none() {
-        spec.insert("clusterIP".to_owned(), first.into());
-    } else if !single.is_empty() && (list.is_empty() || (single != first && single != before)) {
-        spec.insert("clusterIPs".to_owned(), json!([single]));
-    } else if !single.is_empty() && single != first {
-        spec.insert("clusterIP".to_owned(), first.into());
-    }
+/// Returns whether clients outside of the cluster can reach the service.
+fn is_external(spec: &Map<String, Value>) -> bool {
+    let external = spec.get("externalIPs").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    has_node_ports(kind(spec)) || kind(spec) == "ClusterIP" && external
 }
 
-/// Keeps the addresses and ports of the service that an update leaves out.
-fn keep_allocated(spec: &mut Map<String, Value>, old: &Value) {
-    let (kind, before) = (kind(spec).to_owned(), text(old, "type"));
-    if has_cluster_address(&kind) && has_cluster_address(before) {
-        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            if let Some(value) = old.get(field) {
-                let empty = spec.get(field).is_none_or(|value| {
-                    value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty)
-                });
-                if empty {
-                    spec.insert(field.to_owned(), value.clone());
-                }
-            }
-        }
-    }
-    if !has_node_ports(&kind) || !has_node_ports(before) {
-        return;
-    }
-    for port in items_mut(spec, "ports") {
-        let protocol = |value: &str| if value.is_empty() { "TCP".to_owned() } else { value.to_owned() };
-        let same = |other: &&Value| {
-            protocol(text(other, "protocol"))
-                == protocol(port.get("protocol").and_then(Value::as_str).unwrap_or_default())
-                && other.get("port") == port.get("port")
-        };
-        let number = list_at(old, "/ports").iter().find(same).and_then(|found| int_at(found, "/nodePort"));
-        if let Some(number) = number {
-            crate::strategy::fields::default_number(port, "nodePort", number);
-        }
-    }
-}
-
-/// Removes the fields that do not apply to a new type, unless the client changed them.
-fn drop_unused(spec: &mut Map<String, Value>, old: &Value) {
-    let (kind, before) = (kind(spec).to_owned(), text(old, "type"));
-    let unchanged = |spec: &Map<String, Value>, field: &str| spec.get(field) == old.get(field);
-    if kind == "ExternalName" && has_cluster_address(before) {
-        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
-            if unchanged(spec, field) {
-                spec.remove(field);
-            }
-        }
-    }
-    if !has_node_ports(&kind) && has_node_ports(before) {
-        let ports_before: Vec<Option<i64>> =
-            list_at(old, "/ports").iter().map(|port| int_at(port, "/nodePort")).collect();
-        for (port, before) in items_mut(spec, "ports").zip(ports_before) {
-            if port.get("nodePort").and_then(Value::as_i64) == before {
-                port.remove("nodePort");
-            }
-        }
-        for field in ["externalTrafficPolicy", "healthCheckNodePort"] {
-            if unchanged(spec, field) {
-                spec.remove(field);
-            }
-        }
-    }
-    if kind != "LoadBalancer" && before == "LoadBalancer" {
-        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
-            if unchanged(spec, field) {
-                spec.remove(field);
-            }
-        }
-    }
-}
-
-/// Sets the families of the addresses: IPv4 alone, or both for a headless service without a selector.
-fn set_families(spec: &mut Map<String, Value>) {
-    if !has_cluster_address(kind(spec)) {
-        return;
-    }
-    let headless = spec.get("clusterIP").is_some_and(|address| address == "None");
-    let selects = spec.get("selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    if headless && !selects && !spec.contains_key("ipFamilies") {
-        default(spec, "ipFamilyPolicy", "RequireDualStack");
-        default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
-    }
-    default(spec, "ipFamilyPolicy", "SingleStack");
-    default(spec, "ipFamilies", json!(["IPv4"]));
+/// Returns whether load balancers check the health of each node, because traffic stays on the node.
+fn needs_health_check(spec: &Map<String, Value>) -> bool {
+    kind(spec) == "LoadBalancer" && spec.get("externalTrafficPolicy").is_some_and(|policy| policy == "Local")
 }

@@ -58,14 +58,9 @@ pub(super) fn validate(object: &Value) -> Vec<FieldError> {
         errors.extend(validate_labels(selector, "spec.selector"));
     }
     errors.extend(enumerated("spec.sessionAffinity", text(spec, "sessionAffinity"), &["ClientIP", "None"]));
-    for (list, addresses) in
-        [("clusterIPs", list_at(spec, "/clusterIPs")), ("externalIPs", list_at(spec, "/externalIPs"))]
-    {
-        for (index, address) in addresses.iter().enumerate() {
-            let address = address.as_str().unwrap_or_default();
-            if address.parse::<IpAddr>().is_err() && !(list == "clusterIPs" && address == "None") {
-                errors.push(FieldError::invalid(format!("spec.{list}[{index}]"), address, BAD_ADDRESS));
-            }
+    for (index, address) in list_at(spec, "/externalIPs").iter().filter_map(Value::as_str).enumerate() {
+        if address.parse::<IpAddr>().is_err() {
+            errors.push(FieldError::invalid(format!("spec.externalIPs[{index}]"), address, BAD_ADDRESS));
         }
     }
     let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -76,6 +71,38 @@ pub(super) fn validate(object: &Value) -> Vec<FieldError> {
         errors.extend(enumerated(&format!("spec.{field}"), text(spec, field), &["Cluster", "Local"]));
     }
     errors
+}
+
+/// Validates the cluster addresses of a service that has them. Allocation is the first that needs them to be valid.
+pub(super) fn validate_addresses(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if text(spec, "type") == "ExternalName" {
+        return errors;
+    }
+    errors.extend(validate_first_address(spec));
+    for (index, address) in list_at(spec, "/clusterIPs").iter().filter_map(Value::as_str).enumerate() {
+        if address.parse::<IpAddr>().is_err() && address != "None" {
+            errors.push(FieldError::invalid(format!("spec.clusterIPs[{index}]"), address, BAD_ADDRESS));
+        }
+    }
+    errors
+}
+
+/// Checks that `clusterIP` is the first of `clusterIPs`.
+fn validate_first_address(spec: &Value) -> Option<FieldError> {
+    let (address, addresses) = (text(spec, "clusterIP"), list_at(spec, "/clusterIPs"));
+    let field = "spec.clusterIPs";
+    match addresses.first().and_then(Value::as_str) {
+        None if !address.is_empty() => Some(FieldError::required(field, "")),
+        Some(_) if address.is_empty() => {
+            let detail = "must be empty when `clusterIP` is not specified";
+            Some(FieldError::invalid(field, addresses.to_vec(), detail))
+        }
+        Some(first) if first != address => {
+            Some(FieldError::invalid(field, addresses.to_vec(), "first value must match `clusterIP`"))
+        }
+        _ => None,
+    }
 }
 
 fn validate_ports(spec: &Value, headless: bool, errors: &mut Vec<FieldError>) {

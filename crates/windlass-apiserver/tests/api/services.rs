@@ -1,0 +1,156 @@
+//! Services: addresses, node ports, and fields that depend on the type.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, MERGE_PATCH, Reply};
+
+fn service(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
+}
+
+/// The spec of a service in a line, without addresses and without numbers that are given out.
+fn spec(reply: &Reply) -> String {
+    let mut spec = reply.at("/spec");
+    for (field, value) in spec.as_object_mut().unwrap() {
+        match field.as_str() {
+            "clusterIP" | "healthCheckNodePort" => *value = json!("given"),
+            "clusterIPs" => *value = json!(["given"]),
+            "ports" => {
+                for port in value.as_array_mut().unwrap() {
+                    if port.get("nodePort").is_some() {
+                        port["nodePort"] = json!("given");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    format!("{} {spec}\n", reply.code)
+}
+
+#[tokio::test]
+async fn a_change_of_type_drops_what_does_not_apply() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let balanced = json!({
+        "type": "LoadBalancer", "externalTrafficPolicy": "Local", "loadBalancerClass": "example.com/c",
+        "ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "b", "targetPort": "x"}]
+    });
+    let mut seen = spec(&api.post(&path, service("a", balanced)).await);
+    for patch in [
+        json!({"type": "NodePort"}),
+        json!({"type": "ClusterIP"}),
+        json!({"type": "ClusterIP", "externalIPs": ["1.2.3.4"]}),
+        json!({"externalIPs": null}),
+        json!({"type": "ExternalName", "externalName": "a.example.com"}),
+        json!({"type": "ClusterIP", "externalName": null}),
+        json!({"type": "NodePort", "sessionAffinity": "ClientIP"}),
+        json!({"sessionAffinity": "None"}),
+    ] {
+        let patched = api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"spec": patch})).await;
+        seen += &spec(&patched);
+    }
+    expect![[r#"
+        201 {"allocateLoadBalancerNodePorts":true,"clusterIP":"given","clusterIPs":["given"],"externalTrafficPolicy":"Local","healthCheckNodePort":"given","internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","loadBalancerClass":"example.com/c","ports":[{"name":"a","nodePort":"given","port":80,"protocol":"TCP","targetPort":80},{"name":"b","nodePort":"given","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"LoadBalancer"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"externalTrafficPolicy":"Local","internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","nodePort":"given","port":80,"protocol":"TCP","targetPort":80},{"name":"b","nodePort":"given","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"NodePort"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","port":80,"protocol":"TCP","targetPort":80},{"name":"b","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"ClusterIP"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"externalIPs":["1.2.3.4"],"externalTrafficPolicy":"Cluster","internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","port":80,"protocol":"TCP","targetPort":80},{"name":"b","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"ClusterIP"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","port":80,"protocol":"TCP","targetPort":80},{"name":"b","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"ClusterIP"}
+        200 {"externalName":"a.example.com","ports":[{"name":"a","port":80,"protocol":"TCP","targetPort":80},{"name":"b","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"ExternalName"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","port":80,"protocol":"TCP","targetPort":80},{"name":"b","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"ClusterIP"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"externalTrafficPolicy":"Cluster","internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","nodePort":"given","port":80,"protocol":"TCP","targetPort":80},{"name":"b","nodePort":"given","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":10800}},"type":"NodePort"}
+        200 {"clusterIP":"given","clusterIPs":["given"],"externalTrafficPolicy":"Cluster","internalTrafficPolicy":"Cluster","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","nodePort":"given","port":80,"protocol":"TCP","targetPort":80},{"name":"b","nodePort":"given","port":81,"protocol":"TCP","targetPort":"x"}],"sessionAffinity":"None","type":"NodePort"}
+    "#]].assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn an_update_keeps_the_addresses_and_ports_that_it_leaves_out() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let ports = json!([{"port": 80, "name": "a"}, {"port": 81, "name": "b"}]);
+    let created = api.post(&path, service("a", json!({"type": "NodePort", "ports": ports}))).await.is(201);
+    let ports = json!([{"port": 91, "name": "b"}, {"port": 90, "name": "a"}]);
+    let updated = api
+        .put(&format!("{path}/a"), service("a", json!({"type": "NodePort", "ports": ports})))
+        .await
+        .is(200);
+    assert_eq!(updated.at("/spec/clusterIP"), created.at("/spec/clusterIP"));
+    assert_eq!(updated.at("/spec/clusterIPs"), created.at("/spec/clusterIPs"));
+    assert_eq!(updated.at("/spec/ports/0/nodePort"), created.at("/spec/ports/1/nodePort"), "by name");
+    assert_eq!(updated.at("/spec/ports/1/nodePort"), created.at("/spec/ports/0/nodePort"), "by name");
+}
+
+#[tokio::test]
+async fn the_cluster_address_is_the_first_of_the_addresses() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let ports = json!([{"port": 80}]);
+    api.post(&path, service("a", json!({"ports": ports, "clusterIPs": ["10.0.77.1"]})))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.0.77.1"]: must be empty when `clusterIP` is not specified
+            kind="Service" name="a"
+            - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.0.77.1"]: must be empty when `clusterIP` is not specified"#]]);
+    api.post(
+        &path,
+        service("a", json!({"ports": ports, "clusterIP": "10.0.77.1", "clusterIPs": ["10.0.77.2"]})),
+    )
+    .await
+    .shows(expect![[r#"
+        422 Invalid: Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.0.77.2"]: first value must match `clusterIP`
+        kind="Service" name="a"
+        - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.0.77.2"]: first value must match `clusterIP`"#]]);
+    api.post(&path, service("a", json!({"clusterIP": "10.0.x.1", "ports": []})))
+        .await
+        .shows(expect![[r#"
+            422 Invalid: Service "a" is invalid: spec.clusterIPs[0]: Invalid value: "10.0.x.1": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+            kind="Service" name="a"
+            - FieldValueInvalid spec.clusterIPs[0]: Invalid value: "10.0.x.1": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#]]);
+    let created = api.post(&path, service("a", json!({"ports": ports}))).await.is(201);
+    let patch = json!({"spec": {"clusterIP": "10.0.77.1"}});
+    let changed = api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(422);
+    assert!(changed.text_at("/message").contains("may not change once set"), "{changed}");
+    let patch = json!({"spec": {"clusterIP": ""}});
+    let kept = api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
+    assert_eq!(kept.at("/spec/clusterIP"), created.at("/spec/clusterIP"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_two_services_get_the_same_address_or_port() {
+    let api = Arc::new(Api::start());
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    for round in 0..10 {
+        // The address and port of a service that is deleted are free, on a server that other tests use too.
+        let spec = json!({"type": "NodePort", "ports": [{"port": 80}]});
+        let free = api.post(&path, service("free", spec)).await.is(201);
+        let (address, number) = (free.at("/spec/clusterIP"), free.at("/spec/ports/0/nodePort"));
+        api.delete(&format!("{path}/free")).await.is(200);
+        for (kind, spec) in [
+            ("address", json!({"ports": [{"port": 80}], "clusterIP": address})),
+            ("port", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": number}]})),
+        ] {
+            let creates: Vec<_> = (0..16)
+                .map(|index| {
+                    let (api, path) = (Arc::clone(&api), path.clone());
+                    let service = service(&format!("{kind}-{round}-{index}"), spec.clone());
+                    tokio::spawn(async move { api.post(&path, service).await.code })
+                })
+                .collect();
+            let mut codes = Vec::new();
+            for create in creates {
+                codes.push(create.await.unwrap());
+            }
+            codes.sort_unstable();
+            assert_eq!(codes.iter().filter(|code| **code == 201).count(), 1, "{kind}: {codes:?}");
+            assert_eq!(codes.iter().filter(|code| **code == 422).count(), 15, "{kind}: {codes:?}");
+            api.delete(&path).await.is(200);
+        }
+    }
+}

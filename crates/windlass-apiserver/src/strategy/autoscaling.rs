@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::fields::{default, int_at, list_at, spec_mut, text, text_at};
+use super::fields::{default, entry_mut, int_at, list_at, spec_mut, text, text_at};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
@@ -31,6 +31,21 @@ fn default_metric(spec: &mut Map<String, Value>, version: &str) {
             json!([{"type": "Resource", "resource": {
                 "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]),
         );
+    }
+}
+
+/// Sets the rules of an autoscaler that has rules for one direction at least.
+fn default_behavior(behavior: &mut Map<String, Value>) {
+    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    for (direction, policies) in [("scaleUp", json!([pods, percent])), ("scaleDown", json!([percent]))] {
+        default(behavior, direction, json!({}));
+        let Some(rules) = entry_mut(behavior, direction) else { continue };
+        default(rules, "selectPolicy", "Max");
+        default(rules, "policies", policies);
+        if direction == "scaleUp" {
+            default(rules, "stabilizationWindowSeconds", 0);
+        }
     }
 }
 
@@ -167,7 +182,11 @@ impl Strategy for Autoscalers {
 
     fn default(&self, object: &mut Value) {
         let version = text(object, "apiVersion").to_owned();
-        default_metric(spec_mut(object), &version);
+        let spec = spec_mut(object);
+        default_metric(spec, &version);
+        if let Some(behavior) = entry_mut(spec, "behavior") {
+            default_behavior(behavior);
+        }
     }
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::apps::{default_template, validate_template_of};
 use super::checks::{enumerated, immutable, validate_not_negative};
-use super::fields::{default, entry_mut, items_mut, map_at, spec_mut, text, text_at};
+use super::fields::{default, entry_mut, map_at, spec_mut, text, text_at};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::meta;
 use crate::wire::{ApiError, LabelSelector, names};
@@ -57,16 +57,6 @@ fn default_job(spec: &mut Map<String, Value>) {
     default(spec, "manualSelector", false);
     let failures = spec.contains_key("podFailurePolicy");
     default(spec, "podReplacementPolicy", if failures { "Failed" } else { "TerminatingOrFailed" });
-    default_job_template(spec);
-}
-
-/// Sets what jobs and the templates of cron jobs have in common.
-fn default_job_template(spec: &mut Map<String, Value>) {
-    if let Some(policy) = entry_mut(spec, "podFailurePolicy") {
-        for rule in items_mut(policy, "rules") {
-            items_mut(rule, "onPodConditions").for_each(|condition| default(condition, "status", "True"));
-        }
-    }
     default_template(spec);
 }
 
@@ -251,7 +241,7 @@ impl Strategy for CronJobs {
         if let Some(template) = entry_mut(spec_mut(object), "jobTemplate")
             && let Some(spec) = entry_mut(template, "spec")
         {
-            default_job_template(spec);
+            default_template(spec);
         }
     }
 

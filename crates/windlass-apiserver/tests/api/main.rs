@@ -36,6 +36,7 @@ mod subresources;
 mod builtins;
 mod crd;
 mod custom_resources;
+mod defaults;
 mod namespaces;
 mod services;
 

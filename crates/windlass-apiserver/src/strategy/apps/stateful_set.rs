@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::{default_rolling_update, show_strategy};
+use super::rollout::show_strategy;
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::validate_not_negative;
-use crate::strategy::fields::{spec_mut, text, text_at};
+use crate::strategy::fields::{default, default_text, entry_mut, spec_mut, text, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
@@ -26,7 +26,18 @@ impl Strategy for StatefulSets {
 
     fn default(&self, object: &mut Value) {
         let spec = spec_mut(object);
-        default_rolling_update(spec, "updateStrategy", &[("partition", 0.into())]);
+        if let Some(update) = entry_mut(spec, "updateStrategy") {
+            // Only the default strategy gets parameters that the client leaves out.
+            if update.get("type").is_none_or(|kind| kind == "") {
+                default_text(update, "type", "RollingUpdate");
+                default(update, "rollingUpdate", json!({}));
+            }
+            if update["type"] == "RollingUpdate"
+                && let Some(rolling) = entry_mut(update, "rollingUpdate")
+            {
+                default(rolling, "partition", 0);
+            }
+        }
         default_template(spec);
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::quantity;
-use crate::strategy::fields::{items_mut, list_at, map_at, spec_mut};
+use crate::strategy::fields::{items_mut, list_at, map_at, spec_mut, text};
 use crate::strategy::{Facts, Strategy};
 
 const FACTS: Facts = Facts {
@@ -24,7 +24,12 @@ impl Strategy for LimitRanges {
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
+        let mut types = BTreeSet::new();
         for (index, limit) in list_at(object, "/spec/limits").iter().enumerate() {
+            let kind = text(limit, "type");
+            if !types.insert(kind) {
+                errors.push(FieldError::duplicate(format!("spec.limits[{index}].type"), kind));
+            }
             validate_limit(limit, &format!("spec.limits[{index}]"), &mut errors);
         }
         errors

@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::config_map::{SIZE_LIMIT, decoded_length, validate_immutable, validate_key};
 use crate::strategy::facts::not_enforced;
-use crate::strategy::fields::{entry_mut, map_at, text_at};
+use crate::strategy::fields::{map_at, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
@@ -79,11 +79,6 @@ fn merge_string_data(object: &mut Value) {
             for (key, text) in texts {
                 data.insert(key.clone(), STANDARD.encode(text.as_str().unwrap_or_default()).into());
             }
-        }
-    }
-    for value in entry_mut(fields, "data").into_iter().flat_map(Map::values_mut) {
-        if value.is_null() {
-            *value = "".into();
         }
     }
 }

@@ -59,7 +59,8 @@ pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Response<Body>,
     let view = call.state.store.view();
     let namespace = Some(namespace.as_str()).filter(|name| !name.is_empty());
     let mut out = Vec::new();
-    for (key, stored) in view.range(&resource.storage, namespace) {
+    let store = &call.state.store;
+    for (key, stored) in list.selection.candidates(store, &view, &resource.storage, namespace, None) {
         if !list.selection.may_match(key, stored) {
             continue;
         }

@@ -125,7 +125,8 @@ async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError
     let mut items: Vec<Arc<Stored>> = Vec::new();
     let mut last_key = None;
     let mut is_cut = false;
-    for (key, stored) in view.range_from(&resource.storage, namespace, start.as_deref()) {
+    let store = &call.state.store;
+    for (key, stored) in selection.candidates(store, &view, &resource.storage, namespace, start.as_deref()) {
         if !selection.may_match(key, stored) {
             continue;
         }

@@ -1,8 +1,14 @@
 //! Which objects of a resource a request is about.
 
+use std::sync::Arc;
+
 use crate::resource::Resource;
-use crate::store::Stored;
+use crate::store::{ResourceId, Store, Stored, View};
+use crate::wire::selector::LabelOperator;
 use crate::wire::{FieldOperator, FieldSelector, LabelSelector};
+
+/// Objects and their keys, in the order of the keys.
+type Candidates<'a> = Box<dyn Iterator<Item = (&'a Arc<str>, &'a Arc<Stored>)> + Send + 'a>;
 
 /// A label selector and a field selector, ready to be asked about stored objects.
 #[derive(Clone, Debug)]
@@ -59,6 +65,52 @@ impl Selection {
     /// Whether objects have to be shown in the version of the request to be selected.
     pub(super) fn reads_fields(&self) -> bool {
         self.fields.iter().any(|test| matches!(test.place, Place::Facet(_)))
+    }
+
+    /// The objects that may be selected, found by name or by an index of labels where that is possible: those of one
+    /// namespace or of all, from the key `start` on. [`Selection::may_match`] still has to be asked about each.
+    pub(super) fn candidates<'a>(
+        &self,
+        store: &Store,
+        view: &'a View,
+        id: &'a ResourceId,
+        namespace: Option<&'a str>,
+        start: Option<&'a str>,
+    ) -> Candidates<'a> {
+        let is_inside = move |key: &str| {
+            start.is_none_or(|start| key >= start)
+                && namespace.is_none_or(|namespace| {
+                    key.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/'))
+                })
+        };
+        if let Some(key) = self.only_key(namespace) {
+            return Box::new(view.entry(id, &key).into_iter().filter(move |(key, _)| is_inside(key)));
+        }
+        let choices: Vec<(&str, &[String])> = self
+            .labels
+            .requirements()
+            .iter()
+            .filter(|requirement| requirement.operator == LabelOperator::In)
+            .map(|requirement| (requirement.key.as_str(), requirement.values.as_slice()))
+            .collect();
+        if !choices.is_empty()
+            && let Some(keys) = store.keys_by_label(view, id, &choices)
+        {
+            let keys = keys.into_iter().filter(move |key| is_inside(key));
+            return Box::new(keys.filter_map(move |key| view.entry(id, &key)));
+        }
+        Box::new(view.range_from(id, namespace, start))
+    }
+
+    /// The key of the only object that can be selected, where the selection names it.
+    fn only_key(&self, namespace: Option<&str>) -> Option<String> {
+        let is_name = |test: &&FieldTest| test.place == Place::Name && test.is_equal;
+        let name = &self.fields.iter().find(is_name)?.value;
+        match namespace {
+            Some(namespace) => Some(format!("{namespace}/{name}")),
+            None if self.namespaced => None,
+            None => Some(name.clone()),
+        }
     }
 
     /// Whether an object may be selected, judged by what is the same in all versions: its key and its labels.

@@ -112,13 +112,15 @@ impl Watcher {
         }
         let view = super::get::not_older(&self.state, revision).await?;
         self.cursor = view.revision();
-        for (key, stored) in view.range(&self.resource.storage, self.namespace.as_deref()) {
-            if !self.options.selection.may_match(key, stored) {
+        let selection = &self.options.selection;
+        let (id, namespace) = (&self.resource.storage, self.namespace.as_deref());
+        for (key, stored) in selection.candidates(&self.state.store, &view, id, namespace, None) {
+            if !selection.may_match(key, stored) {
                 continue;
             }
-            if self.options.selection.reads_fields() {
+            if selection.reads_fields() {
                 let shown = self.resource.present_one(stored).await?;
-                if !self.options.selection.matches(key, &shown) {
+                if !selection.matches(key, &shown) {
                     continue;
                 }
             }

@@ -16,6 +16,11 @@ impl LabelSet {
         let at = self.0.binary_search_by(|(candidate, _)| (**candidate).cmp(key)).ok()?;
         Some(&self.0[at].1)
     }
+
+    /// The labels, sorted by key.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
 }
 
 /// The label sets of one server: equal sets are stored once.

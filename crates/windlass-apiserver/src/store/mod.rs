@@ -5,6 +5,7 @@
 
 mod derived;
 mod history;
+mod label_index;
 mod labels;
 mod log;
 mod object;
@@ -12,7 +13,7 @@ mod object;
 mod tests;
 mod view;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +24,8 @@ use parking_lot::{Mutex, RwLock};
 pub(crate) use self::derived::Derived;
 use self::history::History;
 pub(crate) use self::history::Retention;
-pub(crate) use self::labels::Labels;
+use self::label_index::LabelIndex;
+pub(crate) use self::labels::{LabelSet, Labels};
 pub(crate) use self::log::{Change, Event, Log, Tail};
 pub(crate) use self::object::{Draft, Facets, Layout, Stored, write_object};
 pub(crate) use self::view::{ResourceId, View};
@@ -44,6 +46,8 @@ pub(crate) struct Store {
     /// Views that lists were cut off in, oldest first. Within the history, they pin nothing that it does not.
     past: Mutex<VecDeque<Arc<View>>>,
     labels: Labels,
+    /// Of the resources that were listed by labels.
+    label_indexes: Mutex<HashMap<ResourceId, Arc<Mutex<LabelIndex>>>>,
 }
 
 /// One write of one object.
@@ -88,6 +92,7 @@ impl Store {
             log_start: AtomicU64::new(base),
             past: Mutex::default(),
             labels: Labels::default(),
+            label_indexes: Mutex::default(),
         }
     }
 
@@ -200,11 +205,48 @@ impl Store {
         // A log that is made for a new resource of the same name must not promise the events of this one.
         self.log_start.store(revision, Ordering::Release);
         let closed = self.logs.write().remove(id);
+        self.label_indexes.lock().remove(id);
         self.published.store(revision, Ordering::Release);
         drop(guard);
         if let Some(closed) = closed {
             closed.close();
         }
+    }
+
+    /// The keys of the objects in `view` that have, for one of `choices`, a label with one of the given values: for that
+    /// choice that leaves the fewest. In the order of the keys.
+    ///
+    /// `None` if `view` is too old for the index, or if an index would not help: most objects have the labels.
+    pub(crate) fn keys_by_label(
+        &self,
+        view: &View,
+        id: &ResourceId,
+        choices: &[(&str, &[String])],
+    ) -> Option<Vec<Arc<str>>> {
+        let index = {
+            let mut indexes = self.label_indexes.lock();
+            Arc::clone(
+                indexes.entry(id.clone()).or_insert_with(|| Arc::new(Mutex::new(LabelIndex::new(view, id)))),
+            )
+        };
+        let mut index = index.lock();
+        if !index.follow(view, id, &self.log(id)) {
+            return None;
+        }
+        let sets = |(label, values): &(&str, &[String])| {
+            values.iter().filter_map(|value| index.keys(label, value)).collect::<Vec<_>>()
+        };
+        let count = |sets: &Vec<&BTreeSet<_>>| sets.iter().map(|keys| keys.len()).sum::<usize>();
+        let fewest = choices.iter().map(sets).min_by_key(count)?;
+        if count(&fewest) * 2 > view.count(id) {
+            return None;
+        }
+        let mut keys: Vec<Arc<str>> = fewest.iter().flat_map(|keys| keys.iter().cloned()).collect();
+        if fewest.len() > 1 {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        Some(keys)
     }
 
     /// Keeps a view whose list is to be continued, as long as the history reaches back to it.

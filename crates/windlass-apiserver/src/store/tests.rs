@@ -1,4 +1,5 @@
 use jiff::SignedDuration;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -206,6 +207,42 @@ fn an_object_with_an_end_is_found_when_it_is_due() {
     assert_eq!((due(at), due(later)), (0, 1));
     commit(&store, "a/x", Some(second), None).unwrap();
     assert_eq!(due(later), 0);
+}
+
+proptest! {
+    #[test]
+    fn the_index_of_labels_agrees_with_the_objects(
+        steps in prop::collection::vec((0..6_u8, prop::option::of(0..3_u8), any::<bool>()), 1..60),
+    ) {
+        let store = store();
+        let mut views = vec![store.view()];
+        for (key, label, select) in steps {
+            let key = format!("a/{key}");
+            let present = store.view().get(&pods(), &key).map(|stored| stored.rv);
+            let object = label.map(|label| {
+                let mut object = object(&key);
+                object["metadata"]["labels"] = json!({"app": label.to_string(), "same": "x"});
+                object
+            });
+            let _ = commit(&store, &key, present, object.as_ref());
+            views.push(store.view());
+            if !select {
+                continue;
+            }
+            // The newest view, and one of the past, which the index may refuse.
+            for view in [&views[views.len() - 1], &views[views.len() / 2]] {
+                let wanted = ["1".to_owned(), "2".to_owned()];
+                let choices = [("same", &["x".to_owned()][..]), ("app", &wanted[..])];
+                if let Some(keys) = store.keys_by_label(view, &pods(), &choices) {
+                    let has = |(_, stored): &(_, &Arc<Stored>)| {
+                        stored.labels().get("app").is_some_and(|label| label != "0")
+                    };
+                    let found: Vec<_> = view.range(&pods(), None).filter(has).map(|(key, _)| Arc::clone(key)).collect();
+                    prop_assert_eq!(keys, found);
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -89,6 +89,11 @@ impl View {
         self.resources.get(id)?.by_key.get(key)
     }
 
+    /// As [`View::get`], with the key as the view has it.
+    pub(crate) fn entry(&self, id: &ResourceId, key: &str) -> Option<(&Arc<str>, &Arc<Stored>)> {
+        self.resources.get(id)?.by_key.get_key_value(key)
+    }
+
     /// Whether an object of the resource other than that under `but_for` claims something for itself alone.
     pub(crate) fn is_claimed(&self, id: &ResourceId, claim: &str, but_for: &str) -> bool {
         let holder = self.resources.get(id).and_then(|objects| objects.claims.get(claim));

@@ -11,8 +11,7 @@ use sha2::{Digest, Sha512};
 use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
 use crate::crd;
-use crate::definitions;
-use crate::resource::Resource;
+use crate::resource::{Resource, definitions_id};
 use crate::serve::Body;
 use crate::state::State;
 use crate::wire::{self, ApiError};
@@ -216,7 +215,7 @@ fn custom_document(
     let definitions: Vec<Value> = resources
         .iter()
         .filter_map(|resource| resource.custom.as_ref())
-        .map(|custom| view.get(&definitions::id(), &custom.definition).map(|stored| stored.value()))
+        .map(|custom| view.get(&definitions_id(), &custom.definition).map(|stored| stored.value()))
         .map(Option::unwrap_or_default)
         .collect();
     let schemas = definitions.iter().map(|definition| {

@@ -1,6 +1,7 @@
 //! The server as its users hold it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -92,7 +93,8 @@ impl ServerBuilder {
             env: Env::new(clock, self.seed.map(|seed| seed.wrapping_add(origin.rotate_left(32)))),
             served: ArcSwap::from_pointee(builtin.clone()),
             builtin,
-            definitions: definitions::Definitions::default(),
+            definitions: tokio::sync::Mutex::default(),
+            resumes_clean_up: AtomicBool::new(false),
             lookups: Lookups::new(),
             catalog,
             tokens: Mutex::default(),

@@ -1,6 +1,7 @@
 //! What all requests to one server share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -8,9 +9,8 @@ use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::auth::{Identity, Issuer, Tokens};
-use crate::definitions::Definitions;
 use crate::env::Env;
-use crate::resource::ServedResources;
+use crate::resource::{Definitions, ServedResources};
 use crate::store::{ResourceId, Store};
 use crate::strategy::Lookups;
 use crate::wire::ApiError;
@@ -27,8 +27,10 @@ pub(crate) struct State {
     pub(crate) served: ArcSwap<ServedResources>,
     /// The built-in part of them.
     pub(crate) builtin: ServedResources,
-    /// What was made of the CustomResourceDefinitions.
-    pub(crate) definitions: Definitions,
+    /// What was made of the CustomResourceDefinitions; locked while one is settled.
+    pub(crate) definitions: tokio::sync::Mutex<Definitions>,
+    /// Set while a definition is terminating that an earlier server left: the next request goes on with its clean-up.
+    pub(crate) resumes_clean_up: AtomicBool,
     /// What strategies look up at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that were handed in.

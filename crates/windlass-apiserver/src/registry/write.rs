@@ -20,7 +20,7 @@ use super::options::WriteOptions;
 use super::{Call, custom, validate};
 use crate::definitions;
 use crate::meta;
-use crate::resource::Resource;
+use crate::resource::{Resource, definitions_id};
 use crate::state::State;
 use crate::store::{Rejected, ResourceId, Stored, View, Write};
 use crate::wire::{ApiError, GroupResource};
@@ -179,7 +179,7 @@ pub(super) async fn commit(
 /// Whether an object may be created in this state: its namespace and its definition are there, and stay.
 fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
     if let Some(custom) = &resource.custom {
-        let definition = view.get(&definitions::id(), &custom.definition);
+        let definition = view.get(&definitions_id(), &custom.definition);
         let Some(definition) = definition.filter(|found| found.uid() == custom.definition_uid) else {
             return Err(ApiError::not_found(&resource.group_resource(), name));
         };

@@ -1,7 +1,8 @@
 //! The resources that the server serves, and all that the registry must know about each.
 
 pub(crate) mod builtin;
-pub(crate) mod custom;
+mod custom;
+mod definitions;
 mod present;
 mod served;
 
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use windlass_schema::Schema;
 
+pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
 use crate::strategy::Strategy;

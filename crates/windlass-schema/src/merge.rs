@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::go::{go_map, go_type};
 use crate::graph::{NodeRef, Schema};
 
 const PATCH: &str = "$patch";
@@ -239,40 +240,9 @@ fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchErro
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> PatchError {
-    PatchError::mismatch(format!("expected a {expected}, but received a {}", go_type(actual)))
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-/// Formats a value as Go's `%v` does.
-fn go_value(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => crate::quote::go_number(number),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_value).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(members) => go_map(members),
-    }
-}
-
-fn go_map(members: &Map<String, Value>) -> String {
-    let members: Vec<String> =
-        members.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
-    format!("map[{}]", members.join(" "))
+    // Go has no type to print for nil.
+    let actual = if actual.is_null() { "%!s(<nil>)" } else { go_type(actual) };
+    PatchError::mismatch(format!("expected a {expected}, but received a {actual}"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod scalar;
 
 use serde_json::Value;
 
+use crate::go::json_type;
 use crate::graph::{Edge, NodeRef, Schema, Target, Type};
 
 /// Returns the first error that Go reports when it decodes an object of a built-in kind: fields of a wrong type,
@@ -85,7 +86,7 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
                 _ => number.is_i64(),
             };
             let kind = type_name(node, edge);
-            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), &kind))
+            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), &kind))
         }
         _ => Some(at.unmarshal_error(json_type(value), &type_name(node, edge))),
     }
@@ -125,7 +126,7 @@ fn int_or_string(_: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<Str
         Value::String(_) => None,
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => None,
         Value::Number(number) => {
-            Some(at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), "int32"))
+            Some(at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), "int32"))
         }
         _ => Some(at.unmarshal_error(json_type(value), "int32")),
     }
@@ -145,18 +146,6 @@ fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option
         Value::Object(_) => fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }),
         Value::Bool(_) => None,
         _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
-    }
-}
-
-/// Returns the JSON type of a value as Go's decoder prints it.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

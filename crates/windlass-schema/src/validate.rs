@@ -10,8 +10,8 @@ mod result;
 use serde_json::Value;
 
 use crate::FieldError;
+use crate::go::go_json;
 use crate::graph::{Additional, ListType, NodeRef, RareRules, Schema, Type};
-use crate::quote::go_json;
 use result::ValidationResult;
 
 pub(crate) use format::is_known as is_known_format;

@@ -158,15 +158,9 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-fn not_an_object(value: &Value) -> String {
-    let what = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+/// Returns the error of Go's decoder for a document that is not an object.
+pub fn not_an_object(value: &Value) -> String {
+    let what = windlass_schema::json_type(value);
     format!(
         "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
          \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"

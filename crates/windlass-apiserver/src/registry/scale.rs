@@ -37,7 +37,7 @@ pub(super) fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
 
 pub(super) fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let patch = super::patch::read(call)?;
+    let patch = super::patch::read(call, options.field_validation)?;
     write(call, options, |call, scale| {
         let schema = call.api.catalog.schema("autoscaling", "v1", "Scale");
         let schema = schema.unwrap_or_else(windlass_schema::Schema::unconstrained);

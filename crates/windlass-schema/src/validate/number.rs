@@ -5,8 +5,8 @@ use serde_json::{Number, Value};
 use super::NO_FIELD;
 use super::result::ValidationResult;
 use crate::FieldError;
+use crate::go::go_number;
 use crate::graph::{NodeRef, Type};
-use crate::quote::go_number;
 
 /// Whether a number is an integer, within the precision of a float.
 pub(super) fn is_integral(value: &Value) -> bool {

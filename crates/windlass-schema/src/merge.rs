@@ -2,6 +2,7 @@
 
 mod list;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -139,8 +140,9 @@ fn is_replaced(schema: Option<NodeRef<'_>>) -> bool {
 fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::malformed("invalid patch format of retainKeys");
-    let keys = directive.as_array().ok_or_else(malformed)?;
-    let retained = |key: &str| keys.iter().any(|retained| retained == key);
+    let keys: HashSet<&str> =
+        directive.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
+    let retained = |key: &str| keys.contains(key);
     let is_directive = |key: &str| key.starts_with(DELETE_FROM) || key.starts_with(SET_ORDER);
     if patch.iter().any(|(key, value)| !value.is_null() && !is_directive(key) && !retained(key)) {
         return Err(malformed());
@@ -202,7 +204,8 @@ fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> 
             Ok(())
         }
         (Some(Value::Array(items)), Value::Array(gone)) => {
-            items.retain(|item| !gone.contains(item));
+            let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
+            items.retain(|item| !gone.contains(&item.to_string()));
             Ok(())
         }
         _ => Ok(()),

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod patch;
 mod schema;
 mod wire;
 
@@ -25,7 +26,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("printer-columns", wire::printer_columns),
     ("protobuf", schema::protobuf),
     ("crd-schemas", schema::crd_schemas),
-    ("strategic-merge", schema::strategic_merge),
+    ("json-patch", patch::json_patch),
+    ("merge-patch", patch::merge),
+    ("strategic-merge", patch::strategic_merge),
 ];
 
 /// Returns the target with this name.

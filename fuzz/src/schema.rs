@@ -30,13 +30,3 @@ pub(crate) fn crd_schemas(data: &[u8]) {
     assert_eq!(once, object, "pruning and defaulting are not idempotent");
     let _ = validate(&schema, &object);
 }
-
-/// Every patch of every object is applied or is an error.
-pub(crate) fn strategic_merge(data: &[u8]) {
-    let (original, patch) = split(data);
-    let (Ok(original), Ok(patch)) = (serde_json::from_slice(original), serde_json::from_slice(patch)) else {
-        return;
-    };
-    let Some(schema) = Catalog::builtin().schema("", "v1", "Pod") else { return };
-    let _: Result<Value, _> = windlass_schema::strategic_merge(&schema, original, patch);
-}

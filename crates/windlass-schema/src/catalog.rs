@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
-use crate::graph::{Definitions, Schema};
+use crate::graph::{NamedNodes, Schema};
 use decode::TypeTable;
 use reader::Reader;
 
@@ -174,7 +174,7 @@ impl Catalog {
     }
 
     fn schema_of(&self, index: u32) -> Schema {
-        Schema::named(Arc::clone(&self.types) as Arc<dyn Definitions>, index)
+        Schema::named(Arc::clone(&self.types) as Arc<dyn NamedNodes>, index)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::default::whole_numbers;
-use crate::graph::{Additional, Edge, ListType, Node, RareRules, Rules, Schema, Type};
+use crate::graph::{Additional, Edge, Enumeration, ListType, Node, RareRules, Rules, Schema, Type};
 use crate::pattern::Pattern;
 
 /// The maximum nesting of schemas; anything deeper is not checked.
@@ -133,7 +133,7 @@ fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
         unique_items: flag("uniqueItems"),
         max_properties: count("maxProperties"),
         min_properties: count("minProperties"),
-        enumeration: list("enum").cloned().collect(),
+        enumeration: Enumeration::new(list("enum").cloned().collect()),
         all_of: nodes("allOf"),
         any_of: nodes("anyOf"),
         one_of: nodes("oneOf"),

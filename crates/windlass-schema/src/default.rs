@@ -44,8 +44,12 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
         Value::Object(members) => members.retain(|name, value| {
             let Some(member) = schema.member(name) else { return true };
             if is_unwanted_null(value, member) {
-                // The default of a custom resource replaces the null later.
-                return member.default().is_some() && member.is_custom();
+                let of_map = schema.property(name).is_none();
+                if of_map && member.format() == Some("quantity") {
+                    *value = "0".into();
+                }
+                // The default of a custom resource, or the zero value of a Go map's element, replaces the null later.
+                return member.default().is_some() && (member.is_custom() || of_map) || !value.is_null();
             }
             drop_empty(value, member);
             quantity::canonicalize(value, member);

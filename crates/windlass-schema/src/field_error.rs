@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::quote::{go_json, go_number, go_quote};
+use crate::go::{go_json, go_number, go_quote};
 
 /// The kind of a field error. On the wire it is the `reason` of a cause in a `Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! The compiled schema: a graph of nodes and edges.
 
+mod enumeration;
 mod node;
 
 use std::fmt;
@@ -7,19 +8,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(crate) use enumeration::Enumeration;
 pub(crate) use node::{Additional, Edge, GoNames, Node, ProtoField, ProtoKind, RareRules, Rules, Target};
 pub use node::{EmptyPolicy, ListType, PatchMeta, Type};
 
 /// The named definitions of a graph.
-pub(crate) trait Definitions: Send + Sync {
+pub(crate) trait NamedNodes: Send + Sync {
     fn node(&self, id: u32) -> &Node;
     fn name(&self, id: u32) -> &str;
 }
 
 /// The graph of a custom resource: a root without named definitions.
-struct NoDefinitions(Node);
+struct NoNamedNodes(Node);
 
-impl Definitions for NoDefinitions {
+impl NamedNodes for NoNamedNodes {
     fn node(&self, _: u32) -> &Node {
         &self.0
     }
@@ -32,16 +34,16 @@ impl Definitions for NoDefinitions {
 /// The compiled schema of a kind. A clone shares the graph.
 #[derive(Clone)]
 pub struct Schema {
-    definitions: Arc<dyn Definitions>,
+    definitions: Arc<dyn NamedNodes>,
     root: u32,
 }
 
 impl Schema {
     pub(crate) fn single(node: Node) -> Self {
-        Self { definitions: Arc::new(NoDefinitions(node)), root: 0 }
+        Self { definitions: Arc::new(NoNamedNodes(node)), root: 0 }
     }
 
-    pub(crate) fn named(definitions: Arc<dyn Definitions>, root: u32) -> Self {
+    pub(crate) fn named(definitions: Arc<dyn NamedNodes>, root: u32) -> Self {
         Self { definitions, root }
     }
 
@@ -65,7 +67,7 @@ impl fmt::Debug for Schema {
 /// A node of a [`Schema`] together with the edge that leads to it.
 #[derive(Clone, Copy)]
 pub struct NodeRef<'g> {
-    pub(crate) definitions: &'g dyn Definitions,
+    pub(crate) definitions: &'g dyn NamedNodes,
     pub(crate) node: &'g Node,
     pub(crate) edge: Option<&'g Edge>,
     pub(crate) name: Option<u32>,

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod field_error;
-mod quote;
+mod go;
 
 mod graph;
 mod path;
@@ -28,12 +28,12 @@ mod validate;
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
 pub use field_error::{FieldError, FieldErrorKind};
+pub use go::{go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
 pub use openapi::{CustomKind, openapi_v3};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
-pub use quote::{go_json, go_quote};
 pub use structural::check_structural;
 pub use typecheck::decode_error;
 pub use validate::{validate, validate_status, validate_update};

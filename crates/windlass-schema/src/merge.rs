@@ -2,10 +2,12 @@
 
 mod list;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::go::{go_map, go_type};
 use crate::graph::{NodeRef, Schema};
 
 const PATCH: &str = "$patch";
@@ -138,8 +140,9 @@ fn is_replaced(schema: Option<NodeRef<'_>>) -> bool {
 fn retain_keys(original: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::malformed("invalid patch format of retainKeys");
-    let keys = directive.as_array().ok_or_else(malformed)?;
-    let retained = |key: &str| keys.iter().any(|retained| retained == key);
+    let keys: HashSet<&str> =
+        directive.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
+    let retained = |key: &str| keys.contains(key);
     let is_directive = |key: &str| key.starts_with(DELETE_FROM) || key.starts_with(SET_ORDER);
     if patch.iter().any(|(key, value)| !value.is_null() && !is_directive(key) && !retained(key)) {
         return Err(malformed());
@@ -201,7 +204,8 @@ fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> 
             Ok(())
         }
         (Some(Value::Array(items)), Value::Array(gone)) => {
-            items.retain(|item| !gone.contains(item));
+            let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
+            items.retain(|item| !gone.contains(&item.to_string()));
             Ok(())
         }
         _ => Ok(()),
@@ -239,40 +243,9 @@ fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchErro
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> PatchError {
-    PatchError::mismatch(format!("expected a {expected}, but received a {}", go_type(actual)))
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
-
-/// Formats a value as Go's `%v` does.
-fn go_value(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(number) => crate::quote::go_number(number),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_value).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(members) => go_map(members),
-    }
-}
-
-fn go_map(members: &Map<String, Value>) -> String {
-    let members: Vec<String> =
-        members.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
-    format!("map[{}]", members.join(" "))
+    // Go has no type to print for nil.
+    let actual = if actual.is_null() { "%!s(<nil>)" } else { go_type(actual) };
+    PatchError::mismatch(format!("expected a {expected}, but received a {actual}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Field paths in Kubernetes' notation.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// A field path (`spec.containers[0].env[name]`): a linked list whose segments live on the stack.
 #[derive(Clone, Copy)]
@@ -45,14 +45,51 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// The longest path in a message, in bytes. A path contains keys of maps, which may be megabytes long.
+pub(crate) const MAX_LENGTH: usize = 4096;
+
+/// A text that ends at [`MAX_LENGTH`].
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        push(&mut self.0, text);
+        if self.0.len() < MAX_LENGTH { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+/// Appends a text to a path, up to [`MAX_LENGTH`].
+pub(crate) fn push(path: &mut String, text: &str) {
+    let end = text.floor_char_boundary(MAX_LENGTH.saturating_sub(path.len()));
+    path.push_str(&text[..end]);
+}
+
 impl From<Path<'_>> for String {
     fn from(path: Path<'_>) -> Self {
-        path.to_string()
+        Self::from(&path)
     }
 }
 
 impl From<&Path<'_>> for String {
+    /// Writes the path. It ends at [`MAX_LENGTH`].
     fn from(path: &Path<'_>) -> Self {
-        path.to_string()
+        let mut text = Limited(String::new());
+        _ = write!(text, "{path}");
+        text.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_LENGTH, Path};
+
+    #[test]
+    fn long_paths_are_cut() {
+        let key = "é".repeat(MAX_LENGTH);
+        let (root, index) = (Path::Root("a"), 3);
+        let path = root.key(&key);
+        let text = String::from(path.index(index));
+        assert!(text.starts_with("a[é") && text.len() <= MAX_LENGTH, "{}", text.len());
+        assert_eq!(String::from(root.index(index)), "a[3]");
     }
 }

@@ -8,17 +8,37 @@ use crate::path::Path;
 
 const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes the fields that the schema does not specify and returns their paths, sorted; field validation warns of them
-/// or rejects the object. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are kept;
-/// `metadata` is pruned to the fields of `ObjectMeta`.
-pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
-    visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
-    unknown.sort();
-    unknown
+/// The length of all paths together that [`prune`] returns, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// The paths of unknown fields.
+struct Unknown {
+    paths: Vec<String>,
+    /// The bytes that are left for more paths.
+    bytes: usize,
 }
 
-fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown: &mut Vec<String>) {
+impl Unknown {
+    fn push(&mut self, path: Path<'_>) {
+        if self.bytes > 0 {
+            let path = String::from(path);
+            self.bytes = self.bytes.saturating_sub(path.len());
+            self.paths.push(path);
+        }
+    }
+}
+
+/// Removes the fields that the schema does not specify and returns their paths, sorted; field validation warns of them
+/// or rejects the object. Of very many paths, only the first are returned. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are kept;
+/// `metadata` is pruned to the fields of `ObjectMeta`.
+pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
+    let mut unknown = Unknown { paths: Vec::new(), bytes: MAX_BYTES };
+    visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
+    unknown.paths.sort();
+    unknown.paths
+}
+
+fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown: &mut Unknown) {
     if let Some(preserving) = schema.filter(|schema| schema.preserves_unknown()) {
         return skip(value, preserving, path, unknown);
     }
@@ -27,7 +47,7 @@ fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown
             let path = path.child(name);
             let keep = schema.is_some_and(|schema| known(schema, name, value, path, unknown));
             if !keep {
-                unknown.push(path.to_string());
+                unknown.push(path);
             }
             keep
         }),
@@ -41,7 +61,7 @@ fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown
 }
 
 /// Prunes the known fields below a node that preserves unknown fields.
-fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Vec<String>) {
+fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Unknown) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -59,13 +79,7 @@ fn skip(value: &mut Value, schema: NodeRef<'_>, path: Path<'_>, unknown: &mut Ve
 }
 
 /// Prunes the value of a member; returns whether the schema specifies the member.
-fn known(
-    schema: NodeRef<'_>,
-    name: &str,
-    value: &mut Value,
-    path: Path<'_>,
-    unknown: &mut Vec<String>,
-) -> bool {
+fn known(schema: NodeRef<'_>, name: &str, value: &mut Value, path: Path<'_>, unknown: &mut Unknown) -> bool {
     if schema.is_embedded_resource() && OF_EVERY_OBJECT.contains(&name) {
         if name == "metadata" {
             visit(value, Some(object_meta().root()), path, unknown);

@@ -4,6 +4,7 @@ mod scalar;
 
 use serde_json::Value;
 
+use crate::go::json_type;
 use crate::graph::{Edge, NodeRef, Schema, Target, Type};
 
 /// Returns the first error that Go reports when it decodes an object of a built-in kind: fields of a wrong type,
@@ -21,22 +22,37 @@ pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<Strin
     let Value::Object(_) = object else {
         return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", json_type(object)));
     };
-    fields(schema.root(), object, FieldPath { owner: kind, path: "" })
+    fields(schema.root(), object, FieldPath { owner: kind, step: None })
 }
 
 /// A field as Go's decoder names it: the struct that contains it, and the path from the root.
 #[derive(Clone, Copy)]
 struct FieldPath<'p> {
     owner: &'p str,
-    path: &'p str,
+    /// The last step of the path, or `None` at the root.
+    step: Option<&'p Step<'p>>,
+}
+
+/// A step from a struct to one of its fields.
+struct Step<'p> {
+    parent: Option<&'p Step<'p>>,
+    /// The embedded struct that contains the field, if JSON inlines it.
+    inlined: Option<&'p str>,
+    name: &'p str,
 }
 
 impl FieldPath<'_> {
     fn unmarshal_error(self, value: &str, kind: &str) -> String {
-        format!(
-            "json: cannot unmarshal {value} into Go struct field {}.{} of type {kind}",
-            self.owner, self.path
-        )
+        let mut names = Vec::new();
+        let mut step = self.step;
+        while let Some(Step { parent, inlined, name }) = step {
+            names.push(*name);
+            names.extend(*inlined);
+            step = *parent;
+        }
+        names.reverse();
+        let path = names.join(".");
+        format!("json: cannot unmarshal {value} into Go struct field {}.{path} of type {kind}", self.owner)
     }
 }
 
@@ -45,14 +61,8 @@ fn fields(node: NodeRef<'_>, object: &Value, at: FieldPath<'_>) -> Option<String
     object.as_object()?.iter().find_map(|(name, value)| {
         let edge = node.node.properties.get(name.as_str())?;
         let inlined = edge.go.as_deref().and_then(|go| go.inlined.as_deref());
-        let mut path = at.path.to_owned();
-        for part in inlined.into_iter().chain([name.as_str()]) {
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(part);
-        }
-        check(node.follow(edge), edge, value, FieldPath { owner: at.owner, path: &path })
+        let step = Step { parent: at.step, inlined, name };
+        check(node.follow(edge), edge, value, FieldPath { owner: at.owner, step: Some(&step) })
     })
 }
 
@@ -85,7 +95,7 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
                 _ => number.is_i64(),
             };
             let kind = type_name(node, edge);
-            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), &kind))
+            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), &kind))
         }
         _ => Some(at.unmarshal_error(json_type(value), &type_name(node, edge))),
     }
@@ -125,7 +135,7 @@ fn int_or_string(_: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<Str
         Value::String(_) => None,
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => None,
         Value::Number(number) => {
-            Some(at.unmarshal_error(&format!("number {}", crate::quote::go_number(number)), "int32"))
+            Some(at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), "int32"))
         }
         _ => Some(at.unmarshal_error(json_type(value), "int32")),
     }
@@ -145,18 +155,6 @@ fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option
         Value::Object(_) => fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }),
         Value::Bool(_) => None,
         _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
-    }
-}
-
-/// Returns the JSON type of a value as Go's decoder prints it.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -5,14 +5,20 @@ mod format;
 mod junctor;
 mod list;
 mod number;
+mod old_items;
 mod result;
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt;
 
 use serde_json::Value;
 
-use crate::FieldError;
-use crate::graph::{Additional, ListType, NodeRef, RareRules, Schema, Type};
-use crate::quote::go_json;
-use result::ValidationResult;
+use crate::go::go_json;
+use crate::graph::{Additional, NodeRef, RareRules, Schema, Type};
+use crate::{FieldError, path};
+use old_items::OldItems;
+use result::{MAX_ERRORS, ValidationResult};
 
 pub(crate) use format::is_known as is_known_format;
 
@@ -60,22 +66,51 @@ pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
 
 /// Checks the value validations only; paths start at `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    Validator { path: String::new() }.visit(schema, value, old).errors
+    Validator { path: String::new(), budget: Cell::new(BUDGET) }.visit(schema, value, old).errors
 }
 
-/// A walk over an object. `path` is the current position, formatted as kube-apiserver prints it.
+/// What the errors of one object may cost. When it is spent, further errors are one that says so.
+const BUDGET: usize = MAX_ERRORS * ERROR_COST;
+
+/// What an error costs besides the bytes of its text.
+const ERROR_COST: usize = 1024;
+
+/// A walk over an object.
 struct Validator {
+    /// The current position, formatted as kube-apiserver prints it, up to [`path::MAX_LENGTH`].
     path: String,
+    /// What is left of [`BUDGET`].
+    budget: Cell<usize>,
 }
 
 impl Validator {
     /// Checks `value`. Errors are dropped if the value is unchanged.
     fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
         let mut result = self.examine(schema, value, old);
-        if !result.errors.is_empty() && old == Some(value) {
-            result.errors.clear();
+        // If a part of the value differs from its old value, the value does too.
+        if !result.errors.is_empty() && !result.differs && old.is_some() {
+            result.differs = old != Some(value);
+            if !result.differs {
+                result.errors.clear();
+            }
         }
         result
+    }
+
+    /// Returns the error that `make` creates, or a short one if the budget is spent.
+    fn error(&self, make: impl FnOnce() -> FieldError) -> FieldError {
+        if self.budget.get() == 0 {
+            return FieldError::forbidden(NO_FIELD, "too many errors; the others are not listed");
+        }
+        let error = make();
+        let cost = ERROR_COST + error.field.len() + error.detail.len();
+        self.budget.set(self.budget.get().saturating_sub(cost));
+        error
+    }
+
+    /// Returns a result with one error.
+    fn failed(&self, make: impl FnOnce() -> FieldError) -> ValidationResult {
+        ValidationResult::failed(self.error(make))
     }
 
     fn examine(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
@@ -97,7 +132,7 @@ impl Validator {
                     result.merge_counted(self.format(format, text));
                 }
             }
-            Value::Number(number) => result.merge_counted(number::check(&self.path, schema, number)),
+            Value::Number(number) => result.merge_counted(number::check(self, schema, number)),
             Value::Array(items) => result.merge_counted(self.items(schema, items, old)),
             _ => {}
         }
@@ -125,8 +160,10 @@ impl Validator {
     fn types(&self, schema: NodeRef<'_>, value: &Value) -> ValidationResult {
         let wanted = wanted_types(schema);
         let wrong = |wanted: &str, given: &str| {
-            let detail = self.sentence(&format!("must be of type {wanted}: {given:?}"));
-            ValidationResult::failed(FieldError::type_invalid(self.field(), given, detail))
+            self.failed(|| {
+                let detail = self.sentence(&format!("must be of type {wanted}: {given:?}"));
+                FieldError::type_invalid(self.field(), given, detail)
+            })
         };
         if value.is_null() {
             return match wanted {
@@ -153,16 +190,16 @@ impl Validator {
         let Some(rules) = rules else { return ValidationResult::default() };
         let length = || text.chars().count() as i64;
         if let Some(max) = rules.max_length.filter(|max| length() > *max) {
-            return ValidationResult::failed(FieldError::too_long(self.field(), max.max(0) as usize));
+            return self.failed(|| FieldError::too_long(self.field(), max.max(0) as usize));
         }
-        let invalid = |detail: String| {
-            ValidationResult::failed(FieldError::invalid(self.field(), text, self.sentence(&detail)))
+        let invalid = |detail: fmt::Arguments<'_>| {
+            self.failed(|| FieldError::invalid(self.field(), text, self.sentence(&detail.to_string())))
         };
         if let Some(min) = rules.min_length.filter(|min| length() < *min) {
-            return invalid(format!("should be at least {min} chars long"));
+            return invalid(format_args!("should be at least {min} chars long"));
         }
         match rules.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            Some(pattern) => invalid(format!("should match '{}'", pattern.source())),
+            Some(pattern) => invalid(format_args!("should match '{}'", pattern.source())),
             None => ValidationResult::default(),
         }
     }
@@ -171,32 +208,36 @@ impl Validator {
         if format::matches(format, text) {
             return ValidationResult::default();
         }
-        let quoted = crate::go_quote(text);
-        let detail = self.sentence(&format!("must be of type {format}: {quoted}"));
-        ValidationResult::failed(FieldError::type_invalid(self.field(), text, detail))
+        self.failed(|| {
+            let quoted = crate::go_quote(text);
+            let detail = self.sentence(&format!("must be of type {format}: {quoted}"));
+            FieldError::type_invalid(self.field(), text, detail)
+        })
     }
 
     fn enumeration(&self, rules: Option<&RareRules>, value: &Value) -> ValidationResult {
         let Some(rules) = rules.filter(|rules| !rules.enumeration.is_empty()) else {
             return ValidationResult::default();
         };
-        if rules.enumeration.iter().any(|allowed| is_enumerated(value, allowed)) {
+        if rules.enumeration.allows(value) {
             return ValidationResult::default();
         }
-        let texts: Vec<String> = rules
-            .enumeration
-            .iter()
-            .map(|allowed| allowed.as_str().map_or_else(|| go_json(allowed), str::to_owned))
-            .collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        ValidationResult::failed(FieldError::not_supported(self.field(), value.clone(), &texts))
+        self.failed(|| {
+            let texts = rules.enumeration.values().iter();
+            let texts: Vec<String> = texts
+                .map(|allowed| allowed.as_str().map_or_else(|| go_json(allowed), str::to_owned))
+                .collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            FieldError::not_supported(self.field(), value.clone(), &texts)
+        })
     }
 
     fn items(&mut self, schema: NodeRef<'_>, items: &[Value], old: Option<&Value>) -> ValidationResult {
         let mut result = ValidationResult::default();
         if let Some(inner) = schema.items() {
+            let old_items = old.and_then(|old| OldItems::of(schema, old));
             for (index, item) in items.iter().enumerate() {
-                let old_item = old.and_then(|old| correlate(schema, item, old));
+                let old_item = old_items.as_ref().and_then(|old| old.get(item));
                 let length = self.push(&format!("[{index}]"));
                 result.merge(self.visit(inner, item, old_item));
                 self.path.truncate(length);
@@ -205,15 +246,21 @@ impl Validator {
         if let Some(rules) = schema.node.rules.more.as_deref() {
             let size = items.len() as i64;
             if let Some(min) = rules.min_items.filter(|min| size < *min) {
-                let detail = self.sentence(&format!("should have at least {min} items"));
-                result.add(FieldError::invalid(self.field(), size, detail));
+                result.add(self.error(|| {
+                    let detail = self.sentence(&format!("should have at least {min} items"));
+                    FieldError::invalid(self.field(), size, detail)
+                }));
             }
             if let Some(max) = rules.max_items.filter(|max| size > *max) {
-                result.add(FieldError::too_many(self.field(), items.len(), max.max(0) as usize));
+                result
+                    .add(self.error(|| FieldError::too_many(self.field(), items.len(), max.max(0) as usize)));
             }
-            if rules.unique_items && (1..items.len()).any(|index| items[..index].contains(&items[index])) {
-                let detail = self.sentence("shouldn't contain duplicates");
-                result.add(FieldError::invalid(self.field(), "", detail));
+            let mut seen = HashSet::new();
+            if rules.unique_items && !items.iter().all(|item| seen.insert(item.to_string())) {
+                result.add(self.error(|| {
+                    let detail = self.sentence("shouldn't contain duplicates");
+                    FieldError::invalid(self.field(), "", detail)
+                }));
             }
         }
         result.matches += 1;
@@ -233,11 +280,14 @@ impl Validator {
             }
             match &schema.node.additional {
                 Some(Additional::Forbidden) => {
-                    let detail = format!("{}.{name} in body is a forbidden property", self.path);
-                    result.add(FieldError::invalid(self.field(), name.as_str(), detail));
+                    result.add(self.error(|| {
+                        let detail = format!("{}.{name} in body is a forbidden property", self.path);
+                        FieldError::invalid(self.field(), name.as_str(), detail)
+                    }));
                 }
                 Some(Additional::Schema(edge)) => {
-                    let length = self.push(&format!(".{name}"));
+                    let length = self.push(".");
+                    self.push(name);
                     let old = old.and_then(|old| old.get(name));
                     result.merge(self.visit(schema.follow(edge), value, old));
                     self.path.truncate(length);
@@ -251,13 +301,15 @@ impl Validator {
             let of_type = at_root && matches!(name, "kind" | "apiVersion");
             let old = old.and_then(|old| old.get(name)).filter(|_| !of_type);
             let length = self.push(if at_root { "" } else { "." });
-            self.path.push_str(name);
+            self.push(name);
             result.merge(self.visit(property, value, old));
             self.path.truncate(length);
         }
         for name in schema.required().filter(|name| !members.contains_key(*name)) {
-            let field = format!("{}.{name}", self.path);
-            result.add(FieldError::required(field.trim_start_matches('.'), ""));
+            result.add(self.error(|| {
+                let field = format!("{}.{name}", self.path);
+                FieldError::required(field.trim_start_matches('.'), "")
+            }));
         }
         result
     }
@@ -266,18 +318,20 @@ impl Validator {
         let mut result = ValidationResult::default();
         let Some(rules) = schema.node.rules.more.as_deref() else { return result };
         if let Some(min) = rules.min_properties.filter(|min| (size as i64) < *min) {
-            let detail = self.sentence(&format!("should have at least {min} properties"));
-            result.add(FieldError::invalid(self.field(), size, detail));
+            result.add(self.error(|| {
+                let detail = self.sentence(&format!("should have at least {min} properties"));
+                FieldError::invalid(self.field(), size, detail)
+            }));
         }
         if let Some(max) = rules.max_properties.filter(|max| size as i64 > *max) {
-            result.add(FieldError::too_many(self.field(), size, max.max(0) as usize));
+            result.add(self.error(|| FieldError::too_many(self.field(), size, max.max(0) as usize)));
         }
         result
     }
 
     fn push(&mut self, text: &str) -> usize {
         let length = self.path.len();
-        self.path.push_str(text);
+        path::push(&mut self.path, text);
         length
     }
 }
@@ -308,27 +362,6 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
         Value::Array(_) => ("array", ""),
         Value::Object(_) => ("object", ""),
     }
-}
-
-/// Whether the value equals an `enum` value. A number is converted to the type of the allowed value first.
-fn is_enumerated(value: &Value, allowed: &Value) -> bool {
-    match (value, allowed) {
-        (Value::Null, _) => false,
-        (Value::Number(value), Value::Number(allowed)) => match (allowed.as_i64(), value.as_i64()) {
-            (Some(allowed), Some(value)) => allowed == value,
-            (Some(allowed), None) => value.as_f64().is_some_and(|value| value as i64 == allowed),
-            (None, _) => value.as_f64() == allowed.as_f64(),
-        },
-        _ => value == allowed,
-    }
-}
-
-/// Returns the element of the old list with the keys of `item`; only lists of type `map` have keys.
-fn correlate<'o>(schema: NodeRef<'_>, item: &Value, old: &'o Value) -> Option<&'o Value> {
-    if schema.list_type() != Some(ListType::Map) {
-        return None;
-    }
-    old.as_array()?.iter().find(|old| schema.map_keys().all(|key| old.get(key) == item.get(key)))
 }
 
 #[cfg(test)]

@@ -61,22 +61,21 @@ impl Decoded {
         if self.encoding != Encoding::Json || (unknown.len() < 2 && self.duplicates.is_empty()) {
             return self.duplicates.iter().cloned().chain(unknown.iter().map(unknown_text)).collect();
         }
-        let order = json::field_order(&self.text);
-        let mut seen = std::collections::HashMap::new();
-        let mut positions = std::collections::HashMap::new();
-        for (position, path) in order.iter().enumerate() {
-            let times: &mut usize = seen.entry(path.as_str()).or_default();
-            *times += 1;
-            // A duplicate is noticed where it comes up again, an unknown field where it comes up.
-            positions.entry((path.as_str(), (*times).min(2))).or_insert(position);
-        }
-        let at = |path: &str, times| positions.get(&(path, times)).copied().unwrap_or(usize::MAX);
-        let duplicates = self.duplicates.iter().map(|text| {
+        let of_duplicate = |text: &'_ String| -> String {
             let path = text.strip_prefix("duplicate field \"").and_then(|rest| rest.strip_suffix('"'));
-            (at(path.unwrap_or_default(), 2), text.clone())
-        });
-        let unknown = unknown.iter().map(|path| (at(path, 1), unknown_text(path)));
-        let mut complaints: Vec<_> = duplicates.chain(unknown).collect();
+            path.unwrap_or_default().to_owned()
+        };
+        let duplicates: Vec<String> = self.duplicates.iter().map(of_duplicate).collect();
+        let paths = duplicates.iter().chain(unknown).map(String::as_str);
+        let found = json::occurrences(&self.text, paths);
+        let (of_duplicates, of_unknown) = found.split_at(duplicates.len());
+        // A duplicate is noticed where it comes up again, an unknown field where it comes up.
+        let duplicates = of_duplicates.iter().map(|found| found.second).zip(self.duplicates.iter().cloned());
+        let unknown = of_unknown.iter().map(|found| found.first).zip(unknown.iter().map(unknown_text));
+        let mut complaints: Vec<_> = duplicates
+            .chain(unknown)
+            .map(|(position, text)| (position.unwrap_or(usize::MAX), text))
+            .collect();
         complaints.sort_by_key(|(position, _)| *position);
         complaints.into_iter().map(|(_, text)| text).collect()
     }
@@ -158,15 +157,9 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-fn not_an_object(value: &Value) -> String {
-    let what = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+/// Returns the error of Go's decoder for a document that is not an object.
+pub fn not_an_object(value: &Value) -> String {
+    let what = windlass_schema::json_type(value);
     format!(
         "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \
          \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"

@@ -1,13 +1,19 @@
 //! A JSON reader that notices what serde_json passes over: fields that are there twice, and their order; and that
 //! complains as Go's reader does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
 
 /// Objects nested deeper than this are refused. (Go stops at 10,000: our visitors recurse on bounded stacks.)
 pub(crate) const MAX_DEPTH: usize = 400;
+
+/// The most duplicate fields that are reported, as in kube-apiserver.
+const MAX_DUPLICATES: usize = 100;
+
+/// The length of the paths of all reported duplicates together, in bytes.
+const MAX_DUPLICATE_BYTES: usize = 256 * 1024;
 
 /// What was read.
 #[derive(Debug)]
@@ -20,40 +26,78 @@ pub(crate) struct Parsed {
 
 /// Reads one JSON value, and nothing behind it.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
-    let mut reader = Reader::new(bytes, false);
+    let mut reader = Reader::new(bytes);
     let value = reader.document()?;
     Ok(Parsed { value, duplicates: reader.duplicates })
 }
 
-/// The paths of all fields in the order of the text, nothing for a text that does not parse.
-pub(crate) fn field_order(bytes: &[u8]) -> Vec<String> {
-    let mut reader = Reader::new(bytes, true);
-    match reader.document() {
-        Ok(_) => reader.fields,
-        Err(_) => Vec::new(),
+/// Where a text names a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Occurrences {
+    /// The number of fields before the first occurrence.
+    pub(crate) first: Option<usize>,
+    /// The number of fields before the second occurrence.
+    pub(crate) second: Option<usize>,
+}
+
+/// Returns where a text names the fields with these paths, in the order of `paths`.
+pub(crate) fn occurrences<'p>(bytes: &[u8], paths: impl IntoIterator<Item = &'p str>) -> Vec<Occurrences> {
+    let hashes: Vec<PathHash> = paths.into_iter().map(|path| PathHash::default().then(path)).collect();
+    let mut reader = Reader::new(bytes);
+    reader.wanted = hashes.iter().map(|hash| (*hash, Occurrences::default())).collect();
+    // A text that does not parse is counted up to its error.
+    _ = reader.document();
+    hashes.iter().map(|hash| reader.wanted.get(hash).copied().unwrap_or_default()).collect()
+}
+
+/// A hash of a path that can be extended, so that a long path is not hashed again for each field below it. Paths with
+/// equal hashes are confused, which only changes the order of warnings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct PathHash(u64);
+
+impl PathHash {
+    fn then(self, text: &str) -> Self {
+        let step =
+            |hash: u64, byte| (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        Self(text.bytes().fold(self.0, step))
     }
+}
+
+/// A step of a path.
+enum Step {
+    /// A member; the place of its key in the text.
+    Key(usize),
+    /// An element of an array.
+    Index(usize),
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
-    path: String,
+    /// The path of the current position.
+    steps: Vec<Step>,
+    hash: PathHash,
     duplicates: Vec<String>,
-    keep_fields: bool,
-    fields: Vec<String>,
+    /// The bytes that are left for the paths of duplicates.
+    duplicate_bytes: usize,
+    /// The number of fields so far; counted if there are wanted ones.
+    fields: usize,
+    wanted: HashMap<PathHash, Occurrences>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(bytes: &'a [u8], keep_fields: bool) -> Self {
+    fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
             at: 0,
             depth: 0,
-            path: String::new(),
+            steps: Vec::new(),
+            hash: PathHash::default(),
             duplicates: Vec::new(),
-            keep_fields,
-            fields: Vec::new(),
+            duplicate_bytes: MAX_DUPLICATE_BYTES,
+            fields: 0,
+            wanted: HashMap::new(),
         }
     }
 
@@ -119,24 +163,21 @@ impl<'a> Reader<'a> {
             if self.peek() != Some(b'"') {
                 return Err(self.unexpected("looking for beginning of object key string"));
             }
+            let start = self.at;
             let key = self.string()?;
             if self.peek() != Some(b':') {
                 return Err(self.unexpected("after object key"));
             }
             self.at += 1;
-            let parent = self.path.len();
-            if parent > 0 {
-                self.path.push('.');
-            }
-            self.path.push_str(&key);
-            if self.keep_fields {
-                self.fields.push(self.path.clone());
-            }
+            let parent = self.hash;
+            self.steps.push(Step::Key(start));
+            self.note_field(&key);
             if map.contains_key(&key) && repeated.insert(key.clone()) {
-                self.duplicates.push(self.path.clone());
+                self.note_duplicate();
             }
             let value = self.value()?;
-            self.path.truncate(parent);
+            self.steps.pop();
+            self.hash = parent;
             map.insert(key, value);
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -149,6 +190,48 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn note_field(&mut self, key: &str) {
+        if self.wanted.is_empty() {
+            return;
+        }
+        let parent = if self.steps.len() > 1 { self.hash.then(".") } else { self.hash };
+        self.hash = parent.then(key);
+        if let Some(occurrences) = self.wanted.get_mut(&self.hash) {
+            match occurrences.first {
+                None => occurrences.first = Some(self.fields),
+                Some(_) => _ = occurrences.second.get_or_insert(self.fields),
+            }
+        }
+        self.fields += 1;
+    }
+
+    fn note_duplicate(&mut self) {
+        if self.duplicates.len() < MAX_DUPLICATES && self.duplicate_bytes > 0 {
+            let path = self.path();
+            self.duplicate_bytes = self.duplicate_bytes.saturating_sub(path.len());
+            self.duplicates.push(path);
+        }
+    }
+
+    /// Returns the path of the current position.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Key(start) => {
+                    if index > 0 {
+                        path.push('.');
+                    }
+                    let mut key = Reader::new(self.bytes);
+                    key.at = *start;
+                    path.push_str(&key.string().unwrap_or_default());
+                }
+                Step::Index(index) => _ = write!(path, "[{index}]"),
+            }
+        }
+        path
+    }
+
     fn array(&mut self) -> Result<Value, String> {
         let mut items = Vec::new();
         if self.peek() == Some(b']') {
@@ -156,10 +239,14 @@ impl<'a> Reader<'a> {
             return Ok(Value::Array(items));
         }
         loop {
-            let parent = self.path.len();
-            _ = write!(self.path, "[{}]", items.len());
+            let parent = self.hash;
+            self.steps.push(Step::Index(items.len()));
+            if !self.wanted.is_empty() {
+                self.hash = self.hash.then(&format!("[{}]", items.len()));
+            }
             items.push(self.value()?);
-            self.path.truncate(parent);
+            self.steps.pop();
+            self.hash = parent;
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {

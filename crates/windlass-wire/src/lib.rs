@@ -10,13 +10,14 @@ mod json;
 mod media_type;
 pub mod names;
 mod negotiate;
+pub mod patch;
 mod quantity;
 pub mod selector;
 mod status;
 pub mod table;
 mod yaml;
 
-pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body};
+pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body, not_an_object};
 pub use group::GroupResource;
 pub use gzip::{GZIP_FROM, maybe_gzip};
 pub use media_type::MediaType;

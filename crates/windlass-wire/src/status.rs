@@ -1,5 +1,6 @@
 //! `metav1.Status`: how every failure, and some successes, are told to a client.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -233,13 +234,9 @@ impl ApiError {
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
-        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        let mut seen = HashSet::with_capacity(errors.len());
+        let mut texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        texts.retain(|text| seen.insert(text.clone()));
         let message = match texts.as_slice() {
             [] => head,
             [only] => format!("{head}: {only}"),

@@ -1,9 +1,8 @@
 //! Rules that only custom resources have: their schema, and the numbers behind their scale.
 
 use serde_json::Value;
-use windlass_schema::FieldError;
+use windlass_schema::{FieldError, go_type, go_value};
 
-use super::decode::json_type;
 use crate::resource::{Resource, ScalePaths};
 
 /// What is wrong with a custom resource beyond its metadata; nothing for built-in kinds.
@@ -55,7 +54,7 @@ fn integer_at(object: &Value, path: &str) -> Result<Option<i64>, String> {
         let Some(fields) = value.as_object() else {
             return Err(format!(
                 "{} is of the type {}, expected map[string]interface{{}}",
-                shown(value),
+                go_value(value),
                 go_type(value)
             ));
         };
@@ -64,32 +63,6 @@ fn integer_at(object: &Value, path: &str) -> Result<Option<i64>, String> {
     }
     match value {
         Value::Number(number) if number.is_i64() => Ok(number.as_i64()),
-        other => Err(format!("{} is of the type {}, expected int64", shown(other), go_type(other))),
-    }
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::Null => "<nil>",
-        other => json_type(other),
-    }
-}
-
-/// A value as Go prints it.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" ")),
-        Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{key}:{}", shown(value))).collect();
-            format!("map[{}]", fields.join(" "))
-        }
-        other => other.to_string(),
+        other => Err(format!("{} is of the type {}, expected int64", go_value(other), go_type(other))),
     }
 }

@@ -2,7 +2,7 @@
 
 use http::header;
 use serde_json::Value;
-use windlass_schema::go_quote;
+use windlass_schema::{go_quote, json_type};
 
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
@@ -198,18 +198,6 @@ fn other_version(found: &str, expected: &str) -> ApiError {
     ApiError::bad_request(format!(
         "the API version in the data ({found}) does not match the expected API version ({expected})"
     ))
-}
-
-/// The type of a JSON value as Go's decoder names it.
-pub(super) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn text_or(text: &str, other: &str) -> String {

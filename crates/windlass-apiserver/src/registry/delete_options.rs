@@ -163,7 +163,7 @@ fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
         if !found.is_null() && !fits(found) {
             return Err(ApiError::bad_request(format!(
                 "json: cannot unmarshal {} into Go struct field DeleteOptions.{field} of type {go_type}",
-                super::decode::json_type(found)
+                windlass_schema::json_type(found)
             )));
         }
     }

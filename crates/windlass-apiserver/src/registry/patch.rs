@@ -1,19 +1,16 @@
 //! PATCH in its forms.
 
 use http::{Response, StatusCode, header};
-use json_patch::{AddOperation, PatchOperation};
-use serde_json::Value;
-use windlass_schema::{FieldError, Schema};
+use serde_json::{Map, Value};
+use windlass_schema::{FieldError, Schema, json_type};
 
 use super::options::{FieldValidation, WriteOptions};
 use super::update::expect_name;
 use super::{Call, write};
 use crate::meta;
 use crate::serve::Body;
+use crate::wire::patch::{JsonPatch, Limits, merge_patch};
 use crate::wire::{self, ApiError, MediaType};
-
-/// The most operations in one JSON patch.
-const MAX_OPERATIONS: usize = 10_000;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -22,7 +19,8 @@ const APPLY: &str = "application/apply-patch+yaml";
 
 /// A patch that was read.
 pub(super) enum Patch {
-    Json(Operations),
+    /// The operations, and members that the patch has twice.
+    Json(JsonPatch, Vec<String>),
     Merge(Document),
     Strategic(Document),
 }
@@ -34,23 +32,14 @@ pub(super) struct Document {
     duplicates: Vec<String>,
 }
 
-/// The operations of a JSON patch.
-pub(super) struct Operations {
-    /// None where one of them is no operation: then the patch applies to nothing.
-    list: Option<json_patch::Patch>,
-    /// Members that operations do not have: `[0].odd`.
-    unknown: Vec<String>,
-}
-
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let patch = read(call)?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
+    let patch = read(call, options.field_validation)?;
     let stored = write::update(call, options, |call, old| {
         let mut new = apply(&patch, call.resource.schema.get(), old)?;
-        let shown = patch.shown(&new);
-        expect_same(call, &new, &shown)?;
+        expect_same(call, &patch, &new)?;
         let unknown = call.admit_fields(&mut new);
-        complain(call, options, &patch, &unknown, shown)?;
+        complain(call, options, &patch, &unknown, old)?;
         if meta::resource_version(&new).is_empty() {
             // A patch that says nothing of the version is applied to whatever is there.
             meta::copy(&mut new, old, "resourceVersion");
@@ -61,7 +50,7 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     call.object(StatusCode::OK, &stored).await
 }
 
-pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
+pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result<Patch, ApiError> {
     let media_type = MediaType::parse(call.header(header::CONTENT_TYPE).unwrap_or_default());
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
@@ -76,57 +65,33 @@ pub(super) fn read(call: &Call<'_>) -> Result<Patch, ApiError> {
     if !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
-    let head = if essence == STRATEGIC { "" } else { "error decoding patch: " };
+    let lenient = field_validation == FieldValidation::Ignore;
+    let head = if essence == STRATEGIC || lenient { "" } else { "error decoding patch: " };
     let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
     let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(|why| broken(&why))?;
-    let mistyped = |go_type: &str| {
-        let found = super::decode::json_type(&value);
-        broken(&format!("json: cannot unmarshal {found} into Go value of type {go_type}"))
-    };
     if essence == JSON {
-        let Value::Array(operations) = &value else { return Err(mistyped("[]handlers.jsonPatchOp")) };
-        if operations.len() > MAX_OPERATIONS {
+        let patch = JsonPatch::read(&value, !lenient).map_err(|why| broken(&why))?;
+        if patch.len() > Limits::OPERATIONS {
             return Err(ApiError::too_large(format!(
-                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
-                operations.len()
+                "The allowed maximum operations in a JSON patch is {}, got {}",
+                Limits::OPERATIONS,
+                patch.len()
             )));
         }
-        return Ok(Patch::Json(Operations::of(operations)));
+        return Ok(Patch::Json(patch, duplicates));
     }
-    if !value.is_object() {
-        return Err(mistyped("map[string]interface {}"));
-    }
-    let document = Document { value, duplicates };
-    Ok(if essence == MERGE { Patch::Merge(document) } else { Patch::Strategic(document) })
-}
-
-impl Operations {
-    fn of(operations: &[Value]) -> Self {
-        const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
-        let mut unknown = Vec::new();
-        for (index, operation) in operations.iter().enumerate() {
-            let members = operation.as_object().into_iter().flat_map(|members| members.keys());
-            let odd = members.filter(|member| !MEMBERS.contains(&member.as_str()));
-            unknown.extend(odd.map(|member| format!("[{index}].{member}")));
+    match value {
+        Value::Null if essence == MERGE => Err(ApiError::bad_request("Invalid JSON Patch")),
+        // To Go, nothing is a map without members.
+        Value::Null => Ok(Patch::Strategic(Document { value: Value::Object(Map::new()), duplicates })),
+        Value::Object(_) if essence == MERGE => Ok(Patch::Merge(Document { value, duplicates })),
+        Value::Object(_) => Ok(Patch::Strategic(Document { value, duplicates })),
+        other => {
+            let found = json_type(&other);
+            Err(broken(&format!(
+                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            )))
         }
-        Self { list: serde_json::from_value(Value::Array(operations.to_vec())).ok(), unknown }
-    }
-
-    /// Applies them as a whole. Replacing a member that is not there adds it, as in the real server.
-    fn apply(&self, object: &mut Value) -> Result<(), ApiError> {
-        let rejected =
-            || ApiError::unprocessable("the server rejected our request due to an error in our request");
-        for operation in &self.list.as_ref().ok_or_else(rejected)?.0 {
-            let operation = match operation {
-                PatchOperation::Replace(replace) if object.pointer(replace.path.as_str()).is_none() => {
-                    let (path, value) = (replace.path.clone(), replace.value.clone());
-                    PatchOperation::Add(AddOperation { path, value })
-                }
-                other => other.clone(),
-            };
-            json_patch::patch(object, std::slice::from_ref(&operation)).map_err(|_| rejected())?;
-        }
-        Ok(())
     }
 }
 
@@ -134,8 +99,8 @@ impl Patch {
     /// What an error about the result quotes: the patched object, or the strategic patch as Go prints it.
     fn shown(&self, patched: &Value) -> String {
         match self {
-            Patch::Strategic(patch) => super::custom::shown(&patch.value),
-            Patch::Json(_) | Patch::Merge(_) => patched.to_string(),
+            Patch::Strategic(patch) => windlass_schema::go_value(&patch.value),
+            Patch::Json(..) | Patch::Merge(_) => patched.to_string(),
         }
     }
 }
@@ -143,8 +108,8 @@ impl Patch {
 pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value, ApiError> {
     let mut new = old.clone();
     match patch {
-        Patch::Json(operations) => operations.apply(&mut new)?,
-        Patch::Merge(patch) => json_patch::merge(&mut new, &patch.value),
+        Patch::Json(patch, _) => new = patch.apply(new, &Limits::default())?,
+        Patch::Merge(patch) => merge_patch(&mut new, &patch.value),
         Patch::Strategic(patch) => {
             new = windlass_schema::strategic_merge(schema, new, patch.value.clone()).map_err(|error| {
                 let text = error.to_string();
@@ -152,18 +117,22 @@ pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value
             })?;
         }
     }
-    if new.is_object() { Ok(new) } else { Err(ApiError::bad_request("the patch does not leave an object")) }
+    if new.is_object() {
+        return Ok(new);
+    }
+    let why = format!("couldn't get version/kind; json parse error: {}", wire::not_an_object(&new));
+    Err(not_an_object_of_the_kind(&new.to_string(), why))
 }
 
 /// A patch may not make an object another one.
-fn expect_same(call: &Call<'_>, new: &Value, shown: &str) -> Result<(), ApiError> {
-    call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(shown, why))?;
+fn expect_same(call: &Call<'_>, patch: &Patch, new: &Value) -> Result<(), ApiError> {
+    call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(&patch.shown(new), why))?;
     let resource = &call.resource;
     let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     if kind != resource.kind || version != resource.api_version() {
         let why = call.not_the_kind(version, kind);
-        return Err(not_an_object_of_the_kind(shown, why));
+        return Err(not_an_object_of_the_kind(&patch.shown(new), why));
     }
     expect_name(call, new)
 }
@@ -179,14 +148,16 @@ fn complain(
     options: WriteOptions,
     patch: &Patch,
     unknown: &[String],
-    shown: String,
+    old: &Value,
 ) -> Result<(), ApiError> {
     let quote = windlass_schema::go_quote;
-    let (what, of_patch) = match patch {
-        Patch::Json(operations) => ("json patch unknown", &operations.unknown),
-        Patch::Merge(document) | Patch::Strategic(document) => ("duplicate", &document.duplicates),
+    let (head, duplicates, unknown_members) = match patch {
+        Patch::Json(patch, duplicates) => ("json patch ", duplicates, patch.unknown_members()),
+        Patch::Merge(document) | Patch::Strategic(document) => ("", &document.duplicates, [].as_slice()),
     };
-    let of_patch = of_patch.iter().map(|path| format!("{what} field {}", quote(path)));
+    let duplicates = duplicates.iter().map(|path| format!("{head}duplicate field {}", quote(path)));
+    let unknown_members = unknown_members.iter().map(|path| format!("{head}unknown field {}", quote(path)));
+    let of_patch = duplicates.chain(unknown_members);
     let of_object = unknown.iter().map(|path| format!("unknown field {}", quote(path)));
     let complaints: Vec<String> = of_patch.chain(of_object).collect();
     match options.field_validation {
@@ -195,7 +166,9 @@ fn complain(
         FieldValidation::Strict if complaints.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
-            return Err(not_an_object_of_the_kind(&shown, why));
+            // The error shows the object as the patch left it, before unknown fields were dropped.
+            let patched = apply(patch, call.resource.schema.get(), old)?;
+            return Err(not_an_object_of_the_kind(&patch.shown(&patched), why));
         }
     }
     Ok(())

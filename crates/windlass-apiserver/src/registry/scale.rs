@@ -36,7 +36,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let patch = super::patch::read(call)?;
+    let patch = super::patch::read(call, options.field_validation)?;
     write_scale(call, options, |call, scale| {
         let schema = call.state.catalog.schema("autoscaling", "v1", "Scale");
         let schema = schema.unwrap_or_else(windlass_schema::Schema::unconstrained);

@@ -331,3 +331,103 @@ async fn many_patches_at_once_lose_nothing() {
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect()
 }
+
+const REFUSED: &str = "the server rejected our request due to an error in our request";
+
+#[tokio::test]
+async fn the_result_of_a_json_patch_is_bounded() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let created = api.post(&path, config_map("a")).await.is(201);
+    let path = format!("{path}/a");
+    let patch = async |operations: Vec<Value>| api.patch(&path, JSON_PATCH, operations.into()).await.is(422);
+
+    // 14,000 levels are too deep for every server.
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({ "a": inner }));
+    let deeper = |operation: usize| json!({"op": "add", "path": format!("/x{}", "/a".repeat(350 * operation)), "value": nested(350)});
+    assert_eq!(patch((0..40).map(deeper).collect()).await.text_at("/message"), REFUSED);
+
+    let double =
+        |operation: usize| json!({"op": "copy", "from": "/data", "path": format!("/data/x{operation}")});
+    assert_eq!(patch((0..40).map(double).collect()).await.text_at("/message"), REFUSED);
+
+    let megabyte = json!({"op": "add", "path": "/data/x", "value": "x".repeat(1_000_000)});
+    let copy = json!({"op": "copy", "from": "/data/x", "path": "/data/y"});
+    let operations = std::iter::once(megabyte).chain(vec![copy; 3_000]).collect();
+    assert_eq!(patch(operations).await.text_at("/message"), REFUSED);
+    assert_eq!(api.get(&path).await.json(), created.json());
+}
+
+#[tokio::test]
+async fn a_json_patch_reads_missing_members_as_null_and_counts_from_the_end() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("a");
+    body["metadata"]["finalizers"] = json!(["x.io/a", "x.io/b"]);
+    api.post(&path, body).await.is(201);
+    let path = format!("{path}/a");
+    let patch = json!([
+        {"op": "test", "path": "/data/none"},
+        {"op": "copy", "from": "/data/none", "path": "/data/copy"},
+        {"op": "add", "path": "/data/empty"},
+        {"op": "add", "path": "text before/data/k2", "value": "v"},
+        {"op": "add", "path": "/metadata/finalizers/-1", "value": "x.io/d"},
+        {"op": "add", "path": "/metadata/finalizers/-2", "value": "x.io/c"},
+        {"op": "remove", "path": "/metadata/finalizers/-4"}
+    ]);
+    let patched = api.patch(&path, JSON_PATCH, patch).await.is(200);
+    assert_eq!(patched.at("/data"), json!({"k": "v", "copy": "", "empty": "", "k2": "v"}));
+    assert_eq!(patched.at("/metadata/finalizers"), json!(["x.io/b", "x.io/c", "x.io/d"]));
+    for operation in [
+        json!({"op": "replace", "path": "/metadata/finalizers/3", "value": "x.io/e"}),
+        json!({"op": "replace", "path": "/metadata/finalizers/-", "value": "x.io/e"}),
+        json!({"op": "move", "from": "/data/none", "path": "/data/moved"}),
+        json!({"op": "test", "path": "/data/k"}),
+        json!({"op": "replace", "path": "", "value": 1}),
+        json!(null),
+    ] {
+        let reply = api.patch(&path, JSON_PATCH, json!([operation])).await.is(422);
+        assert_eq!(reply.text_at("/message"), REFUSED, "{operation}");
+    }
+    let gone = json!([{"op": "remove", "path": "/metadata/finalizers"}]);
+    api.patch(&path, JSON_PATCH, gone).await.is(200);
+}
+
+#[tokio::test]
+async fn the_members_of_operations_are_checked() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let path = format!("{path}/a");
+    let send = |query: &str, body: &'static str| {
+        api.request(Method::PATCH, &format!("{path}{query}")).body(JSON_PATCH, body).send()
+    };
+    send("", r#"["x"]"#).await.shows(expect!["400 BadRequest: error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"]);
+    send("", r#"[{"op": "add", "path": 5}]"#).await.shows(expect!["400 BadRequest: error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string"]);
+    let lenient = "?fieldValidation=Ignore";
+    send(lenient, r#"["x"]"#).await.shows(expect![
+        "400 BadRequest: json: cannot unmarshal string into Go value of type jsonpatch.Operation"
+    ]);
+    send(lenient, "{}").await.shows(expect![
+        "400 BadRequest: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+    ]);
+    send(lenient, r#"[{"op": "add", "path": 5}]"#).await.is(422);
+    send("", "null").await.is(200);
+    let twice = r#"[{"op": "test", "op": "test", "path": "/data/k", "value": "v", "odd": 1}]"#;
+    let reply = send("", twice).await.is(200);
+    assert_eq!(
+        reply.warnings(),
+        [
+            r#"299 - "json patch duplicate field \"[0].op\"""#,
+            r#"299 - "json patch unknown field \"[0].odd\"""#
+        ]
+    );
+    let list = send("", r#"[{"op": "replace", "path": "", "value": []}]"#).await.is(422);
+    assert!(
+        list.text_at("/message").contains("json: cannot unmarshal array into Go value of type struct"),
+        "{list}"
+    );
+}

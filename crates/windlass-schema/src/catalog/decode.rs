@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::bits::{edge_bit, node_bit};
 use super::reader::Reader;
 use crate::graph::{
-    Additional, Definitions, Edge, EmptyPolicy, GoNames, ListType, Node, PatchMeta, ProtoField, ProtoKind,
-    RareRules, Rules, Target, Type,
+    Additional, Edge, EmptyPolicy, Enumeration, GoNames, ListType, NamedNodes, Node, PatchMeta, ProtoField,
+    ProtoKind, RareRules, Rules, Target, Type,
 };
 
 /// All definitions; each is decoded on first use.
@@ -42,7 +42,7 @@ impl TypeTable {
     }
 }
 
-impl Definitions for TypeTable {
+impl NamedNodes for TypeTable {
     fn node(&self, id: u32) -> &Node {
         let row = &self.rows[id as usize];
         row.node.get_or_init(|| {
@@ -84,7 +84,7 @@ fn node(reader: &mut Reader) -> Option<Node> {
         rules.required = reader.texts()?;
     }
     if has(node_bit::ENUM) {
-        let enumeration = reader.texts::<Value>()?;
+        let enumeration = Enumeration::new(reader.texts::<Value>()?);
         rules.more = Some(Box::new(RareRules { enumeration, ..RareRules::default() }));
     }
     out.rules = rules;

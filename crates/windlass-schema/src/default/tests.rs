@@ -76,6 +76,20 @@ fn built_in_objects_lose_what_go_omits_and_gain_what_it_always_writes() {
 }
 
 #[test]
+fn null_in_a_map_or_a_list_is_the_zero_value() {
+    let pod = json!({
+        "spec": {
+            "nodeSelector": {"a": null},
+            "containers": [{"name": "a", "args": ["x", null], "resources": {"limits": {"cpu": null}}}],
+        },
+    });
+    let pod = built_in("", "v1", "Pod", pod);
+    assert_eq!(pod["spec"]["nodeSelector"], json!({"a": ""}));
+    assert_eq!(pod["spec"]["containers"][0]["args"], json!(["x", ""]));
+    assert_eq!(pod["spec"]["containers"][0]["resources"], json!({"limits": {"cpu": "0"}}));
+}
+
+#[test]
 fn lists_that_go_always_writes_are_null() {
     let role = built_in("rbac.authorization.k8s.io", "v1", "Role", json!({"metadata": {"name": "a"}}));
     assert_eq!(role, json!({"metadata": {"name": "a"}, "rules": null}));

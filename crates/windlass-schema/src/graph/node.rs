@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Number, Value};
 
+use super::Enumeration;
 use crate::pattern::Pattern;
 
 /// How the elements of a list are identified (`x-kubernetes-list-type`).
@@ -235,7 +236,7 @@ pub(crate) struct RareRules {
     pub(crate) unique_items: bool,
     pub(crate) max_properties: Option<i64>,
     pub(crate) min_properties: Option<i64>,
-    pub(crate) enumeration: Vec<Value>,
+    pub(crate) enumeration: Enumeration,
     pub(crate) all_of: Vec<Node>,
     pub(crate) any_of: Vec<Node>,
     pub(crate) one_of: Vec<Node>,

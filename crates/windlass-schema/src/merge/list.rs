@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{PATCH, PatchError, Result, go_map, go_value, map, unknown_directive, wrong_type};
+use super::{PATCH, PatchError, Result, map, unknown_directive, wrong_type};
+use crate::go::{go_map, go_type, go_value};
 use crate::graph::NodeRef;
 
 /// Merges the list of a patch into the list of an object if the schema says so; otherwise replaces it.
@@ -86,8 +87,8 @@ fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
     if first.is_array() {
         return Err(PatchError::mismatch("lists of lists are not supported"));
     }
-    let kind = super::go_type(first);
-    if first.is_null() || all.any(|item| super::go_type(item) != kind) {
+    let kind = go_type(first);
+    if first.is_null() || all.any(|item| go_type(item) != kind) {
         let (original, patch) = (go_list(original), go_list(patch));
         return Err(PatchError::mismatch(format!(
             "list element types are not identical: [{original} {patch}]"

@@ -69,7 +69,7 @@ impl Writer<'_> {
             out.insert("required".to_owned(), required.into());
         }
         if let Some(rules) = node.node.rules.more.as_deref().filter(|rules| !rules.enumeration.is_empty()) {
-            out.insert("enum".to_owned(), rules.enumeration.clone().into());
+            out.insert("enum".to_owned(), rules.enumeration.values().to_vec().into());
         }
         if !node.node.properties.is_empty() && !described_elsewhere {
             let properties = node.node.properties.iter();

@@ -2,17 +2,18 @@
 
 use serde_json::{Map, Value};
 
+use super::result::Errors;
 use crate::FieldError;
 use crate::graph::NodeRef;
 use crate::path::Path;
 
 pub(super) fn check(schema: NodeRef<'_>, object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     visit(schema, object, Path::Root(""), &mut errors, false);
-    errors
+    errors.list
 }
 
-fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Vec<FieldError>, inside: bool) {
+fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors, inside: bool) {
     match value {
         Value::Object(members) => {
             if inside && schema.is_embedded_resource() {
@@ -36,20 +37,20 @@ fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Vec<Fi
     }
 }
 
-fn type_meta(members: &Map<String, Value>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn type_meta(members: &Map<String, Value>, path: Path<'_>, errors: &mut Errors) {
     for name in ["apiVersion", "kind"] {
         let field = path.child(name);
         match members.get(name) {
-            None => errors.push(FieldError::required(field, "")),
+            None => errors.add(|| FieldError::required(field, "")),
             Some(Value::String(text)) if text.is_empty() => {
-                errors.push(FieldError::invalid(field, "", "must not be empty"));
+                errors.add(|| FieldError::invalid(field, "", "must not be empty"));
             }
             Some(Value::String(text)) => {
                 if let Some(detail) = malformed(name, text) {
-                    errors.push(FieldError::invalid(field, text.as_str(), detail));
+                    errors.add(|| FieldError::invalid(field, text.as_str(), detail));
                 }
             }
-            Some(other) => errors.push(FieldError::invalid(field, other.clone(), "must be a string")),
+            Some(other) => errors.add(|| FieldError::invalid(field, other.clone(), "must be a string")),
         }
     }
 }

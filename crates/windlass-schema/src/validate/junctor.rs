@@ -31,7 +31,7 @@ impl Validator {
         if let Some(not) = &rules.not
             && self.examine(schema.nested(not), value, old).errors.is_empty()
         {
-            result.add(self.error("must not validate the schema (not)"));
+            result.add(self.junctor_error("must not validate the schema (not)"));
         }
         result
     }
@@ -48,8 +48,8 @@ impl Validator {
     }
 
     /// Creates an error of a junctor, which has no field: the message contains the path.
-    fn error(&self, text: &str) -> FieldError {
-        FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path)))
+    fn junctor_error(&self, text: &str) -> FieldError {
+        self.error(|| FieldError::invalid(NO_FIELD, "", format!("{} {text}", go_quote(&self.path))))
     }
 
     fn any_of(&self, branches: Vec<ValidationResult>) -> ValidationResult {
@@ -62,7 +62,8 @@ impl Validator {
                 best = Some(branch);
             }
         }
-        let mut result = ValidationResult::failed(self.error("must validate at least one schema (anyOf)"));
+        let mut result =
+            ValidationResult::failed(self.junctor_error("must validate at least one schema (anyOf)"));
         result.merge(best.unwrap_or_default());
         result
     }
@@ -88,7 +89,7 @@ impl Validator {
             valid => format!("Found {valid} valid alternatives"),
         };
         let mut result = ValidationResult::failed(
-            self.error(&format!("must validate one and only one schema (oneOf). {found}")),
+            self.junctor_error(&format!("must validate one and only one schema (oneOf). {found}")),
         );
         result.merge(best.unwrap_or_default());
         result
@@ -103,7 +104,7 @@ impl Validator {
         }
         if valid != total {
             let none = if valid == 0 { ". None validated" } else { "" };
-            result.add(self.error(&format!("must validate all the schemas (allOf){none}")));
+            result.add(self.junctor_error(&format!("must validate all the schemas (allOf){none}")));
         }
         result
     }

@@ -2,17 +2,18 @@
 
 use serde_json::{Map, Value};
 
+use super::result::Errors;
 use crate::FieldError;
 use crate::graph::{ListType, NodeRef};
 use crate::path::Path;
 
 pub(super) fn check(schema: NodeRef<'_>, object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     visit(schema, object, Path::Root(""), &mut errors);
-    errors
+    errors.list
 }
 
-fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -39,21 +40,21 @@ fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Vec<Fi
     }
 }
 
-fn set(items: &[Value], path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn set(items: &[Value], path: Path<'_>, errors: &mut Errors) {
     for index in second_occurrences(items) {
-        errors.push(FieldError::duplicate(path.index(index), items[index].clone()));
+        errors.add(|| FieldError::duplicate(path.index(index), items[index].clone()));
     }
 }
 
-fn map(schema: NodeRef<'_>, items: &[Value], path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn map(schema: NodeRef<'_>, items: &[Value], path: Path<'_>, errors: &mut Errors) {
     if let Some(index) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
         let detail = "must be an object for an array of list-type map";
-        errors.push(FieldError::invalid(path.index(index), items[index].clone(), detail));
+        errors.add(|| FieldError::invalid(path.index(index), items[index].clone(), detail));
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| key(schema, item)).collect();
     for index in second_occurrences(&keys) {
-        errors.push(FieldError::duplicate(path.index(index), keys[index].clone()));
+        errors.add(|| FieldError::duplicate(path.index(index), keys[index].clone()));
     }
 }
 

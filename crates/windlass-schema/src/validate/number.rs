@@ -2,11 +2,11 @@
 
 use serde_json::{Number, Value};
 
-use super::NO_FIELD;
 use super::result::ValidationResult;
+use super::{NO_FIELD, Validator};
 use crate::FieldError;
+use crate::go::go_number;
 use crate::graph::{NodeRef, Type};
-use crate::quote::go_number;
 
 /// Whether a number is an integer, within the precision of a float.
 pub(super) fn is_integral(value: &Value) -> bool {
@@ -22,49 +22,47 @@ fn is_json_integer(value: f64) -> bool {
     fraction == 0.0 || whole != 0.0 && fraction.abs() / (value.abs() + whole.abs()) < 1e-9
 }
 
-pub(super) fn check(path: &str, schema: NodeRef<'_>, value: &Number) -> ValidationResult {
+pub(super) fn check(at: &Validator, schema: NodeRef<'_>, value: &Number) -> ValidationResult {
     let mut result = ValidationResult::matched();
     let (kind, format) = if schema.is_int_or_string() {
         (Type::Any, None)
     } else {
         (schema.kind(), schema.format().filter(|_| matches!(schema.kind(), Type::Integer | Type::Number)))
     };
-    range(&mut result, "Checked", path, kind, format, value);
+    range(&mut result, "Checked", at, kind, format, value);
     let Some(rules) = schema.node.rules.more.as_deref() else { return result };
-    let field = match path.trim_start_matches('.') {
-        "" => NO_FIELD,
-        path => path,
-    };
+    let path = at.path.as_str();
     if let Some(factor) = &rules.multiple_of
         && !is_multiple(value, factor)
     {
         let positive = if value.is_i64() { whole(factor) > 0 } else { float(factor) > 0.0 };
-        let text = bound(value, factor);
-        result.add(if positive {
-            let detail = format!("{path} in body should be a multiple of {text}");
-            FieldError::invalid(field, value.clone(), detail)
-        } else {
+        result.add(at.error(|| {
+            let text = bound(value, factor);
+            if positive {
+                let detail = format!("{path} in body should be a multiple of {text}");
+                return FieldError::invalid(at.field(), value.clone(), detail);
+            }
             let factor = if value.is_i64() { whole(factor).into() } else { factor.clone() };
             let detail = format!("factor MultipleOf declared for {path} must be positive: {text}");
-            FieldError::invalid(field, factor, detail)
-        });
+            FieldError::invalid(at.field(), factor, detail)
+        }));
     }
-    let mut fail = |text: String| {
-        let detail = format!("{path} in body {text}");
-        result.add(FieldError::invalid(field, value.clone(), detail));
+    let mut fail = |relation: &str, limit: &Number| {
+        result.add(at.error(|| {
+            let detail = format!("{path} in body should be {relation} {}", bound(value, limit));
+            FieldError::invalid(at.field(), value.clone(), detail)
+        }));
     };
     if let Some(max) = &rules.maximum {
         let exclusive = rules.exclusive_maximum;
         if exceeds(value, max, exclusive) {
-            let relation = if exclusive { "less than" } else { "less than or equal to" };
-            fail(format!("should be {relation} {}", bound(value, max)));
+            fail(if exclusive { "less than" } else { "less than or equal to" }, max);
         }
     }
     if let Some(min) = &rules.minimum {
         let exclusive = rules.exclusive_minimum;
         if undercuts(value, min, exclusive) {
-            let relation = if exclusive { "greater than" } else { "greater than or equal to" };
-            fail(format!("should be {relation} {}", bound(value, min)));
+            fail(if exclusive { "greater than" } else { "greater than or equal to" }, min);
         }
     }
     result
@@ -111,7 +109,7 @@ fn is_multiple(value: &Number, factor: &Number) -> bool {
 fn range(
     result: &mut ValidationResult,
     what: &str,
-    path: &str,
+    at: &Validator,
     kind: Type,
     format: Option<&str>,
     value: &Number,
@@ -128,9 +126,12 @@ fn range(
         return;
     }
     let name = if kind == Type::Integer { "integer" } else { "number" };
-    let detail = match format {
-        Some(format) => format!("{what} value must be of type {name} with format {format} in {path}"),
-        None => format!("{what} value must be of type {name} (default format) in {path}"),
-    };
-    result.add(FieldError::invalid(NO_FIELD, "", detail));
+    result.add(at.error(|| {
+        let path = &at.path;
+        let detail = match format {
+            Some(format) => format!("{what} value must be of type {name} with format {format} in {path}"),
+            None => format!("{what} value must be of type {name} (default format) in {path}"),
+        };
+        FieldError::invalid(NO_FIELD, "", detail)
+    }));
 }

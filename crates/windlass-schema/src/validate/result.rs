@@ -2,33 +2,58 @@
 
 use crate::FieldError;
 
+/// The most errors that are reported of one object. An invalid object has at least one error.
+pub(super) const MAX_ERRORS: usize = 1000;
+
+/// A list of at most [`MAX_ERRORS`] errors.
+#[derive(Debug, Default)]
+pub(super) struct Errors {
+    pub(super) list: Vec<FieldError>,
+}
+
+impl Errors {
+    pub(super) fn add(&mut self, error: impl FnOnce() -> FieldError) {
+        if self.list.len() < MAX_ERRORS {
+            self.list.push(error());
+        }
+    }
+}
+
 /// Errors, and the number of checks that were made. If all branches of a junctor fail, the errors of the branch with
 /// the most checks are reported.
 #[derive(Debug, Default)]
 pub(super) struct ValidationResult {
     pub(super) errors: Vec<FieldError>,
     pub(super) matches: usize,
+    /// Whether a value differs from its old value.
+    pub(super) differs: bool,
 }
 
 impl ValidationResult {
     pub(super) fn failed(error: FieldError) -> Self {
-        Self { errors: vec![error], matches: 0 }
+        Self { errors: vec![error], ..Self::default() }
     }
 
     pub(super) fn matched() -> Self {
-        Self { errors: Vec::new(), matches: 1 }
+        Self { matches: 1, ..Self::default() }
     }
 
     /// Adds an error unless an equal one was added before.
     pub(super) fn add(&mut self, error: FieldError) {
-        if !self.errors.contains(&error) {
+        // The error that stands for all further ones is the last.
+        if self.errors.last() != Some(&error) && !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.matches += other.matches;
-        other.errors.into_iter().for_each(|error| self.add(error));
+        self.differs |= other.differs;
+        if self.errors.is_empty() {
+            self.errors = other.errors;
+        } else {
+            other.errors.into_iter().for_each(|error| self.add(error));
+        }
     }
 
     pub(super) fn merge_counted(&mut self, other: Self) {

@@ -51,3 +51,60 @@ fn unchanged_invalid_values_are_accepted_on_update() {
         assert_eq!(json!(rows(&errors)), case["errors"], "{}", case["spec"]);
     }
 }
+
+/// A schema of objects whose `list` has elements with a key `k` and a value `v` of at most 5.
+fn map_list() -> Schema {
+    Schema::compile(&json!({"type": "object", "properties": {"list": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        "items": {"type": "object", "properties": {
+            "k": {"type": "integer"},
+            "v": {"type": "integer", "maximum": 5},
+        }},
+    }}}))
+}
+
+#[test]
+fn elements_are_compared_with_the_old_ones_of_the_same_key() {
+    let errors = |old: Value, new: Value| {
+        let errors = validate_update(&map_list(), &json!({"list": new}), &json!({"list": old}));
+        errors.into_iter().map(|error| error.field).collect::<Vec<_>>()
+    };
+    let old = || json!([{"k": 1, "v": 7}, {"k": 2, "v": 8}, {"v": 9}]);
+    assert!(errors(old(), json!([{"k": 2, "v": 8}, {"k": 1, "v": 7}])).is_empty(), "moved elements");
+    assert_eq!(errors(old(), json!([{"k": 2, "v": 7}])), ["list[0].v"]);
+    assert_eq!(errors(old(), json!([{"v": 9}])), ["list[0].v"], "an element without its key is new");
+}
+
+#[test]
+fn long_lists_are_checked_in_linear_time() {
+    let elements = |order: &mut dyn Iterator<Item = usize>| -> Value {
+        let elements: Vec<Value> = order.map(|k| json!({"k": k, "v": 9})).collect();
+        json!({ "list": elements })
+    };
+    let old = elements(&mut (0..100_000));
+    let new = elements(&mut (1..100_001).rev());
+    let started = std::time::Instant::now();
+    let errors = validate_update(&map_list(), &new, &old);
+    let taken = started.elapsed();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].field, "list[0].v");
+    assert!(taken.as_secs() < 20, "comparing each element with each old one takes minutes: {taken:?}");
+}
+
+#[test]
+fn errors_are_limited_in_number_and_size() {
+    let elements = vec![json!({"k": "x", "v": 9}); 5_000];
+    let errors = validate(&map_list(), &json!({ "list": elements }));
+    assert!(errors.len() > 500 && errors.len() < 2_100, "{}", errors.len());
+    assert!(errors.iter().any(|error| error.detail == "too many errors; the others are not listed"));
+
+    let schema = Schema::compile(&json!({"type": "object", "additionalProperties": {
+        "type": "array", "items": {"type": "string"},
+    }}));
+    let key = "x".repeat(100_000);
+    let errors = validate(&schema, &json!({ key: vec![0; 5_000] }));
+    let size: usize = errors.iter().map(|error| error.to_string().len()).sum();
+    assert!(size < 4 << 20, "{size} bytes");
+}

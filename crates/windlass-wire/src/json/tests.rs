@@ -41,6 +41,30 @@ fn what_is_too_deep_is_refused_and_does_not_overflow() {
 }
 
 #[test]
+fn fields_are_found_where_the_text_names_them() {
+    let text = br#"{"a": {"b": 1, "c": [{"d": 1}, {"d": 2, "d\u0064": 3}]}, "a": {"b": 2}, "a.b": 3}"#;
+    let found = occurrences(text, ["a.b", "a.c[1].dd", "a", "none", "a.c[1].d"]);
+    let at = |first, second| Occurrences { first, second };
+    // The member `a.b` has the same path as the member `b` of `a`.
+    assert_eq!(
+        found,
+        [at(Some(1), Some(7)), at(Some(5), None), at(Some(0), Some(6)), at(None, None), at(Some(4), None)]
+    );
+}
+
+#[test]
+fn few_of_many_duplicates_are_reported() {
+    let members = vec![r#""a":1,"b":2"#; 100].join(",");
+    let many: Vec<String> = (0..200).map(|n| format!(r#""k{n}":1,"k{n}":2"#)).collect();
+    assert_eq!(parse(format!("{{{members}}}").as_bytes()).expect("JSON").duplicates, ["a", "b"]);
+    assert_eq!(parse(format!("{{{}}}", many.join(",")).as_bytes()).expect("JSON").duplicates.len(), 100);
+    let long = format!(r#"{{"{}":{{{}}}}}"#, "x".repeat(1_000_000), many.join(","));
+    let duplicates = parse(long.as_bytes()).expect("JSON").duplicates;
+    assert_eq!(duplicates.len(), 1);
+    assert!(duplicates[0].ends_with("x.k0"));
+}
+
+#[test]
 fn numbers_are_integers_where_they_can_be() {
     let parsed = parse(b"[1, -9223372036854775808, 1.0, 1e3, 18446744073709551615]").expect("JSON");
     assert_eq!(parsed.value, json!([1, i64::MIN, 1.0, 1000.0, 18_446_744_073_709_551_615.0]));
@@ -58,7 +82,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&bytes);
-        let _ = field_order(&bytes);
+        let _ = occurrences(&bytes, ["a", "a.b"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 /// Quotes a string as Go's `%q` does.
 pub fn go_quote(text: &str) -> String {
@@ -108,5 +108,77 @@ fn go_float(value: f64, small: f64) -> String {
             format!("{mantissa}e{sign}{digits:0>2}")
         }
         None => text,
+    }
+}
+
+/// Formats a value as Go's `%v` does.
+pub fn go_value(value: &Value) -> String {
+    let mut out = String::new();
+    write_value(&mut out, value);
+    out
+}
+
+/// Formats an object as Go's `%v` does.
+pub(crate) fn go_map(members: &Map<String, Value>) -> String {
+    let mut out = String::new();
+    write_map(&mut out, members);
+    out
+}
+
+fn write_value(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::Bool(value) => _ = write!(out, "{value}"),
+        Value::Number(number) => out.push_str(&go_number(number)),
+        Value::String(text) => out.push_str(text),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(' ');
+                }
+                write_value(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => write_map(out, members),
+    }
+}
+
+fn write_map(out: &mut String, members: &Map<String, Value>) {
+    out.push_str("map[");
+    for (index, (name, value)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        out.push_str(name);
+        out.push(':');
+        write_value(out, value);
+    }
+    out.push(']');
+}
+
+/// Returns the Go type that a value is decoded to, as `%T` prints it.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Returns the JSON type of a value as the errors of Go's decoder name it.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

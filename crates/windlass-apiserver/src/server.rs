@@ -1,6 +1,7 @@
 //! The server as its users hold it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -10,7 +11,7 @@ use crate::api::{Api, Intercept};
 use crate::auth::{Identity, Issuer};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
-use crate::serve::{self, InProcess, Listen, ListenError, Listening};
+use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
 use crate::store::{Store, View};
 use crate::{bootstrap, builtin};
 
@@ -39,6 +40,7 @@ pub struct ServerBuilder {
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
     intercept: Option<Arc<dyn Intercept>>,
+    request_timeout: Option<Duration>,
 }
 
 /// Why a server was not built.
@@ -65,9 +67,17 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets `intercept` see, and answer, every request before the server does.
+    /// Lets `intercept` see, and answer, every authorised request before the server does.
     pub fn intercept(mut self, intercept: impl Intercept + 'static) -> Self {
         self.intercept = Some(Arc::new(intercept));
+        self
+    }
+
+    /// Sets how long a request may take, from its headers to its reply; watches may take any time. Default: 60 s.
+    ///
+    /// A request that takes longer gets 504 `Timeout`. A client may ask for less with the query parameter `timeout`.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = Some(timeout);
         self
     }
 
@@ -93,6 +103,8 @@ impl ServerBuilder {
             tokens: Mutex::default(),
             issuer: Issuer::new(),
             intercept: self.intercept,
+            request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
+            receive_memory: ReceiveMemory::default(),
         });
         api.load_definitions();
         if self.snapshot.is_none() {

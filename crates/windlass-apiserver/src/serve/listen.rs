@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,7 +17,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::kubeconfig::kubeconfig;
-use super::{Authority, Body, Handle, collect, refuse};
+use super::unread::DrainOnDrop;
+use super::{Authority, Body, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, Identity, Tokens, authenticate, certificate_identity};
 use crate::wire::ApiError;
 
@@ -26,6 +26,10 @@ use crate::wire::ApiError;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A client that has not sent its headers by then is let go; the real server's figure.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// What an HTTP/2 client may send of one body before it is read; the real server's figure.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// What an HTTP/2 client may send in all before it is read.
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// How long requests under way may take to end at a shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -217,7 +221,12 @@ fn server_config(authority: &Authority, address: IpAddr) -> Result<ServerConfig,
 fn auto_server() -> auto::Builder<TokioExecutor> {
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    server.http2().timer(TokioTimer::new()).max_concurrent_streams(250);
+    server
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(250)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
     server
 }
 
@@ -280,13 +289,10 @@ impl Accept {
             Authenticated::As(identity) => identity,
             Authenticated::Refused => return refuse(&ApiError::unauthorized()),
         };
-        match collect::<Incoming>(request).await {
-            Ok(request) => self.answer(request, identity).await,
-            Err(error) => refuse(&error),
-        }
-    }
-
-    async fn answer(self, request: Request<Bytes>, identity: Identity) -> Response<Body> {
+        let is_http1 = request.version() < http::Version::HTTP_2;
+        let request = request.map(|body| {
+            if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
+        });
         let response = self.handler.handle(request, identity).await;
         response.map(|body| body.until(self.stopping.cancelled_owned()))
     }

@@ -30,6 +30,10 @@ mod dry_run;
 mod field_validation;
 mod status;
 
+// Who asks, and how.
+mod authentication;
+mod deadlines;
+
 // Kinds.
 mod builtins;
 mod crd;

@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! Authentication and authorisation.
 
 mod authenticate;
 mod authorize;
@@ -6,7 +6,7 @@ mod identity;
 mod reviews;
 mod service_account;
 
-pub(crate) use authenticate::{Authenticated, Tokens, authenticate, certificate_identity};
+pub(crate) use authenticate::{Authenticated, ClientAuth, Tokens, authenticate, certificate_identity};
 pub(crate) use authorize::{Attributes, authorize};
 pub use identity::Identity;
 pub(crate) use reviews::Reviewer;

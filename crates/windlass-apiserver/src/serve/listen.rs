@@ -4,22 +4,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
-use rustls::server::WebPkiClientVerifier;
+use rustls::crypto::ring;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::client_certificates::ClientCertificates;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
 use super::{Authority, Body, Handle, RequestBody, refuse};
-use crate::auth::{Authenticated, Identity, Tokens, authenticate, certificate_identity};
+use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
 use crate::wire::ApiError;
 
 /// A client that has not finished its TLS handshake by then is let go.
@@ -82,7 +83,7 @@ impl Listen {
 pub struct ListenError(#[from] ListenErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum ListenErrorKind {
+pub(super) enum ListenErrorKind {
     #[error(
         "{0} can be reached from other machines, and who reaches it can try to get in: name a loopback address, \
          or allow remote addresses explicitly"
@@ -184,10 +185,12 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
 
     let authority = Authority::generate()?;
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
-    let acceptor = TlsAcceptor::from(Arc::new(server_config(&authority, address.ip())?));
+    let clients = Arc::new(ClientCertificates::of(&authority)?);
+    let config = server_config(&authority, address.ip(), Arc::clone(&clients))?;
     let stopping = CancellationToken::new();
     let accept = Accept {
-        acceptor,
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        clients,
         handler,
         tokens: Arc::new(options.tokens),
         stopping: stopping.clone(),
@@ -202,17 +205,15 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
     })
 }
 
-fn server_config(authority: &Authority, address: IpAddr) -> Result<ServerConfig, ListenErrorKind> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(authority.certificate_der().clone())?;
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-        .allow_unauthenticated()
-        .build()?;
+fn server_config(
+    authority: &Authority,
+    address: IpAddr,
+    clients: Arc<ClientCertificates>,
+) -> Result<ServerConfig, ListenErrorKind> {
     let (certificate, key) = authority.server(address)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
-        .with_client_cert_verifier(verifier)
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate], key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
@@ -234,6 +235,7 @@ fn auto_server() -> auto::Builder<TokioExecutor> {
 #[derive(Clone)]
 struct Accept {
     acceptor: TlsAcceptor,
+    clients: Arc<ClientCertificates>,
     handler: Arc<dyn Handle>,
     tokens: Arc<Tokens>,
     stopping: CancellationToken,
@@ -269,12 +271,11 @@ impl Accept {
         let Ok(Ok(stream)) = handshake.await else {
             return tracing::debug!("a TLS handshake failed");
         };
-        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-        let certified = certificate.and_then(|certificate| certificate_identity(certificate));
+        let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
         let server = self.server.clone();
         let service = hyper::service::service_fn(move |request| {
-            let (accept, certified) = (self.clone(), certified.clone());
-            async move { Ok::<_, std::convert::Infallible>(accept.request(request, certified).await) }
+            let (accept, client) = (self.clone(), client.clone());
+            async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });
         let connection = server.serve_connection(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
@@ -282,13 +283,24 @@ impl Accept {
         }
     }
 
-    async fn request(self, request: Request<Incoming>, certified: Option<Identity>) -> Response<Body> {
-        let identity = match authenticate(certified.as_ref(), request.headers(), |token| {
+    async fn request(self, request: Request<Incoming>, client: ClientAuth) -> Response<Body> {
+        let authenticated = authenticate(&client, request.headers(), |token| {
             self.tokens.find(token).cloned().or_else(|| self.handler.identity_of(token))
-        }) {
-            Authenticated::As(identity) => identity,
-            Authenticated::Refused => return refuse(&ApiError::unauthorized()),
-        };
+        });
+        match authenticated {
+            Authenticated::As(identity) => self.answer(request, identity).await,
+            Authenticated::AnonymousWithWarning(text) => {
+                let mut response = self.answer(request, Identity::anonymous()).await;
+                if let Ok(warning) = HeaderValue::try_from(format!("299 - \"{text}\"")) {
+                    response.headers_mut().append(header::WARNING, warning);
+                }
+                response
+            }
+            Authenticated::Refused => refuse(&ApiError::unauthorized()),
+        }
+    }
+
+    async fn answer(self, request: Request<Incoming>, identity: Identity) -> Response<Body> {
         let is_http1 = request.version() < http::Version::HTTP_2;
         let request = request.map(|body| {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }

@@ -7,6 +7,7 @@ mod request_body;
 mod in_process;
 
 mod authority;
+mod client_certificates;
 mod kubeconfig;
 mod listen;
 mod unread;

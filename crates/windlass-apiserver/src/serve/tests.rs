@@ -120,6 +120,17 @@ mod over_tls {
     }
 
     #[tokio::test]
+    async fn a_certificate_of_another_authority_does_not_end_the_handshake() {
+        let listening = echo().await;
+        let stranger = Authority::generate().unwrap().client("jane", Some(Identity::MASTERS)).unwrap();
+        let said = text(get(&listening, Some(&stranger), Some("Bearer t0ken"), "/").await).await;
+        assert_eq!(said, "robot system:authenticated 0");
+        // Like a wrong token, it does not become the anonymous user.
+        assert_eq!(get(&listening, Some(&stranger), None, "/").await.status().as_u16(), 401);
+        listening.shutdown().await;
+    }
+
+    #[tokio::test]
     async fn speaks_http2() {
         let listening = echo().await;
         let io = TokioIo::new(connect(&listening, None, b"h2").await);

@@ -1,6 +1,7 @@
 //! Who a request is from.
 
 use expect_test::expect;
+use http::Method;
 use serde_json::json;
 
 use crate::harness::Api;
@@ -23,4 +24,28 @@ async fn a_service_account_may_look_around_and_nothing_else() {
         403 Forbidden: configmaps is forbidden: User "system:serviceaccount:ns-ID:bot" cannot list resource "configmaps" in API group "" in the namespace "default"
         kind="configmaps""#]]);
     bot.delete(&format!("/api/v1/namespaces/{ns}")).await.is(403);
+}
+
+#[tokio::test]
+async fn a_header_without_a_bearer_token_says_nothing_about_the_user() {
+    let anonymous = Api::start().anonymous();
+    for header in ["Basic czNjcmV0", "Bearer", "Bearer ", "s3cret", ""] {
+        let reply = anonymous.request(Method::GET, MAPS).header("authorization", header).send().await;
+        let message = reply.is(403).text_at("/message");
+        assert!(message.contains(r#"User "system:anonymous""#), "{header}: {message}");
+    }
+    for header in ["Bearer wrong", "bearer wrong", "Bearer wrong token"] {
+        let get = anonymous.request(Method::GET, MAPS).header("authorization", header).send().await;
+        get.is(401);
+    }
+}
+
+#[tokio::test]
+async fn a_second_space_before_the_token_is_warned_of() {
+    let anonymous = Api::start().anonymous();
+    let get = anonymous.request(Method::GET, MAPS).header("authorization", "Bearer  token").send().await;
+    get.shows(expect![[r#"
+        403
+        Warning: 299 - "the provided Authorization header contains extra space before the bearer token, and is ignored" Forbidden: configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" in the namespace "default"
+        kind="configmaps""#]]);
 }

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 use parking_lot::Mutex;
 use windlass_schema::Catalog;
 
-use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize};
+use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize, refuse_impersonation};
 use crate::definitions::Definitions;
 use crate::env::Env;
 use crate::openapi::Documents;
@@ -183,6 +183,7 @@ impl Api {
         let path = head.uri.path();
         let route = Route::parse(&head.method, path, &query);
         let deadline = Deadline::new(self.request_timeout, route.as_ref(), &query)?;
+        refuse_impersonation(&head.headers)?;
         if let Some(route) = &route {
             authorize(identity, &attributes(route))?;
         } else {

@@ -49,3 +49,22 @@ async fn a_second_space_before_the_token_is_warned_of() {
         Warning: 299 - "the provided Authorization header contains extra space before the bearer token, and is ignored" Forbidden: configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" in the namespace "default"
         kind="configmaps""#]]);
 }
+
+#[tokio::test]
+async fn impersonation_is_refused() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The real server impersonates.
+        return;
+    }
+    let as_user =
+        |user| api.request(Method::DELETE, "/api/v1/namespaces/default").header("impersonate-user", user);
+    as_user("jane").send().await.shows(expect![[r#"
+        403 Forbidden: users "jane" is forbidden: this server does not support impersonation yet, remove the header impersonate-user (--as)
+        kind="users" name="jane""#]]);
+    for header in ["impersonate-group", "impersonate-uid", "impersonate-extra-scopes"] {
+        let message = api.request(Method::GET, "/version").header(header, "x").send().await.is(403);
+        assert!(message.text_at("/message").contains(header), "{message}");
+    }
+    api.get("/api/v1/namespaces/default").await.is(200);
+}

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::client_certificates::ClientCertificates;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
-use super::{Authority, Body, Handle, RequestBody, refuse};
+use super::{Authority, Body, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
 use crate::wire::ApiError;
 
@@ -95,8 +95,8 @@ pub(super) enum ListenErrorKind {
     Taken { ip: IpAddr, port: u16 },
     #[error("cannot listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
-    #[error("cannot make certificates: {0}")]
-    Certificate(#[from] rcgen::Error),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     #[error("cannot set up the check of client certificates: {0}")]

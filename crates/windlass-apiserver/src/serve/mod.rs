@@ -8,6 +8,7 @@ mod in_process;
 
 mod authority;
 mod client_certificates;
+mod ec_key;
 mod kubeconfig;
 mod listen;
 mod unread;
@@ -19,7 +20,7 @@ use http::{Request, Response};
 
 use crate::auth::Identity;
 
-pub use authority::{Authority, ClientCertificate};
+pub use authority::{Authority, CertificateError, ClientCertificate};
 pub use body::Body;
 pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT};
 pub use in_process::InProcess;

@@ -15,6 +15,9 @@ use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http_body_util::{BodyExt, StreamBody};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use windlass_apiserver::Server;
 
 pub(crate) use reply::Reply;
 use transport::{Credentials, Transport};
@@ -46,6 +49,11 @@ impl Api {
     /// The same, over TLS always: an embedded server listens on loopback, and its kubeconfig is used.
     pub(crate) fn start_over_tls() -> Self {
         Self::new(Transport::open(true))
+    }
+
+    /// An embedded server that the test has made, even where a real one is to be tested.
+    pub(crate) fn embedded(server: &Server) -> Self {
+        Self::new(Transport::embedded(server.clone(), false))
     }
 
     fn new(transport: Transport) -> Self {
@@ -86,8 +94,14 @@ impl Api {
     }
 
     /// A connection over TLS, to write HTTP/1.1 by hand. It has no client certificate unless this is the administrator.
-    pub(crate) async fn connect(&self) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
-        self.transport.tcp().await.connect(&self.credentials, "http/1.1").await.expect("a connection")
+    pub(crate) async fn connect(&self) -> TlsStream<TcpStream> {
+        let tcp = self.transport.tcp().await;
+        tcp.connect(&self.credentials, tcp.host(), "http/1.1").await.expect("a connection")
+    }
+
+    /// Whether the server's certificate is valid for `host`.
+    pub(crate) async fn is_certified_for(&self, host: &str) -> bool {
+        self.transport.tcp().await.connect(&self.credentials, host, "http/1.1").await.is_ok()
     }
 
     /// Whether this is a server that other tests use at the same time.

@@ -48,8 +48,11 @@ impl Transport {
         if let Some(path) = std::env::var_os(KUBECONFIG) {
             return Transport::Real(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
         }
+        Self::embedded(Server::builder().build().expect("a server"), over_tls)
+    }
+
+    pub(super) fn embedded(server: Server, over_tls: bool) -> Self {
         let over_tls = over_tls || std::env::var_os(TLS).is_some();
-        let server = Server::builder().build().expect("a server");
         Transport::Embedded { server, over_tls, listener: OnceCell::new() }
     }
 
@@ -122,10 +125,15 @@ impl Tcp {
         }
     }
 
-    /// Opens a connection for a protocol, with the client certificate if there is one for these credentials.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Opens a connection to the server, which must be certified for `host`, for a protocol, with the client certificate if there is one for these credentials.
     pub(super) async fn connect(
         &self,
         credentials: &Credentials,
+        host: &str,
         protocol: &str,
     ) -> Result<TlsStream<TcpStream>, BoxError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -143,7 +151,7 @@ impl Tcp {
         tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         let socket = TcpStream::connect(self.address).await?;
         socket.set_nodelay(true)?;
-        let name = ServerName::try_from(self.host.clone())?;
+        let name = ServerName::try_from(host.to_owned())?;
         Ok(TlsConnector::from(Arc::new(tls)).connect(name, socket).await?)
     }
 
@@ -162,7 +170,7 @@ impl Tcp {
         mut request: http::Request<Full<Bytes>>,
         credentials: &Credentials,
     ) -> Result<http::Response<Body>, BoxError> {
-        let stream = self.connect(credentials, "http/1.1").await?;
+        let stream = self.connect(credentials, &self.host, "http/1.1").await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         request.headers_mut().insert(HOST, HeaderValue::try_from(self.address.to_string())?);
@@ -180,7 +188,7 @@ impl Tcp {
         mut request: http::Request<Body>,
         credentials: &Credentials,
     ) -> Result<http::Response<Body>, BoxError> {
-        let stream = TokioIo::new(self.connect(credentials, "h2").await?);
+        let stream = TokioIo::new(self.connect(credentials, &self.host, "h2").await?);
         let (mut sender, connection) =
             hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
         tokio::spawn(connection);

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 use parking_lot::Mutex;
 use windlass_schema::Catalog;
 
-use crate::auth::{Attributes, Identity, Issuer, Tokens, authorize, refuse_impersonation};
+use crate::auth::{Attributes, Identity, Issuer, ListenerTokens, authorize, refuse_impersonation};
 use crate::definitions::Definitions;
 use crate::env::Env;
 use crate::openapi::Documents;
@@ -42,8 +42,8 @@ pub(crate) struct Api {
     pub(crate) request_timeout: Duration,
     /// Limits the memory of bodies that are being received.
     pub(crate) receive_memory: ReceiveMemory,
-    /// Bearer tokens that were handed in.
-    pub(crate) tokens: Mutex<Tokens>,
+    /// Bearer tokens that listeners accept.
+    pub(crate) tokens: ListenerTokens,
     /// Who signs the tokens of service accounts.
     pub(crate) issuer: Issuer,
 }

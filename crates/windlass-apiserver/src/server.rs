@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use windlass_schema::Catalog;
 
 use crate::api::{Api, Intercept};
-use crate::auth::{Identity, Issuer};
+use crate::auth::{Identity, Issuer, ListenerTokens};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
@@ -100,7 +100,7 @@ impl ServerBuilder {
             definitions: Mutex::default(),
             catalog,
             documents: Documents::default(),
-            tokens: Mutex::default(),
+            tokens: ListenerTokens::default(),
             issuer: Issuer::new(),
             intercept: self.intercept,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
@@ -137,8 +137,9 @@ impl Server {
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
-        self.api.tokens.lock().extend(options.tokens().clone());
-        serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
+        let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
+        self.api.tokens.add(listening.tokens());
+        Ok(listening)
     }
 
     /// Forgets the history of all objects, as a compaction of the real server's store does.

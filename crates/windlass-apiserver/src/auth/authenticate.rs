@@ -1,9 +1,11 @@
 //! Authentication: client certificates and bearer tokens.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use x509_cert::{
     Certificate,
@@ -27,12 +29,26 @@ impl Tokens {
         self.0.insert(digest(token), identity);
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
     pub(crate) fn find(&self, token: &str) -> Option<&Identity> {
         self.0.get(&digest(token))
+    }
+}
+
+/// The bearer tokens of all listeners. Those of a listener are valid as long as its [`Tokens`] exist.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerTokens(Mutex<Vec<Weak<Tokens>>>);
+
+impl ListenerTokens {
+    pub(crate) fn add(&self, tokens: &Arc<Tokens>) {
+        let mut listeners = self.0.lock();
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(tokens));
+    }
+
+    /// Returns the user of a token.
+    pub(crate) fn find(&self, token: &str) -> Option<Identity> {
+        let listeners = self.0.lock();
+        listeners.iter().rev().find_map(|listener| listener.upgrade()?.find(token).cloned())
     }
 }
 

@@ -7,7 +7,9 @@ mod impersonate;
 mod reviews;
 mod service_account;
 
-pub(crate) use authenticate::{Authenticated, ClientAuth, Tokens, authenticate, certificate_identity};
+pub(crate) use authenticate::{
+    Authenticated, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_identity,
+};
 pub(crate) use authorize::{Attributes, authorize};
 pub use identity::Identity;
 pub(crate) use impersonate::refuse_impersonation;

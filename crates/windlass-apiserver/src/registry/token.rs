@@ -83,8 +83,8 @@ fn check_duration(seconds: i64) -> Result<(), ApiError> {
 impl Api {
     /// Whose token this is: one that was handed in, or one of a service account that is still there.
     pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
-        if let Some(identity) = self.tokens.lock().find(token) {
-            return Some(identity.clone());
+        if let Some(identity) = self.tokens.find(token) {
+            return Some(identity);
         }
         let claims = self.issuer.verify(token, self.env.now().as_second())?;
         let key = format!("{}/{}", claims.namespace, claims.name);

@@ -1,7 +1,7 @@
 //! The way in over TLS: HTTP/1.1 and HTTP/2 on one port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
@@ -66,10 +66,6 @@ impl Listen {
         self
     }
 
-    pub(crate) fn tokens(&self) -> &Tokens {
-        &self.tokens
-    }
-
     /// Lets whoever shows the bearer `token` in as `identity`.
     pub fn with_token(mut self, token: &str, identity: Identity) -> Self {
         self.tokens.add(token, identity);
@@ -116,6 +112,7 @@ pub struct Listening {
     address: SocketAddr,
     authority: Authority,
     kubeconfig: String,
+    tokens: Arc<Tokens>,
     stopping: CancellationToken,
     accepting: JoinHandle<GracefulShutdown>,
 }
@@ -134,6 +131,10 @@ impl Listening {
     /// The authority of this server: for certificates of more users.
     pub fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    pub(crate) fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
     }
 
     /// A kubeconfig with the rights of an administrator. Whoever reads it owns the server.
@@ -187,12 +188,13 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
     let clients = Arc::new(ClientCertificates::of(&authority)?);
     let config = server_config(&authority, address.ip(), Arc::clone(&clients))?;
+    let tokens = Arc::new(options.tokens);
     let stopping = CancellationToken::new();
     let accept = Accept {
         acceptor: TlsAcceptor::from(Arc::new(config)),
         clients,
         handler,
-        tokens: Arc::new(options.tokens),
+        tokens: Arc::downgrade(&tokens),
         stopping: stopping.clone(),
         server: auto_server(),
     };
@@ -200,6 +202,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
         address,
         authority,
+        tokens,
         stopping,
         accepting: tokio::spawn(accept.run(listener)),
     })
@@ -237,7 +240,8 @@ struct Accept {
     acceptor: TlsAcceptor,
     clients: Arc<ClientCertificates>,
     handler: Arc<dyn Handle>,
-    tokens: Arc<Tokens>,
+    /// The listener owns the tokens, so that they are no longer valid when it is gone.
+    tokens: Weak<Tokens>,
     stopping: CancellationToken,
     server: auto::Builder<TokioExecutor>,
 }
@@ -285,7 +289,8 @@ impl Accept {
 
     async fn request(self, request: Request<Incoming>, client: ClientAuth) -> Response<Body> {
         let authenticated = authenticate(&client, request.headers(), |token| {
-            self.tokens.find(token).cloned().or_else(|| self.handler.identity_of(token))
+            let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());
+            own.or_else(|| self.handler.identity_of(token))
         });
         match authenticated {
             Authenticated::As(identity) => self.answer(request, identity).await,

@@ -3,6 +3,7 @@
 use expect_test::expect;
 use http::Method;
 use serde_json::json;
+use windlass_apiserver::{Identity, Listen, Server};
 
 use crate::harness::Api;
 
@@ -77,4 +78,22 @@ async fn the_certificate_names_the_cluster_address() {
         assert!(api.is_certified_for(host).await, "{host}");
     }
     assert!(!api.is_certified_for("example.com").await);
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_listener_end_with_it() {
+    let server = Server::builder().build().unwrap();
+    let api = Api::embedded(&server);
+    let robot = Listen::default().with_token("t0ken", Identity::user("robot"));
+    let listening = server.listen(robot).await.unwrap();
+    let review = json!({
+        "kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "spec": {"token": "t0ken"},
+    });
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let known = api.post(reviews, review.clone()).await.is(201);
+    assert_eq!(known.at("/status/user/username"), "robot");
+    api.with_token("t0ken").get("/apis").await.is(200);
+    listening.shutdown().await;
+    assert_ne!(api.post(reviews, review).await.is(201).at("/status/authenticated"), true);
+    api.with_token("t0ken").get("/apis").await.is(401);
 }

@@ -34,6 +34,9 @@ mod status;
 mod authentication;
 mod deadlines;
 
+// Many clients at once.
+mod concurrency;
+
 // Kinds.
 mod builtins;
 mod crd;

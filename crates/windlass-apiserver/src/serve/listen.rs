@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::client_certificates::ClientCertificates;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
+use super::websocket::WebSocket;
 use super::{Authority, Body, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
 use crate::wire::ApiError;
@@ -281,7 +282,7 @@ impl Accept {
             let (accept, client) = (self.clone(), client.clone());
             async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });
-        let connection = server.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");
         }
@@ -305,12 +306,17 @@ impl Accept {
         }
     }
 
-    async fn answer(self, request: Request<Incoming>, identity: Identity) -> Response<Body> {
+    async fn answer(self, mut request: Request<Incoming>, identity: Identity) -> Response<Body> {
+        let websocket = WebSocket::requested(&mut request);
         let is_http1 = request.version() < http::Version::HTTP_2;
         let request = request.map(|body| {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
         });
         let response = self.handler.handle(request, identity).await;
-        response.map(|body| body.until(self.stopping.cancelled_owned()))
+        let response = response.map(|body| body.until(self.stopping.cancelled_owned()));
+        match websocket {
+            Some(websocket) => websocket.answer(response),
+            None => response,
+        }
     }
 }

@@ -12,6 +12,7 @@ mod ec_key;
 mod kubeconfig;
 mod listen;
 mod unread;
+mod websocket;
 
 use std::sync::Arc;
 

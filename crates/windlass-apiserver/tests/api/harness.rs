@@ -17,6 +17,7 @@ use http_body_util::{BodyExt, StreamBody};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::{WebSocketStream, tungstenite};
 use windlass_apiserver::Server;
 
 pub(crate) use reply::Reply;
@@ -97,6 +98,14 @@ impl Api {
     pub(crate) async fn connect(&self) -> TlsStream<TcpStream> {
         let tcp = self.transport.tcp().await;
         tcp.connect(&self.credentials, tcp.host(), "http/1.1").await.expect("a connection")
+    }
+
+    /// Asks to go on over WebSocket, always over TLS. Any reply but 101 is an error.
+    pub(crate) async fn websocket(
+        &self,
+        path: &str,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        self.transport.tcp().await.websocket(path, &self.credentials).await
     }
 
     /// Whether the server's certificate is valid for `host`.

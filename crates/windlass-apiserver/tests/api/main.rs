@@ -24,6 +24,7 @@ mod patch;
 mod selectors;
 mod update;
 mod watch;
+mod websocket;
 
 // The same for every write.
 mod dry_run;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, HeaderValue};
+use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
@@ -14,6 +14,8 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 use tower_service::Service;
 use windlass_apiserver::{Identity, Listen, Listening, Server};
 
@@ -180,6 +182,24 @@ impl Tcp {
         let response = sender.send_request(request).await?;
         // The connection lives as long as its last body.
         Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+    }
+
+    /// Asks to go on over WebSocket. Any reply but 101 is an error.
+    pub(super) async fn websocket(
+        &self,
+        path: &str,
+        credentials: &Credentials,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        let address = self.address;
+        let mut request = format!("wss://{address}{path}").into_client_request()?;
+        let headers = request.headers_mut();
+        headers.insert(ORIGIN, HeaderValue::try_from(format!("https://{address}"))?);
+        if let Some(authorization) = self.authorization(credentials) {
+            headers.insert(AUTHORIZATION, authorization);
+        }
+        let stream = self.connect(credentials, &self.host, "http/1.1").await.expect("a connection");
+        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
+        Ok(socket)
     }
 
     /// Sends a request over HTTP/2 whose body may go on for ever.

@@ -2,18 +2,19 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header, request};
 
-use crate::auth::{Attributes, Identity, authorize};
+use crate::auth::{Attributes, Identity, authorize, refuse_impersonation};
 use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
 use crate::route::{Query, Route};
-use crate::serve::{Body, Handle};
+use crate::serve::{Body, Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
 use crate::wire::ApiError;
 use crate::{definitions, discovery, openapi, registry, respond};
@@ -25,9 +26,15 @@ pub(crate) struct Api {
     pub(crate) documents: Documents,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
+    /// How long a request may take.
+    pub(crate) request_timeout: Duration,
+    /// Limits the memory of bodies that are being received.
+    pub(crate) receive_memory: ReceiveMemory,
 }
 
 /// Sees requests before the server does, and replies before the client does: for injecting faults.
+///
+/// It sees only requests that have been authenticated and authorised and whose body has been received.
 ///
 /// ```
 /// use windlass_apiserver::{Body, Identity, Intercept, Server};
@@ -68,35 +75,28 @@ pub trait Intercept: Send + Sync {
 impl Handle for Api {
     fn handle(
         self: Arc<Self>,
-        request: Request<Bytes>,
+        request: Request<RequestBody>,
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>> {
         Box::pin(async move {
+            let audit_id = self.state.env.uid();
+            let (head, body) = request.into_parts();
+            let pretty = respond::wants_pretty(&head.headers, head.uri.query());
+            let accepted = or_internal(&head.uri, self.accept(&head, body, &identity)).await;
+            let (accepted, body) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => return finish(respond::error(&error, pretty), &head.method, &audit_id),
+            };
+            let request = Request::from_parts(head, body);
             if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
                 return reply;
             }
-            let audit_id = self.state.env.uid();
-            let pretty = respond::wants_pretty(request.headers(), request.uri().query());
-            let reply = AssertUnwindSafe(self.route(&request, &identity)).catch_unwind().await;
-            let mut response = match reply {
-                Ok(Ok(response)) => response,
-                Ok(Err(error)) => respond::error(&error, pretty),
-                Err(_panic) => {
-                    tracing::error!(path = request.uri().path(), "a request handler panicked");
-                    respond::error(&ApiError::internal("the request handler failed"), pretty)
-                }
+            let work = accepted.deadline.within(self.route(&request, &identity, accepted));
+            let response = match or_internal(request.uri(), work).await {
+                Ok(response) => response,
+                Err(error) => respond::error(&error, pretty),
             };
-            if let Ok(value) = HeaderValue::from_str(&audit_id) {
-                response.headers_mut().insert("audit-id", value);
-            }
-            if !response.headers().contains_key(header::CACHE_CONTROL) {
-                response
-                    .headers_mut()
-                    .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-            }
-            if request.method() == Method::HEAD {
-                *response.body_mut() = Body::empty();
-            }
+            let response = finish(response, request.method(), &audit_id);
             match &self.intercept {
                 Some(by) => by.after(&request, response),
                 None => response,
@@ -109,18 +109,50 @@ impl Handle for Api {
     }
 }
 
+/// A request whose head has been authorised.
+struct Accepted {
+    /// `None` if the path is not that of a resource.
+    route: Option<Route>,
+    query: Query,
+    deadline: Deadline,
+}
+
 impl Api {
+    /// Authorises a request by its head alone, and only then receives its body. The order is the real server's.
+    async fn accept(
+        &self,
+        head: &request::Parts,
+        body: RequestBody,
+        identity: &Identity,
+    ) -> Result<(Accepted, Bytes), ApiError> {
+        let query = Query::parse(head.uri.query());
+        let path = head.uri.path();
+        let route = Route::parse(&head.method, path, &query);
+        let deadline = Deadline::new(self.request_timeout, route.as_ref(), &query)?;
+        refuse_impersonation(&head.headers)?;
+        if let Some(route) = &route {
+            authorize(identity, &attributes(route))?;
+        } else {
+            let verb = head.method.as_str().to_lowercase();
+            authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
+        }
+        let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+        let body = if route.is_some() && has_body {
+            deadline.within(body.read(&self.receive_memory)).await?
+        } else {
+            Bytes::new()
+        };
+        Ok((Accepted { route, query, deadline }, body))
+    }
+
     async fn route(
         self: &Arc<Self>,
         request: &Request<Bytes>,
         identity: &Identity,
+        accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let path = request.uri().path();
-        let query = Query::parse(request.uri().query());
-        let Some(route) = Route::parse(request.method(), path, &query) else {
-            return self.other_path(request, identity);
-        };
-        authorize(identity, &attributes(&route))?;
+        let Accepted { route, query, .. } = accepted;
+        let Some(route) = route else { return self.other_path(request) };
         definitions::resume(&self.state).await;
         self.state.remove_expired().await;
         let served = self.state.served.load();
@@ -161,14 +193,8 @@ impl Api {
         }
     }
 
-    fn other_path(
-        self: &Arc<Self>,
-        request: &Request<Bytes>,
-        identity: &Identity,
-    ) -> Result<Response<Body>, ApiError> {
+    fn other_path(self: &Arc<Self>, request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
         let path = request.uri().path();
-        let verb = request.method().as_str().to_lowercase();
-        authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
         {
             let served = self.state.served.load();
             let (query, headers) = (request.uri().query(), request.headers());
@@ -189,6 +215,31 @@ impl Api {
         };
         self.nothing_there(&Route { group: group.to_owned(), ..Route::default() })
     }
+}
+
+/// Waits for `work`. A panic becomes an internal error of this request alone.
+async fn or_internal<T>(
+    uri: &http::Uri,
+    work: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
+        tracing::error!(path = uri.path(), "a request handler panicked");
+        Err(ApiError::internal("the request handler failed"))
+    })
+}
+
+/// Adds the headers that every response has.
+fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Response<Body> {
+    if let Ok(value) = HeaderValue::from_str(audit_id) {
+        response.headers_mut().insert("audit-id", value);
+    }
+    if !response.headers().contains_key(header::CACHE_CONTROL) {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    }
+    if method == Method::HEAD {
+        *response.body_mut() = Body::empty();
+    }
+    response
 }
 
 fn attributes(route: &Route) -> Attributes<'_> {

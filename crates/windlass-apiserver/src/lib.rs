@@ -36,5 +36,7 @@ mod store;
 pub use api::Intercept;
 pub use auth::Identity;
 pub use env::{Clock, SystemClock};
-pub use serve::{Authority, Body, ClientCertificate, InProcess, Listen, ListenError, Listening};
+pub use serve::{
+    Authority, Body, CertificateError, ClientCertificate, InProcess, Listen, ListenError, Listening,
+};
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 use windlass_schema::Catalog;
 
 use crate::api::{Api, Intercept};
-use crate::auth::{Identity, Issuer};
+use crate::auth::{Identity, Issuer, ListenerTokens};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
 use crate::resource::builtin;
-use crate::serve::{self, InProcess, Listen, ListenError, Listening};
+use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
 use crate::state::State;
 use crate::store::{Retention, Store, View};
 use crate::strategy::Lookups;
@@ -43,6 +43,7 @@ pub struct ServerBuilder {
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
     intercept: Option<Arc<dyn Intercept>>,
+    request_timeout: Option<Duration>,
 }
 
 /// Why a server was not built.
@@ -69,9 +70,17 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets `intercept` see, and answer, every request before the server does.
+    /// Lets `intercept` see, and answer, every authorised request before the server does.
     pub fn intercept(mut self, intercept: impl Intercept + 'static) -> Self {
         self.intercept = Some(Arc::new(intercept));
+        self
+    }
+
+    /// Sets how long a request may take, from its headers to its reply; watches may take any time. Default: 60 s.
+    ///
+    /// A request that takes longer gets 504 `Timeout`. A client may ask for less with the query parameter `timeout`.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = Some(timeout);
         self
     }
 
@@ -97,14 +106,20 @@ impl ServerBuilder {
             resumes_clean_up: AtomicBool::new(false),
             lookups: Lookups::new(),
             catalog,
-            tokens: Mutex::default(),
+            tokens: ListenerTokens::default(),
             issuer: Issuer::new(),
         });
         definitions::load(&state);
         if self.snapshot.is_none() {
             bootstrap::create(&state).map_err(BuildError)?;
         }
-        let api = Arc::new(Api { state, documents: Documents::default(), intercept: self.intercept });
+        let api = Arc::new(Api {
+            state,
+            documents: Documents::default(),
+            intercept: self.intercept,
+            request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
+            receive_memory: ReceiveMemory::default(),
+        });
         Ok(Server { api })
     }
 }
@@ -132,8 +147,9 @@ impl Server {
     ///
     /// If the address cannot be bound, is not loopback without leave, or a certificate cannot be made.
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
-        self.api.state.tokens.lock().extend(options.tokens().clone());
-        serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await
+        let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
+        self.api.state.tokens.add(listening.tokens());
+        Ok(listening)
     }
 
     /// Forgets the history of all objects, as a compaction of the real server's store does.

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
-use crate::auth::{Identity, Issuer, Tokens};
+use crate::auth::{Identity, Issuer, ListenerTokens};
 use crate::env::Env;
 use crate::resource::{Definitions, ServedResources};
 use crate::store::{ResourceId, Store};
@@ -33,8 +32,8 @@ pub(crate) struct State {
     pub(crate) resumes_clean_up: AtomicBool,
     /// What strategies look up at every write.
     pub(crate) lookups: Lookups,
-    /// The bearer tokens that were handed in.
-    pub(crate) tokens: Mutex<Tokens>,
+    /// The bearer tokens that listeners accept.
+    pub(crate) tokens: ListenerTokens,
     /// The signer of service account tokens.
     pub(crate) issuer: Issuer,
 }
@@ -42,8 +41,8 @@ pub(crate) struct State {
 impl State {
     /// Returns the user of a token: of one that was handed in, or of a service account that still exists.
     pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
-        if let Some(identity) = self.tokens.lock().find(token) {
-            return Some(identity.clone());
+        if let Some(identity) = self.tokens.find(token) {
+            return Some(identity);
         }
         let claims = self.issuer.verify(token, self.env.now().as_second())?;
         let key = format!("{}/{}", claims.namespace, claims.name);

@@ -1,8 +1,8 @@
 //! Writes the kubeconfig atomically, readable by its owner only.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The kubeconfig could not be written.
@@ -29,24 +29,19 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
     }
-    let temporary = directory.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    // Others may write to the directory: the draft is a new file with a name that they cannot guess.
+    let mut draft = tempfile::Builder::new()
+        .prefix(&format!(".{}.", name.to_string_lossy()))
+        .permissions(fs::Permissions::from_mode(0o600))
+        .tempfile_in(directory)?;
+    draft.write_all(text.as_bytes())?;
+    draft.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -60,6 +55,18 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_that_somebody_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, theirs) = (directory.path().join("kubeconfig"), directory.path().join("theirs"));
+        fs::write(&theirs, "theirs").unwrap();
+        symlink(&theirs, directory.path().join(format!(".kubeconfig.{}", std::process::id()))).unwrap();
+        symlink(&theirs, &path).unwrap();
+        write(&path, "secret").unwrap();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
     }
 
     #[test]

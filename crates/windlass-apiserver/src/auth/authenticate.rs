@@ -1,9 +1,11 @@
-//! From credentials to an [`Identity`]: client certificates and bearer tokens.
+//! Authentication: client certificates and bearer tokens.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use x509_cert::{
     Certificate,
@@ -16,9 +18,9 @@ use x509_cert::{
 
 use super::Identity;
 
-/// The bearer tokens a server knows.
+/// Bearer tokens and their users.
 ///
-/// Tokens are kept as digests: a comparison's duration tells nothing about them, and no dump of memory shows one.
+/// Only digests of the tokens are kept: the time of a look-up reveals nothing about them, and neither does a memory dump.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tokens(BTreeMap<[u8; 32], Identity>);
 
@@ -27,12 +29,26 @@ impl Tokens {
         self.0.insert(digest(token), identity);
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
     pub(crate) fn find(&self, token: &str) -> Option<&Identity> {
         self.0.get(&digest(token))
+    }
+}
+
+/// The bearer tokens of all listeners. Those of a listener are valid as long as its [`Tokens`] exist.
+#[derive(Debug, Default)]
+pub(crate) struct ListenerTokens(Mutex<Vec<Weak<Tokens>>>);
+
+impl ListenerTokens {
+    pub(crate) fn add(&self, tokens: &Arc<Tokens>) {
+        let mut listeners = self.0.lock();
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(tokens));
+    }
+
+    /// Returns the user of a token.
+    pub(crate) fn find(&self, token: &str) -> Option<Identity> {
+        let listeners = self.0.lock();
+        listeners.iter().rev().find_map(|listener| listener.upgrade()?.find(token).cloned())
     }
 }
 
@@ -40,42 +56,77 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// What the headers and the connection say about who asks.
+/// What the client certificate of a connection says about the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ClientAuth {
+    /// Nothing: there is no certificate, or it names nobody.
+    NoOpinion,
+    Verified(Identity),
+    /// The certificate is not valid, or not of this server's authority.
+    Invalid,
+}
+
+/// The result of authentication.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Authenticated {
-    /// Somebody, or nobody in particular.
     As(Identity),
-    /// Credentials that are not valid: to be refused, never taken for an anonymous user.
+    /// As the anonymous user, with a text for a `Warning` header.
+    AnonymousWithWarning(&'static str),
+    /// Credentials that are not valid. They are refused; the request does not become anonymous.
     Refused,
 }
 
-/// A client certificate counts before a bearer token; without either the request is anonymous.
+const EXTRA_SPACE: &str =
+    "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/// Authenticates a request by the client certificate or else by the bearer token, as the real server does.
+///
+/// The first valid credentials win. Without any credentials the request is anonymous; a header `Authorization` without
+/// a bearer token does not count as credentials.
 pub(crate) fn authenticate(
-    certificate: Option<&Identity>,
+    certificate: &ClientAuth,
     headers: &HeaderMap,
     identity_of: impl Fn(&str) -> Option<Identity>,
 ) -> Authenticated {
-    if let Some(identity) = certificate {
+    if let ClientAuth::Verified(identity) = certificate {
         return Authenticated::As(identity.clone());
     }
-    let Some(header) = headers.get(AUTHORIZATION) else {
-        return Authenticated::As(Identity::anonymous());
-    };
-    let token = header.to_str().ok().and_then(bearer);
-    match token.and_then(identity_of) {
-        Some(identity) => Authenticated::As(identity),
-        None => Authenticated::Refused,
+    let header = headers.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let token = header.as_deref().map_or(Token::None, bearer_token);
+    if let Token::Given(token) = token {
+        return identity_of(token).map_or(Authenticated::Refused, Authenticated::As);
+    }
+    match (certificate, token) {
+        (ClientAuth::Invalid, _) => Authenticated::Refused,
+        (_, Token::AfterExtraSpace) => Authenticated::AnonymousWithWarning(EXTRA_SPACE),
+        _ => Authenticated::As(Identity::anonymous()),
     }
 }
 
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()).filter(|token| !token.is_empty())
+/// The bearer token in a header `Authorization`.
+enum Token<'a> {
+    None,
+    /// There is an empty word where the token is expected.
+    AfterExtraSpace,
+    Given(&'a str),
 }
 
-/// The user that a client certificate names: its common name, and its organizations as groups.
+fn bearer_token(header: &str) -> Token<'_> {
+    let mut words = header.trim().splitn(3, ' ');
+    let scheme = words.next().unwrap_or_default();
+    match words.next() {
+        Some(token) if scheme.eq_ignore_ascii_case("bearer") => match token {
+            "" if words.next().is_some() => Token::AfterExtraSpace,
+            "" => Token::None,
+            token => Token::Given(token),
+        },
+        _ => Token::None,
+    }
+}
+
+/// Returns the user of a client certificate: its common name, with its organizations as groups.
 ///
-/// `None` where the certificate cannot be read or has no common name.
+/// `None` if the certificate cannot be parsed or has no common name.
 pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
     let subject = Certificate::from_der(der).ok()?.tbs_certificate.subject;
     let name = attributes(&subject, COMMON_NAME).next()?;
@@ -85,7 +136,7 @@ pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
-/// The values of one attribute of a subject. Values that are not text are skipped.
+/// Returns the values of one attribute of a subject. Values that are not text are skipped.
 fn attributes(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = String> {
     let values =
         subject.0.iter().flat_map(|names| names.0.iter()).filter(move |value| value.oid == attribute);

@@ -1,22 +1,26 @@
-//! A certificate authority that lives as long as its server.
+//! The certificate authority of a listener.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A fresh certificate authority: it signs the server's certificate and those of its clients, and its key never
-/// leaves the process.
+use super::ec_key::sec1_pem;
+
+/// The cluster address of the service `kubernetes`.
+const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+/// A certificate authority that signs the certificates of a listener and of its clients. Its key never leaves the process.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_der: CertificateDer<'static>,
     certificate_pem: String,
 }
 
-/// A certificate with which a client shows who it is.
+/// A client certificate with its private key.
 pub struct ClientCertificate {
     der: CertificateDer<'static>,
     certificate_pem: String,
@@ -24,12 +28,12 @@ pub struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// The certificate, PEM.
+    /// Returns the certificate, PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// Its private key, PEM.
+    /// Returns its private key: SEC1, PEM.
     pub fn key_pem(&self) -> &str {
         &self.key_pem
     }
@@ -46,9 +50,29 @@ impl std::fmt::Debug for ClientCertificate {
     }
 }
 
+/// A certificate could not be created.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot create a certificate: {0}")]
+pub struct CertificateError(#[from] CertificateErrorKind);
+
+#[derive(Debug, thiserror::Error)]
+enum CertificateErrorKind {
+    #[error(transparent)]
+    Create(#[from] rcgen::Error),
+    #[error("the private key cannot be converted: {0}")]
+    Key(#[from] der::Error),
+}
+
 impl Authority {
-    /// A new authority with a new key.
-    pub fn generate() -> Result<Self, rcgen::Error> {
+    /// Creates an authority with a new key.
+    ///
+    /// # Errors
+    /// A key or a certificate cannot be created.
+    pub fn generate() -> Result<Self, CertificateError> {
+        Ok(Self::new()?)
+    }
+
+    fn new() -> Result<Self, CertificateErrorKind> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -63,7 +87,7 @@ impl Authority {
         })
     }
 
-    /// The authority's own certificate, PEM: what a client has to trust.
+    /// Returns the authority's own certificate, PEM. Clients have to trust it.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
@@ -72,46 +96,50 @@ impl Authority {
         &self.certificate_der
     }
 
-    /// A certificate for the user `name`, a member of `group`: the common name and the organization of its subject.
-    pub fn client(&self, name: &str, group: Option<&str>) -> Result<ClientCertificate, rcgen::Error> {
-        let key = KeyPair::generate()?;
+    /// Issues a client certificate for the user `name`, who is in `group`.
+    ///
+    /// They are the common name and the organization of its subject.
+    ///
+    /// # Errors
+    /// The certificate cannot be created.
+    pub fn client(&self, name: &str, group: Option<&str>) -> Result<ClientCertificate, CertificateError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(name, group);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let (certificate, key) = self.issue(params)?;
         Ok(ClientCertificate {
             der: certificate.der().clone(),
             certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
+            key_pem: sec1_pem(key.serialized_der()).map_err(CertificateErrorKind::Key)?,
         })
     }
 
-    /// A certificate for the server itself, valid for loopback, the in-cluster names and `address`.
+    /// Issues a certificate for the server: for loopback, the names in the cluster, and `address`.
     pub(super) fn server(
         &self,
         address: IpAddr,
-    ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), rcgen::Error> {
-        let key = KeyPair::generate()?;
+    ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), CertificateError> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-        let mut params = CertificateParams::new(names.map(str::to_owned))?;
-        params.subject_alt_names.extend(
-            [
-                IpAddr::from([127, 0, 0, 1]),
-                IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
-                IpAddr::from([10, 96, 0, 1]),
-            ]
-            .map(SanType::IpAddress),
-        );
+        let mut addresses =
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), IpAddr::from(SERVICE_ADDRESS)];
         if !address.is_unspecified() {
-            params.subject_alt_names.push(SanType::IpAddress(address));
+            addresses.push(address);
         }
+        let mut params =
+            CertificateParams::new(names.map(str::to_owned)).map_err(CertificateErrorKind::Create)?;
+        params.subject_alt_names.extend(addresses.into_iter().map(SanType::IpAddress));
         params.distinguished_name = subject("kube-apiserver", None);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = params.signed_by(&key, &self.issuer)?;
+        let (certificate, key) = self.issue(params)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         Ok((certificate.der().clone(), key))
+    }
+
+    /// Signs a certificate for a new key.
+    fn issue(&self, mut params: CertificateParams) -> Result<(Certificate, KeyPair), CertificateErrorKind> {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate()?;
+        Ok((params.signed_by(&key, &self.issuer)?, key))
     }
 }
 

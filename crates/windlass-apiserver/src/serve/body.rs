@@ -32,6 +32,10 @@ impl Body {
         Self(Kind::Stream(Box::pin(stream)))
     }
 
+    pub(super) fn is_stream(&self) -> bool {
+        matches!(self.0, Kind::Stream(_))
+    }
+
     /// The same body; if it is a stream, it ends when `end` does.
     pub(super) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {

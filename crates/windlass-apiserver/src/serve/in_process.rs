@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 
-use super::{Body, Handle, collect, refuse};
+use super::{Body, Handle, RequestBody};
 use crate::auth::Identity;
 
 /// The server as a `tower` service of one identity: what `kube::Client::new` takes. Cheap to clone.
@@ -42,12 +43,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { handler, identity } = self.clone();
-        Box::pin(async move {
-            Ok(match collect(request).await {
-                Ok(request) => handler.handle(request, identity).await,
-                Err(error) => refuse(&error),
-            })
-        })
+        Box::pin(handler.handle(request.map(RequestBody::new), identity).map(Ok))
     }
 }
 

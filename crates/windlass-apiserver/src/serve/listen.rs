@@ -1,31 +1,37 @@
 //! The way in over TLS: HTTP/1.1 and HTTP/2 on one port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
-use rustls::server::WebPkiClientVerifier;
+use rustls::crypto::ring;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::client_certificates::ClientCertificates;
 use super::kubeconfig::kubeconfig;
-use super::{Authority, Body, Handle, collect, refuse};
-use crate::auth::{Authenticated, Identity, Tokens, authenticate, certificate_identity};
+use super::unread::DrainOnDrop;
+use super::websocket::WebSocket;
+use super::{Authority, Body, CertificateError, Handle, RequestBody, refuse};
+use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
 use crate::wire::ApiError;
 
 /// A client that has not finished its TLS handshake by then is let go.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A client that has not sent its headers by then is let go; the real server's figure.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// What an HTTP/2 client may send of one body before it is read; the real server's figure.
+const STREAM_WINDOW: u32 = 256 * 1024;
+/// What an HTTP/2 client may send in all before it is read.
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// How long requests under way may take to end at a shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,10 +67,6 @@ impl Listen {
         self
     }
 
-    pub(crate) fn tokens(&self) -> &Tokens {
-        &self.tokens
-    }
-
     /// Lets whoever shows the bearer `token` in as `identity`.
     pub fn with_token(mut self, token: &str, identity: Identity) -> Self {
         self.tokens.add(token, identity);
@@ -78,7 +80,7 @@ impl Listen {
 pub struct ListenError(#[from] ListenErrorKind);
 
 #[derive(Debug, thiserror::Error)]
-enum ListenErrorKind {
+pub(super) enum ListenErrorKind {
     #[error(
         "{0} can be reached from other machines, and who reaches it can try to get in: name a loopback address, \
          or allow remote addresses explicitly"
@@ -90,8 +92,8 @@ enum ListenErrorKind {
     Taken { ip: IpAddr, port: u16 },
     #[error("cannot listen on {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
-    #[error("cannot make certificates: {0}")]
-    Certificate(#[from] rcgen::Error),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     #[error("cannot set up the check of client certificates: {0}")]
@@ -111,6 +113,7 @@ pub struct Listening {
     address: SocketAddr,
     authority: Authority,
     kubeconfig: String,
+    tokens: Arc<Tokens>,
     stopping: CancellationToken,
     accepting: JoinHandle<GracefulShutdown>,
 }
@@ -129,6 +132,10 @@ impl Listening {
     /// The authority of this server: for certificates of more users.
     pub fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    pub(crate) fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
     }
 
     /// A kubeconfig with the rights of an administrator. Whoever reads it owns the server.
@@ -180,12 +187,15 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
 
     let authority = Authority::generate()?;
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
-    let acceptor = TlsAcceptor::from(Arc::new(server_config(&authority, address.ip())?));
+    let clients = Arc::new(ClientCertificates::of(&authority)?);
+    let config = server_config(&authority, address.ip(), Arc::clone(&clients))?;
+    let tokens = Arc::new(options.tokens);
     let stopping = CancellationToken::new();
     let accept = Accept {
-        acceptor,
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        clients,
         handler,
-        tokens: Arc::new(options.tokens),
+        tokens: Arc::downgrade(&tokens),
         stopping: stopping.clone(),
         server: auto_server(),
     };
@@ -193,22 +203,21 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
         address,
         authority,
+        tokens,
         stopping,
         accepting: tokio::spawn(accept.run(listener)),
     })
 }
 
-fn server_config(authority: &Authority, address: IpAddr) -> Result<ServerConfig, ListenErrorKind> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(authority.certificate_der().clone())?;
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-        .allow_unauthenticated()
-        .build()?;
+fn server_config(
+    authority: &Authority,
+    address: IpAddr,
+    clients: Arc<ClientCertificates>,
+) -> Result<ServerConfig, ListenErrorKind> {
     let (certificate, key) = authority.server(address)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
-        .with_client_cert_verifier(verifier)
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate], key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
@@ -217,7 +226,12 @@ fn server_config(authority: &Authority, address: IpAddr) -> Result<ServerConfig,
 fn auto_server() -> auto::Builder<TokioExecutor> {
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    server.http2().timer(TokioTimer::new()).max_concurrent_streams(250);
+    server
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(250)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
     server
 }
 
@@ -225,8 +239,10 @@ fn auto_server() -> auto::Builder<TokioExecutor> {
 #[derive(Clone)]
 struct Accept {
     acceptor: TlsAcceptor,
+    clients: Arc<ClientCertificates>,
     handler: Arc<dyn Handle>,
-    tokens: Arc<Tokens>,
+    /// The listener owns the tokens, so that they are no longer valid when it is gone.
+    tokens: Weak<Tokens>,
     stopping: CancellationToken,
     server: auto::Builder<TokioExecutor>,
 }
@@ -260,34 +276,47 @@ impl Accept {
         let Ok(Ok(stream)) = handshake.await else {
             return tracing::debug!("a TLS handshake failed");
         };
-        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
-        let certified = certificate.and_then(|certificate| certificate_identity(certificate));
+        let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
         let server = self.server.clone();
         let service = hyper::service::service_fn(move |request| {
-            let (accept, certified) = (self.clone(), certified.clone());
-            async move { Ok::<_, std::convert::Infallible>(accept.request(request, certified).await) }
+            let (accept, client) = (self.clone(), client.clone());
+            async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });
-        let connection = server.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");
         }
     }
 
-    async fn request(self, request: Request<Incoming>, certified: Option<Identity>) -> Response<Body> {
-        let identity = match authenticate(certified.as_ref(), request.headers(), |token| {
-            self.tokens.find(token).cloned().or_else(|| self.handler.identity_of(token))
-        }) {
-            Authenticated::As(identity) => identity,
-            Authenticated::Refused => return refuse(&ApiError::unauthorized()),
-        };
-        match collect::<Incoming>(request).await {
-            Ok(request) => self.answer(request, identity).await,
-            Err(error) => refuse(&error),
+    async fn request(self, request: Request<Incoming>, client: ClientAuth) -> Response<Body> {
+        let authenticated = authenticate(&client, request.headers(), |token| {
+            let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());
+            own.or_else(|| self.handler.identity_of(token))
+        });
+        match authenticated {
+            Authenticated::As(identity) => self.answer(request, identity).await,
+            Authenticated::AnonymousWithWarning(text) => {
+                let mut response = self.answer(request, Identity::anonymous()).await;
+                if let Ok(warning) = HeaderValue::try_from(format!("299 - \"{text}\"")) {
+                    response.headers_mut().append(header::WARNING, warning);
+                }
+                response
+            }
+            Authenticated::Refused => refuse(&ApiError::unauthorized()),
         }
     }
 
-    async fn answer(self, request: Request<Bytes>, identity: Identity) -> Response<Body> {
+    async fn answer(self, mut request: Request<Incoming>, identity: Identity) -> Response<Body> {
+        let websocket = WebSocket::requested(&mut request);
+        let is_http1 = request.version() < http::Version::HTTP_2;
+        let request = request.map(|body| {
+            if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
+        });
         let response = self.handler.handle(request, identity).await;
-        response.map(|body| body.until(self.stopping.cancelled_owned()))
+        let response = response.map(|body| body.until(self.stopping.cancelled_owned()));
+        match websocket {
+            Some(websocket) => websocket.answer(response),
+            None => response,
+        }
     }
 }

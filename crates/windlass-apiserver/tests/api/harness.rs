@@ -10,12 +10,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::StreamExt;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use http_body_util::{BodyExt, StreamBody};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::{WebSocketStream, tungstenite};
+use windlass_apiserver::Server;
 
 pub(crate) use reply::Reply;
-use transport::Transport;
+use transport::{Credentials, Transport};
 pub(crate) use watch::Watch;
 
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -30,6 +36,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(15);
 /// What it created through [`Api::namespace`] and [`Api::crd`] is deleted when it is dropped.
 pub(crate) struct Api {
     transport: Arc<Transport>,
+    credentials: Credentials,
     /// In every name that this test makes up: tests share the real server. Replies show it as `ID`.
     pub(crate) id: String,
     garbage: Mutex<Vec<String>>,
@@ -37,7 +44,73 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) fn start() -> Self {
-        Api { transport: Arc::new(Transport::open()), id: unique_id(), garbage: Mutex::default() }
+        Self::new(Transport::open(false))
+    }
+
+    /// The same, over TLS always: an embedded server listens on loopback, and its kubeconfig is used.
+    pub(crate) fn start_over_tls() -> Self {
+        Self::new(Transport::open(true))
+    }
+
+    /// An embedded server that the test has made, even where a real one is to be tested.
+    pub(crate) fn embedded(server: &Server) -> Self {
+        Self::new(Transport::embedded(server.clone(), false))
+    }
+
+    fn new(transport: Transport) -> Self {
+        Api {
+            transport: Arc::new(transport),
+            credentials: Credentials::Admin,
+            id: unique_id(),
+            garbage: Mutex::default(),
+        }
+    }
+
+    /// The same server without credentials, over TLS.
+    pub(crate) fn anonymous(&self) -> Self {
+        self.with(Credentials::None)
+    }
+
+    /// The same server with a bearer token, over TLS.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        self.with(Credentials::Token(token.to_owned()))
+    }
+
+    fn with(&self, credentials: Credentials) -> Self {
+        Api {
+            transport: Arc::clone(&self.transport),
+            credentials,
+            id: self.id.clone(),
+            garbage: Mutex::default(),
+        }
+    }
+
+    /// The same server as a service account of `namespace` that may do nothing, over TLS.
+    pub(crate) async fn service_account(&self, namespace: &str, name: &str) -> Self {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.post(&accounts, json!({"metadata": {"name": name}})).await.is(201);
+        let request = json!({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}});
+        let token = self.post(&format!("{accounts}/{name}/token"), request).await.is(201);
+        self.with_token(&token.text_at("/status/token"))
+    }
+
+    /// A connection over TLS, to write HTTP/1.1 by hand. It has no client certificate unless this is the administrator.
+    pub(crate) async fn connect(&self) -> TlsStream<TcpStream> {
+        let tcp = self.transport.tcp().await;
+        tcp.connect(&self.credentials, tcp.host(), "http/1.1").await.expect("a connection")
+    }
+
+    /// Asks to go on over WebSocket, always over TLS. Any reply but 101 is an error.
+    pub(crate) async fn websocket(
+        &self,
+        path: &str,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        self.transport.tcp().await.websocket(path, &self.credentials).await
+    }
+
+    /// Whether the server's certificate is valid for `host`.
+    pub(crate) async fn is_certified_for(&self, host: &str) -> bool {
+        self.transport.tcp().await.connect(&self.credentials, host, "http/1.1").await.is_ok()
     }
 
     /// Whether this is a server that other tests use at the same time.
@@ -144,7 +217,7 @@ impl Drop for Api {
             runtime.block_on(async {
                 for path in garbage.into_iter().rev() {
                     let request = http::Request::delete(path).body(Bytes::new()).unwrap();
-                    transport.send(request).await;
+                    transport.send(request, &Credentials::Admin).await;
                 }
             });
         });
@@ -182,16 +255,27 @@ impl Request<'_> {
     pub(crate) async fn send(self) -> Reply {
         let id = self.api.id.clone();
         let request = self.builder.body(self.body).expect("a well-formed request");
-        let (head, body) = self.api.transport.send(request).await.into_parts();
-        let body = tokio::time::timeout(DEADLINE, http_body_util::BodyExt::collect(body));
-        let body = body.await.expect("the reply ends").expect("the reply is whole").to_bytes();
-        Reply { code: head.status.as_u16(), headers: head.headers, body, id }
+        let response = self.api.transport.send(request, &self.api.credentials).await;
+        Reply::read(response, id).await
+    }
+
+    /// Sends the body so far, over HTTP/2, without ever ending it.
+    pub(crate) async fn send_unfinished(self) -> Reply {
+        let id = self.api.id.clone();
+        let first = futures::stream::iter([Ok(http_body::Frame::data(self.body))]);
+        let body = StreamBody::new(first.chain(futures::stream::pending()));
+        let request = self.builder.body(body.boxed_unsync()).expect("a well-formed request");
+        let tcp = self.api.transport.tcp().await;
+        let response = tokio::time::timeout(DEADLINE, tcp.send_stream(request, &self.api.credentials));
+        let response = response.await.expect("a reply in time").expect("a reply");
+        Reply::read(response, id).await
     }
 
     pub(crate) async fn stream(self) -> Watch {
         let id = self.api.id.clone();
         let request = self.builder.body(self.body).expect("a well-formed request");
-        let (head, body) = self.api.transport.send(request).await.into_parts();
+        let response = self.api.transport.send(request, &self.api.credentials).await;
+        let (head, body) = response.into_parts();
         Watch::new(head.status.as_u16(), body, id)
     }
 }

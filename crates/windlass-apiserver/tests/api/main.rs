@@ -25,12 +25,20 @@ mod selectors;
 mod served_kinds;
 mod update;
 mod watch;
+mod websocket;
 
 // The same for every write.
 mod dry_run;
 mod field_validation;
 mod status;
 mod subresources;
+
+// Who asks, and how.
+mod authentication;
+mod deadlines;
+
+// Many clients at once.
+mod concurrency;
 
 // Kinds.
 mod builtins;

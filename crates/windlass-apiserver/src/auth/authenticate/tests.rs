@@ -14,36 +14,46 @@ fn headers(authorization: &'static str) -> HeaderMap {
     headers
 }
 
+fn with(certificate: &ClientAuth, headers: &HeaderMap) -> Authenticated {
+    authenticate(certificate, headers, |token| tokens().find(token).cloned())
+}
+
 #[test]
 fn a_known_token_names_its_user() {
-    for header in ["Bearer s3cret", "bearer s3cret", "BEARER  s3cret"] {
-        let who = authenticate(None, &headers(header), |token| tokens().find(token).cloned());
-        assert_eq!(who, Authenticated::As(Identity::admin()), "{header}");
+    for header in ["Bearer s3cret", "bearer s3cret", "  BEARER s3cret ", "Bearer s3cret more"] {
+        for certificate in [ClientAuth::NoOpinion, ClientAuth::Invalid] {
+            let who = with(&certificate, &headers(header));
+            assert_eq!(who, Authenticated::As(Identity::admin()), "{header} {certificate:?}");
+        }
     }
 }
 
 #[test]
-fn wrong_credentials_are_refused_and_never_anonymous() {
-    for header in ["Bearer wrong", "Bearer ", "Bearer", "Basic czNjcmV0", "s3cret"] {
-        assert_eq!(
-            authenticate(None, &headers(header), |token| tokens().find(token).cloned()),
-            Authenticated::Refused,
-            "{header}"
-        );
-    }
+fn wrong_credentials_are_refused() {
+    assert_eq!(with(&ClientAuth::NoOpinion, &headers("Bearer wrong")), Authenticated::Refused);
+    assert_eq!(with(&ClientAuth::Invalid, &headers("Bearer wrong")), Authenticated::Refused);
+    assert_eq!(with(&ClientAuth::Invalid, &HeaderMap::new()), Authenticated::Refused);
+    assert_eq!(with(&ClientAuth::Invalid, &headers("Basic czNjcmV0")), Authenticated::Refused);
 }
 
 #[test]
-fn no_credentials_are_anonymous() {
-    let who = authenticate(None, &HeaderMap::new(), |token| tokens().find(token).cloned());
-    assert_eq!(who, Authenticated::As(Identity::anonymous()));
+fn without_credentials_a_request_is_anonymous() {
+    let anonymous = Authenticated::As(Identity::anonymous());
+    assert_eq!(with(&ClientAuth::NoOpinion, &HeaderMap::new()), anonymous);
+    for header in ["", "Bearer ", "Bearer", "Basic czNjcmV0", "s3cret"] {
+        assert_eq!(with(&ClientAuth::NoOpinion, &headers(header)), anonymous, "{header}");
+    }
+    let warned = with(&ClientAuth::NoOpinion, &headers("Bearer  s3cret"));
+    assert_eq!(warned, Authenticated::AnonymousWithWarning(EXTRA_SPACE));
 }
 
 #[test]
 fn a_certificate_counts_before_a_token() {
     let jane = Identity::user("jane");
-    let who = authenticate(Some(&jane), &headers("Bearer s3cret"), |token| tokens().find(token).cloned());
-    assert_eq!(who, Authenticated::As(jane));
+    for header in ["Bearer s3cret", "Bearer wrong"] {
+        let who = with(&ClientAuth::Verified(jane.clone()), &headers(header));
+        assert_eq!(who, Authenticated::As(jane.clone()));
+    }
 }
 
 #[test]
@@ -56,7 +66,7 @@ fn the_subject_of_a_certificate_is_the_user() {
 }
 
 #[test]
-fn what_is_no_certificate_is_nobody() {
+fn bytes_that_are_not_a_certificate_name_nobody() {
     assert_eq!(certificate_identity(b"not a certificate"), None);
     assert_eq!(certificate_identity(b""), None);
 }

@@ -18,15 +18,19 @@ impl Kubeconfig {
     pub(super) fn read(path: &Path) -> Self {
         let text =
             std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let config: Value = serde_saphyr::from_str(&text).expect("a kubeconfig in YAML");
-        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+        Self::parse(&text, &path.parent().map(PathBuf::from).unwrap_or_default())
+    }
+
+    /// Parses a kubeconfig whose relative paths start at `folder`.
+    pub(super) fn parse(text: &str, folder: &Path) -> Self {
+        let config: Value = serde_saphyr::from_str(text).expect("a kubeconfig in YAML");
         let context = entry(&config, "contexts", &config["current-context"], "context");
         let cluster = entry(&config, "clusters", &context["cluster"], "cluster");
         let user = entry(&config, "users", &context["user"], "user");
-        let certificate = data(user, "client-certificate", &folder).zip(data(user, "client-key", &folder));
+        let certificate = data(user, "client-certificate", folder).zip(data(user, "client-key", folder));
         Kubeconfig {
             server: cluster["server"].as_str().expect("a server").to_owned(),
-            authority: data(cluster, "certificate-authority", &folder).expect("a certificate authority"),
+            authority: data(cluster, "certificate-authority", folder).expect("a certificate authority"),
             token: user["token"].as_str().map(str::to_owned),
             certificate,
         }

@@ -6,8 +6,12 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use expect_test::Expect;
 use http::HeaderMap;
+use http_body_util::BodyExt;
 use regex::Regex;
 use serde_json::Value;
+
+use super::DEADLINE;
+use super::transport::Body;
 
 /// What a server answered.
 ///
@@ -22,6 +26,13 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    pub(super) async fn read(response: http::Response<Body>, id: String) -> Self {
+        let (head, body) = response.into_parts();
+        let body = tokio::time::timeout(DEADLINE, body.collect()).await.expect("the reply ends");
+        let body = body.expect("the reply is whole").to_bytes();
+        Reply { code: head.status.as_u16(), headers: head.headers, body, id }
+    }
+
     #[track_caller]
     pub(crate) fn is(self, code: u16) -> Self {
         assert_eq!(self.code, code, "unexpected status code: {self}");

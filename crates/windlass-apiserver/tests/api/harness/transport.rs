@@ -4,16 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, HeaderValue};
+use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN};
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 use tower_service::Service;
-use windlass_apiserver::{Identity, Server};
+use windlass_apiserver::{Identity, Listen, Listening, Server};
 
 use super::kubeconfig::Kubeconfig;
 
@@ -22,49 +26,86 @@ pub(super) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Names a kubeconfig: the tests are then aimed at its server.
 const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
+/// Set to any value, it sends the requests to embedded servers over TLS.
+const TLS: &str = "WINDLASS_TEST_TLS";
+
+/// Who a request is from.
+#[derive(Clone, Debug)]
+pub(super) enum Credentials {
+    Admin,
+    None,
+    Token(String),
+}
 
 pub(super) enum Transport {
     /// A server that this test has for itself.
-    Embedded(Server),
+    Embedded { server: Server, over_tls: bool, listener: OnceCell<Box<(Listening, Tcp)>> },
     /// A server that others use, too.
-    Tcp(Box<Tcp>),
-}
-
-pub(super) struct Tcp {
-    address: SocketAddr,
-    host: String,
-    tls: TlsConnector,
-    authorization: Option<HeaderValue>,
+    Real(Box<Tcp>),
 }
 
 impl Transport {
-    pub(super) fn open() -> Self {
+    /// A server for one test. Unless `over_tls` is set, requests of the administrator to an embedded one stay in process.
+    pub(super) fn open(over_tls: bool) -> Self {
         if let Some(path) = std::env::var_os(KUBECONFIG) {
-            return Transport::Tcp(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
+            return Transport::Real(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
         }
-        Transport::Embedded(Server::builder().build().expect("a server"))
+        Self::embedded(Server::builder().build().expect("a server"), over_tls)
+    }
+
+    pub(super) fn embedded(server: Server, over_tls: bool) -> Self {
+        let over_tls = over_tls || std::env::var_os(TLS).is_some();
+        Transport::Embedded { server, over_tls, listener: OnceCell::new() }
     }
 
     /// Makes the server forget what was, as the real one does by itself after some minutes.
     pub(super) fn compact(&self) {
-        if let Transport::Embedded(server) = self {
+        if let Transport::Embedded { server, .. } = self {
             server.compact();
         }
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self, Transport::Tcp(_))
+        matches!(self, Transport::Real(_))
     }
 
-    pub(super) async fn send(&self, request: http::Request<Bytes>) -> http::Response<Body> {
+    /// The way over TLS.
+    pub(super) async fn tcp(&self) -> &Tcp {
         match self {
-            Transport::Embedded(server) => {
-                let Ok(response) = server.service(Identity::admin()).call(request.map(Full::new)).await;
-                response.map(|body| body.map_err(BoxError::from).boxed_unsync())
+            Transport::Real(tcp) => tcp,
+            Transport::Embedded { server, listener, .. } => {
+                let listen = || async {
+                    let listening = server.listen(Listen::default()).await.expect("a free port");
+                    let tcp = Tcp::new(&Kubeconfig::parse(listening.kubeconfig(), "".as_ref()));
+                    Box::new((listening, tcp))
+                };
+                &listener.get_or_init(listen).await.1
             }
-            Transport::Tcp(tcp) => tcp.send(request.map(Full::new)).await.expect("a reply"),
         }
     }
+
+    pub(super) async fn send(
+        &self,
+        request: http::Request<Bytes>,
+        credentials: &Credentials,
+    ) -> http::Response<Body> {
+        let request = request.map(Full::new);
+        match (self, credentials) {
+            (Transport::Embedded { server, over_tls: false, .. }, Credentials::Admin) => {
+                let Ok(response) = server.service(Identity::admin()).call(request).await;
+                response.map(|body| body.map_err(BoxError::from).boxed_unsync())
+            }
+            _ => self.tcp().await.send(request, credentials).await.expect("a reply"),
+        }
+    }
+}
+
+pub(super) struct Tcp {
+    address: SocketAddr,
+    host: String,
+    roots: Arc<RootCertStore>,
+    certificate: Option<(Vec<u8>, Vec<u8>)>,
+    token: Option<String>,
 }
 
 impl Tcp {
@@ -77,42 +118,106 @@ impl Tcp {
         for certificate in CertificateDer::pem_slice_iter(&config.authority) {
             roots.add(certificate.expect("a certificate")).expect("a certificate authority");
         }
+        Tcp {
+            address: address.parse().expect("an address with a port"),
+            host: authority.host().to_owned(),
+            roots: Arc::new(roots),
+            certificate: config.certificate.clone(),
+            token: config.token.clone(),
+        }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Opens a connection to the server, which must be certified for `host`, for a protocol, with the client certificate if there is one for these credentials.
+    pub(super) async fn connect(
+        &self,
+        credentials: &Credentials,
+        host: &str,
+        protocol: &str,
+    ) -> Result<TlsStream<TcpStream>, BoxError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let tls = tls.expect("protocol versions").with_root_certificates(roots);
-        let tls = match &config.certificate {
-            None => tls.with_no_client_auth(),
-            Some((chain, key)) => {
+        let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let tls = tls.with_root_certificates(Arc::clone(&self.roots));
+        let mut tls = match (&self.certificate, credentials) {
+            (Some((chain, key)), Credentials::Admin) => {
                 let chain =
                     CertificateDer::pem_slice_iter(chain).map(|item| item.expect("a certificate")).collect();
                 let key = PrivateKeyDer::from_pem_slice(key).expect("a private key");
                 tls.with_client_auth_cert(chain, key).expect("a key that fits its certificate")
             }
+            _ => tls.with_no_client_auth(),
         };
-        let token = config
-            .token
-            .as_ref()
-            .map(|token| HeaderValue::try_from(format!("Bearer {token}")).expect("a token"));
-        Tcp {
-            address: address.parse().expect("an address with a port"),
-            host: authority.host().to_owned(),
-            tls: TlsConnector::from(Arc::new(tls)),
-            authorization: token,
-        }
-    }
-
-    async fn send(&self, mut request: http::Request<Full<Bytes>>) -> Result<http::Response<Body>, BoxError> {
+        tls.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         let socket = TcpStream::connect(self.address).await?;
         socket.set_nodelay(true)?;
-        let stream = self.tls.connect(ServerName::try_from(self.host.clone())?, socket).await?;
+        let name = ServerName::try_from(host.to_owned())?;
+        Ok(TlsConnector::from(Arc::new(tls)).connect(name, socket).await?)
+    }
+
+    /// The value of the header `Authorization`.
+    fn authorization(&self, credentials: &Credentials) -> Option<HeaderValue> {
+        let token = match credentials {
+            Credentials::Admin => self.token.as_ref()?,
+            Credentials::None => return None,
+            Credentials::Token(token) => token,
+        };
+        Some(HeaderValue::try_from(format!("Bearer {token}")).expect("a token"))
+    }
+
+    async fn send(
+        &self,
+        mut request: http::Request<Full<Bytes>>,
+        credentials: &Credentials,
+    ) -> Result<http::Response<Body>, BoxError> {
+        let stream = self.connect(credentials, &self.host, "http/1.1").await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         request.headers_mut().insert(HOST, HeaderValue::try_from(self.address.to_string())?);
-        if let Some(authorization) = &self.authorization {
-            request.headers_mut().entry(AUTHORIZATION).or_insert(authorization.clone());
+        if let Some(authorization) = self.authorization(credentials) {
+            request.headers_mut().entry(AUTHORIZATION).or_insert(authorization);
         }
         let response = sender.send_request(request).await?;
         // The connection lives as long as its last body.
+        Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+    }
+
+    /// Asks to go on over WebSocket. Any reply but 101 is an error.
+    pub(super) async fn websocket(
+        &self,
+        path: &str,
+        credentials: &Credentials,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        let address = self.address;
+        let mut request = format!("wss://{address}{path}").into_client_request()?;
+        let headers = request.headers_mut();
+        headers.insert(ORIGIN, HeaderValue::try_from(format!("https://{address}"))?);
+        if let Some(authorization) = self.authorization(credentials) {
+            headers.insert(AUTHORIZATION, authorization);
+        }
+        let stream = self.connect(credentials, &self.host, "http/1.1").await.expect("a connection");
+        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
+        Ok(socket)
+    }
+
+    /// Sends a request over HTTP/2 whose body may go on for ever.
+    pub(super) async fn send_stream(
+        &self,
+        mut request: http::Request<Body>,
+        credentials: &Credentials,
+    ) -> Result<http::Response<Body>, BoxError> {
+        let stream = TokioIo::new(self.connect(credentials, &self.host, "h2").await?);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+        tokio::spawn(connection);
+        let path = request.uri().path_and_query().expect("a path").as_str();
+        *request.uri_mut() = format!("https://{}{path}", self.address).parse()?;
+        if let Some(authorization) = self.authorization(credentials) {
+            request.headers_mut().entry(AUTHORIZATION).or_insert(authorization);
+        }
+        let response = sender.send_request(request).await?;
         Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
     }
 }

@@ -1,0 +1,128 @@
+//! The body of a request, unread until the request has been authorised.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+
+use crate::wire::ApiError;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The largest request body: 3 MiB, as in the real server.
+pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
+/// The memory that the bodies of all requests may take while they are being received.
+const RECEIVE_LIMIT: usize = 128 * 1024 * 1024;
+
+/// The body of a request. Dropping it unread refuses the rest of it.
+pub(crate) struct RequestBody(Option<UnsyncBoxBody<Bytes, BoxError>>);
+
+impl RequestBody {
+    pub(super) fn new<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let body = (!body.is_end_stream()).then(|| body.map_err(Into::into).boxed_unsync());
+        Self(body)
+    }
+
+    /// Receives the whole body.
+    ///
+    /// # Errors
+    /// 413 if the body is longer than [`BODY_LIMIT`], 429 if too many bodies are being received, 500 if the client
+    /// breaks off.
+    pub(crate) async fn read(self, memory: &ReceiveMemory) -> Result<Bytes, ApiError> {
+        let Some(mut body) = self.0 else { return Ok(Bytes::new()) };
+        if body.size_hint().lower() > BODY_LIMIT as u64 {
+            return Err(ApiError::body_too_large(BODY_LIMIT));
+        }
+        let mut received = BytesMut::new();
+        let mut reserved = Reservation { memory, bytes: 0 };
+        while let Some(frame) = body.frame().await {
+            let frame = frame
+                .map_err(|error| ApiError::unexplained(format!("cannot read the request body: {error}")))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if received.len() + data.len() > BODY_LIMIT {
+                return Err(ApiError::body_too_large(BODY_LIMIT));
+            }
+            if received.is_empty() && body.is_end_stream() {
+                return Ok(data);
+            }
+            reserved.grow(data.len())?;
+            // Copied, because a frame may be a small slice of a large buffer.
+            received.extend_from_slice(&data);
+        }
+        Ok(received.freeze())
+    }
+}
+
+/// Counts the bytes of all bodies that are being received, so that slow clients cannot take all memory.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveMemory(AtomicUsize);
+
+/// A share of [`ReceiveMemory`]. It is given back on drop.
+struct Reservation<'a> {
+    memory: &'a ReceiveMemory,
+    bytes: usize,
+}
+
+impl Reservation<'_> {
+    fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
+        self.bytes += bytes;
+        let others = self.memory.0.fetch_add(bytes, Ordering::Relaxed);
+        if others + bytes > RECEIVE_LIMIT {
+            return Err(ApiError::too_many_requests("too many requests, please try again later.", 1));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use http_body_util::{Full, StreamBody};
+
+    use super::*;
+
+    fn chunked(chunks: &[usize]) -> RequestBody {
+        let chunks: Vec<usize> = chunks.to_vec();
+        let frames = futures::stream::iter(chunks)
+            .map(|size| Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(vec![b' '; size]))));
+        RequestBody::new(StreamBody::new(frames))
+    }
+
+    #[tokio::test]
+    async fn a_body_up_to_the_limit_is_read() {
+        let memory = ReceiveMemory::default();
+        for chunks in [&[BODY_LIMIT][..], &[1, BODY_LIMIT - 1], &[0, 1, 2, 3], &[]] {
+            let read = chunked(chunks).read(&memory).await.unwrap();
+            assert_eq!(read.len(), chunks.iter().sum::<usize>());
+        }
+        for chunks in [&[BODY_LIMIT + 1][..], &[BODY_LIMIT, 1]] {
+            assert_eq!(chunked(chunks).read(&memory).await.unwrap_err().code(), 413);
+        }
+        let declared = RequestBody::new(Full::new(Bytes::from(vec![b' '; BODY_LIMIT + 1])));
+        assert_eq!(declared.read(&memory).await.unwrap_err().code(), 413);
+        assert_eq!(memory.0.load(Ordering::Relaxed), 0, "every share was given back");
+    }
+
+    #[tokio::test]
+    async fn bodies_that_are_being_received_share_a_limit() {
+        let memory = ReceiveMemory::default();
+        let mut taken = Reservation { memory: &memory, bytes: 0 };
+        taken.grow(RECEIVE_LIMIT - 2).unwrap();
+        assert_eq!(chunked(&[1, 1]).read(&memory).await.unwrap().len(), 2);
+        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap_err().code(), 429);
+        drop(taken);
+        assert_eq!(chunked(&[1, 1, 1]).read(&memory).await.unwrap().len(), 3);
+    }
+}

@@ -1,0 +1,99 @@
+//! Who a request is from.
+
+use expect_test::expect;
+use http::Method;
+use serde_json::json;
+use windlass_apiserver::{Identity, Listen, Server};
+
+use crate::harness::Api;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[tokio::test]
+async fn a_service_account_may_look_around_and_nothing_else() {
+    let api = Api::start_over_tls();
+    let ns = api.namespace().await;
+    let bot = api.service_account(&ns, "bot").await;
+    let review = json!({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"});
+    let myself = bot.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await.is(201);
+    assert_eq!(
+        myself.text_at("/status/userInfo/username"),
+        format!("system:serviceaccount:ns-{}:bot", api.id)
+    );
+    bot.get("/apis").await.is(200);
+    bot.get(MAPS).await.shows(expect![[r#"
+        403 Forbidden: configmaps is forbidden: User "system:serviceaccount:ns-ID:bot" cannot list resource "configmaps" in API group "" in the namespace "default"
+        kind="configmaps""#]]);
+    bot.delete(&format!("/api/v1/namespaces/{ns}")).await.is(403);
+}
+
+#[tokio::test]
+async fn a_header_without_a_bearer_token_says_nothing_about_the_user() {
+    let anonymous = Api::start().anonymous();
+    for header in ["Basic czNjcmV0", "Bearer", "Bearer ", "s3cret", ""] {
+        let reply = anonymous.request(Method::GET, MAPS).header("authorization", header).send().await;
+        let message = reply.is(403).text_at("/message");
+        assert!(message.contains(r#"User "system:anonymous""#), "{header}: {message}");
+    }
+    for header in ["Bearer wrong", "bearer wrong", "Bearer wrong token"] {
+        let get = anonymous.request(Method::GET, MAPS).header("authorization", header).send().await;
+        get.is(401);
+    }
+}
+
+#[tokio::test]
+async fn a_second_space_before_the_token_is_warned_of() {
+    let anonymous = Api::start().anonymous();
+    let get = anonymous.request(Method::GET, MAPS).header("authorization", "Bearer  token").send().await;
+    get.shows(expect![[r#"
+        403
+        Warning: 299 - "the provided Authorization header contains extra space before the bearer token, and is ignored" Forbidden: configmaps is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" in the namespace "default"
+        kind="configmaps""#]]);
+}
+
+#[tokio::test]
+async fn impersonation_is_refused() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The real server impersonates.
+        return;
+    }
+    let as_user =
+        |user| api.request(Method::DELETE, "/api/v1/namespaces/default").header("impersonate-user", user);
+    as_user("jane").send().await.shows(expect![[r#"
+        403 Forbidden: users "jane" is forbidden: this server does not support impersonation yet, remove the header impersonate-user (--as)
+        kind="users" name="jane""#]]);
+    for header in ["impersonate-group", "impersonate-uid", "impersonate-extra-scopes"] {
+        let message = api.request(Method::GET, "/version").header(header, "x").send().await.is(403);
+        assert!(message.text_at("/message").contains(header), "{message}");
+    }
+    api.get("/api/v1/namespaces/default").await.is(200);
+}
+
+#[tokio::test]
+async fn the_certificate_names_the_cluster_address() {
+    let api = Api::start();
+    let service = api.get("/api/v1/namespaces/default/services/kubernetes").await.is(200);
+    for host in ["127.0.0.1", "kubernetes.default.svc", &service.text_at("/spec/clusterIP")] {
+        assert!(api.is_certified_for(host).await, "{host}");
+    }
+    assert!(!api.is_certified_for("example.com").await);
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_listener_end_with_it() {
+    let server = Server::builder().build().unwrap();
+    let api = Api::embedded(&server);
+    let robot = Listen::default().with_token("t0ken", Identity::user("robot"));
+    let listening = server.listen(robot).await.unwrap();
+    let review = json!({
+        "kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "spec": {"token": "t0ken"},
+    });
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let known = api.post(reviews, review.clone()).await.is(201);
+    assert_eq!(known.at("/status/user/username"), "robot");
+    api.with_token("t0ken").get("/apis").await.is(200);
+    listening.shutdown().await;
+    assert_ne!(api.post(reviews, review).await.is(201).at("/status/authenticated"), true);
+    api.with_token("t0ken").get("/apis").await.is(401);
+}

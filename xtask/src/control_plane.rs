@@ -49,6 +49,9 @@ struct StartArgs {
     /// Run kube-scheduler too
     #[arg(long)]
     scheduler: bool,
+    /// Run the API server alone, without kube-controller-manager
+    #[arg(long)]
+    no_controllers: bool,
 }
 
 pub(crate) fn run(args: Args) -> Result {
@@ -57,7 +60,7 @@ pub(crate) fn run(args: Args) -> Result {
         Action::Build(args) => build::build(&layout, args.force),
         Action::Start(args) => {
             build::build(&layout, false)?;
-            start::start(&layout, args.port, args.scheduler)
+            start::start(&layout, &args)
         }
         Action::Stop => start::stop(&layout),
         Action::Status => {

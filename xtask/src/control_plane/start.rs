@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::layout::{Layout, PROGRAMS};
 use super::process::Process;
-use super::{ETCD, KUBERNETES};
+use super::{ETCD, KUBERNETES, StartArgs};
 use crate::Result;
 
 /// The time that the API server has to become ready.
@@ -27,7 +27,7 @@ struct Instance {
     processes: Vec<Process>,
 }
 
-pub(super) fn start(layout: &Layout, port: u16, scheduler: bool) -> Result {
+pub(super) fn start(layout: &Layout, args: &StartArgs) -> Result {
     if let Some(instance) = Instance::read(layout)
         && instance.processes.iter().any(Process::runs)
     {
@@ -43,9 +43,9 @@ pub(super) fn start(layout: &Layout, port: u16, scheduler: bool) -> Result {
     }
     fs::create_dir_all(&folder)?;
     let begin = Instant::now();
-    let port = if port == 0 { free_port()? } else { port };
+    let port = if args.port == 0 { free_port()? } else { args.port };
     let mut instance = Instance { url: format!("https://127.0.0.1:{port}"), processes: Vec::new() };
-    let started = instance.start_all(layout, port, scheduler);
+    let started = instance.start_all(layout, port, args);
     if let Err(error) = started {
         // Stop the processes that were started before the error.
         for process in instance.processes.iter().rev() {
@@ -69,7 +69,7 @@ impl Instance {
         serde_json::from_slice(&fs::read(layout.run().join("instance.json")).ok()?).ok()
     }
 
-    fn start_all(&mut self, layout: &Layout, port: u16, scheduler: bool) -> Result {
+    fn start_all(&mut self, layout: &Layout, port: u16, args: &StartArgs) -> Result {
         let folder = layout.run();
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         write_secret(&folder.join("tokens.csv"), &format!("{token},admin,admin,system:masters\n"))?;
@@ -95,13 +95,15 @@ impl Instance {
             command.output().is_ok_and(|output| output.status.success())
         })?;
 
-        println!("starting kube-controller-manager …");
         let common = ["--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0"];
-        let mut flags = common.to_vec();
-        flags.push("--service-account-private-key-file=service-accounts.key");
-        flags.push("--root-ca-file=certificates/apiserver.crt");
-        self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
-        if scheduler {
+        if !args.no_controllers {
+            println!("starting kube-controller-manager …");
+            let mut flags = common.to_vec();
+            flags.push("--service-account-private-key-file=service-accounts.key");
+            flags.push("--root-ca-file=certificates/apiserver.crt");
+            self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
+        }
+        if args.scheduler {
             println!("starting kube-scheduler …");
             self.spawn(layout, "kube-scheduler", &owned(&common))?;
         }

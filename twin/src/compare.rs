@@ -1,0 +1,191 @@
+//! Compares the outcomes of a step.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::op::Op;
+use crate::outcome::Outcome;
+
+/// A place where two outcomes of a step differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The step.
+    pub op: u32,
+    /// What differs, without names and numbers: equal for differences that have the same cause, most likely.
+    pub signature: String,
+    /// A JSON pointer into the outcome.
+    pub place: String,
+    /// The value of the embedded server; `None` if it has none.
+    pub embedded: Option<Value>,
+    /// The value of the real server.
+    pub real: Option<Value>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), short);
+        write!(
+            f,
+            "step {} at {}\n  embedded: {}\n  real:     {}",
+            self.op,
+            self.place,
+            shown(&self.embedded),
+            shown(&self.real)
+        )
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(900) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the differences between two outcomes of a step, one for each signature.
+pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    if embedded == real {
+        return differences;
+    }
+    let (verb, plural) = resource(op);
+    if embedded.code != real.code || message(embedded) != message(real) {
+        // The codes and the words say it all: the rest of the bodies has nothing in common.
+        let whole = |outcome: &Outcome| {
+            let body = if is_failure(&outcome.body) { outcome.body.clone() } else { Value::Null };
+            Some(serde_json::json!({"code": outcome.code, "headers": outcome.headers, "body": body}))
+        };
+        differences.push(Difference {
+            op: op.id,
+            signature: format!("{verb}: {} | {}", brief(embedded, plural), brief(real, plural)),
+            place: String::new(),
+            embedded: whole(embedded),
+            real: whole(real),
+        });
+        return differences;
+    }
+    let (left, right) = (serde_json::to_value(embedded), serde_json::to_value(real));
+    let mut found = Vec::new();
+    walk(&left.unwrap_or_default(), &right.unwrap_or_default(), "", &mut found);
+    let mut known = BTreeSet::new();
+    for (place, embedded, real) in found {
+        let shape = |value: &Option<Value>| match value {
+            None => "none".to_owned(),
+            Some(Value::String(text)) => skeleton(text),
+            Some(Value::Object(_)) => "{}".to_owned(),
+            Some(Value::Array(items)) => format!("[{}]", items.len()),
+            Some(other) => other.to_string(),
+        };
+        // Metadata is the same for all kinds.
+        let kind = if OWN.is_match(&place) { plural } else { "*" };
+        let signature = format!("{kind}: {}: {} | {}", pattern(&place), shape(&embedded), shape(&real));
+        if known.insert(signature.clone()) {
+            differences.push(Difference { op: op.id, signature, place, embedded, real });
+        }
+    }
+    differences
+}
+
+/// Whether a step changed the state of one server only: then later steps say nothing about either.
+pub(crate) fn parts_states(op: &Op, embedded: &Outcome, real: &Outcome) -> bool {
+    let is_write = ["POST", "PUT", "PATCH", "DELETE"].contains(&op.parts().0);
+    is_write && (embedded.code < 300) != (real.code < 300)
+}
+
+fn message(outcome: &Outcome) -> Option<&str> {
+    if is_failure(&outcome.body) { outcome.body["message"].as_str() } else { None }
+}
+
+fn is_failure(body: &Value) -> bool {
+    body["kind"] == "Status" && body["status"] == "Failure"
+}
+
+/// Returns the verb of a step, with its subresource, and the plural of the resource.
+fn resource(op: &Op) -> (String, &str) {
+    let (verb, _) = op.parts();
+    let mut parts: Vec<&str> = op.path().trim_matches('/').split('/').collect();
+    let skipped = if parts.first() == Some(&"api") { 2 } else { 3 };
+    parts.drain(..skipped.min(parts.len()));
+    if parts.first() == Some(&"namespaces") && parts.len() > 2 && !["status", "finalize"].contains(&parts[2])
+    {
+        parts.drain(..2);
+    }
+    let verb = match (verb, parts.len()) {
+        ("GET", 1) => "LIST",
+        ("DELETE", 1) => "DELETECOLLECTION",
+        (other, _) => other,
+    };
+    let plural = parts.first().copied().unwrap_or_default();
+    (parts.get(2).map_or_else(|| verb.to_owned(), |subresource| format!("{verb} {subresource}")), plural)
+}
+
+fn brief(outcome: &Outcome, plural: &str) -> String {
+    let text = match outcome.body["message"].as_str() {
+        Some(message) if is_failure(&outcome.body) => skeleton(message),
+        _ => {
+            outcome.headers.get("warning").map(|warnings| skeleton(&warnings.join("; "))).unwrap_or_default()
+        }
+    };
+    let text = if plural.is_empty() { text } else { text.replace(plural, "RESOURCE") };
+    format!("{} {}", outcome.code, INVALID.replace_all(&text, "KIND$2"))
+}
+
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#""(\\.|[^"\\])*""#));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"-?\b\d+(\.\d+)?\b"));
+static BRACED: LazyLock<Regex> = LazyLock::new(|| regex(r"\{.*\}"));
+static NAMED: LazyLock<Regex> = LazyLock::new(|| regex(r"twin00[-a-z0-9.+]*"));
+
+static INVALID: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r#"\b[A-Z][A-Za-z]+(\.[a-zA-Z0-9.]+)?( "" is invalid| cannot be handled| in version)"#)
+});
+static OWN: LazyLock<Regex> = LazyLock::new(|| regex("/(spec|status|data)(/|$)"));
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+/// Returns a text without quoted values, names and numbers.
+fn skeleton(text: &str) -> String {
+    let text = BRACED.replace_all(text, "{}");
+    let text = QUOTED.replace_all(&text, "\"\"");
+    let text = NAMED.replace_all(&text, "NAME");
+    let text = NUMBER.replace_all(&text, "0");
+    text.chars().take(240).collect()
+}
+
+/// Returns a JSON pointer without indexes and names.
+fn pattern(pointer: &str) -> String {
+    let parts = pointer.split('/').map(|part| {
+        let is_index = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if is_index { "*" } else { part }
+    });
+    NAMED.replace_all(&parts.collect::<Vec<_>>().join("/"), "NAME").into_owned()
+}
+
+fn walk(left: &Value, right: &Value, place: &str, found: &mut Vec<(String, Option<Value>, Option<Value>)>) {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for name in names {
+                let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+                match (left.get(name), right.get(name)) {
+                    (Some(left), Some(right)) => walk(left, right, &place, found),
+                    (left, right) => found.push((place, left.cloned(), right.cloned())),
+                }
+            }
+        }
+        // Lists of different lengths are not aligned.
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            for (index, (left, right)) in left.iter().zip(right).enumerate() {
+                walk(left, right, &format!("{place}/{index}"), found);
+            }
+        }
+        _ if left == right => {}
+        _ => found.push((place.to_owned(), Some(left.clone()), Some(right.clone()))),
+    }
+}

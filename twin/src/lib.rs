@@ -1,0 +1,23 @@
+//! Plays random traffic on the embedded API server and on a real kube-apiserver, and compares what they answer.
+//!
+//! [`script`] makes a script, [`Twin`] plays it on both servers, [`shrink`] makes a script that shows a difference short.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod generate;
+mod kind;
+mod normalise;
+pub mod op;
+mod outcome;
+mod player;
+mod server;
+mod shrink;
+mod twin;
+mod watch;
+
+pub use compare::Difference;
+pub use generate::script;
+pub use outcome::Outcome;
+pub use server::Backend;
+pub use shrink::shrink;
+pub use twin::{Run, Twin};

@@ -1,0 +1,154 @@
+//! `cargo xtask twin` runs this.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints its results")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use windlass_twin::{Backend, Difference, Twin, op, script, shrink};
+
+/// Compares the embedded API server with a real one, by random traffic.
+#[derive(Parser)]
+#[command(name = "cargo xtask twin")]
+struct Args {
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of seeds
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Number of operations for each seed
+    #[arg(long, default_value_t = 1000)]
+    ops: usize,
+    /// Kubeconfig of the real server
+    #[arg(long, env = "WINDLASS_TEST_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Compare the embedded server with itself
+    #[arg(long, conflicts_with = "kubeconfig")]
+    itself: bool,
+    /// Play the script in this file instead
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Write the scripts of differences as they are, without making them shorter
+    #[arg(long)]
+    no_shrink: bool,
+    /// Folder for the scripts of differences
+    #[arg(long, default_value = "target/twin")]
+    out: PathBuf,
+}
+
+type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<bool> {
+    let real = match (&args.kubeconfig, args.itself) {
+        (Some(path), _) => Backend::Real(path.clone()),
+        (None, true) => Backend::Embedded,
+        (None, false) => return Err(
+            "no real server: --kubeconfig FILE names it (cargo xtask control-plane start --no-controllers)"
+                .into(),
+        ),
+    };
+    let twin = Twin { embedded: Backend::Embedded, real };
+    if let Some(file) = &args.replay {
+        let ops = op::read(&fs::read_to_string(file)?)?;
+        let run = twin.play(&ops).await?;
+        run.differences.iter().for_each(|difference| println!("{}\n{difference}\n", difference.signature));
+        return Ok(run.differences.is_empty());
+    }
+    let mut search = Search { twin, args, found: BTreeMap::new(), ops: 0, reports: 0 };
+    for seed in search.args.seed..search.args.seed + search.args.seeds {
+        search.seed(seed).await?;
+    }
+    Ok(search.found.is_empty())
+}
+
+/// A search for differences.
+struct Search {
+    twin: Twin,
+    args: Args,
+    /// How often each difference was seen, by signature.
+    found: BTreeMap<String, usize>,
+    ops: usize,
+    reports: usize,
+}
+
+impl Search {
+    async fn seed(&mut self, seed: u64) -> Result {
+        let start = Instant::now();
+        let (mut played, mut number) = (0, 0);
+        while played < self.args.ops {
+            let ops = script(seed, number);
+            let run = self.twin.play(&ops).await?;
+            played += run.real.len();
+            let mut new: BTreeMap<u32, Vec<Difference>> = BTreeMap::new();
+            for difference in run.differences {
+                let count = self.found.entry(difference.signature.clone()).or_default();
+                *count += 1;
+                if *count == 1 {
+                    new.entry(difference.op).or_default().push(difference);
+                }
+            }
+            for differences in new.into_values() {
+                self.report(seed, number, &ops, &differences).await?;
+            }
+            number += 1;
+        }
+        self.ops += played;
+        eprintln!(
+            "seed {seed}: {played} operations in {:.1} s; {} differences so far, after {} operations",
+            start.elapsed().as_secs_f32(),
+            self.found.len(),
+            self.ops
+        );
+        Ok(())
+    }
+
+    /// Prints the differences of a step and writes a script that shows the first of them.
+    async fn report(
+        &mut self,
+        seed: u64,
+        number: usize,
+        ops: &[op::Op],
+        differences: &[Difference],
+    ) -> Result {
+        let Some(first) = differences.first() else { return Ok(()) };
+        let mut note = "";
+        let short = if self.args.no_shrink {
+            let end = ops.iter().position(|op| op.id == first.op).unwrap_or(ops.len() - 1);
+            ops[..=end].to_vec()
+        } else if let Some(short) = shrink(&self.twin, ops, &first.signature).await? {
+            short
+        } else {
+            note = "not seen again";
+            ops.to_vec()
+        };
+        self.reports += 1;
+        let file = self.args.out.join(format!("{seed}-{number}-{}.jsonl", self.reports));
+        fs::create_dir_all(&self.args.out)?;
+        let text: String = differences
+            .iter()
+            .map(|difference| format!("{}\n{difference}\n", difference.signature))
+            .collect();
+        let comment: String = text.lines().map(|line| format!("# {line}\n")).collect();
+        fs::write(&file, format!("{comment}{}", op::write(&short)))?;
+        println!("{text}  script:   {} ({} steps) {note}\n", file.display(), short.len());
+        Ok(())
+    }
+}

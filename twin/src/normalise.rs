@@ -1,0 +1,217 @@
+//! Takes out of an outcome what has to differ between two servers.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde_json::{Map, Value};
+
+use crate::op::PLACEHOLDER;
+use crate::outcome::Outcome;
+
+/// Renames what one server made up, in the order in which it appears: uids and resource versions.
+///
+/// Names instead of blanks: that an object keeps its uid, and that a write without a change keeps the version, is
+/// compared too.
+pub(crate) struct Normaliser {
+    id: String,
+    /// The label of each uid: the name of its object.
+    uids: BTreeMap<String, String>,
+    /// How many objects had that name, each with a uid of its own.
+    namesakes: BTreeMap<String, usize>,
+    /// The versions of each object, by uid.
+    versions: BTreeMap<String, Vec<String>>,
+}
+
+impl Normaliser {
+    /// A normaliser for a server on which `id` stands for the placeholder.
+    pub(crate) fn new(id: &str) -> Self {
+        Normaliser {
+            id: id.to_owned(),
+            uids: BTreeMap::new(),
+            namesakes: BTreeMap::new(),
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// Normalises the next outcome.
+    pub(crate) fn outcome(&mut self, mut outcome: Outcome) -> Outcome {
+        self.value(&mut outcome.body);
+        for values in outcome.headers.values_mut() {
+            values.iter_mut().for_each(|text| *text = self.text(text));
+        }
+        outcome.events.values_mut().flatten().for_each(|event| self.value(event));
+        outcome
+    }
+
+    fn value(&mut self, value: &mut Value) {
+        self.learn(value);
+        self.rewrite(value);
+        if value["kind"] == "Status" {
+            sort_causes(value);
+        }
+    }
+
+    /// Learns the uids and versions of the objects in a value.
+    fn learn(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::Object(metadata)) = fields.get("metadata") {
+                    self.learn_object(metadata);
+                }
+                fields.values().for_each(|value| self.learn(value));
+            }
+            Value::Array(items) => items.iter().for_each(|value| self.learn(value)),
+            _ => {}
+        }
+    }
+
+    fn learn_object(&mut self, metadata: &Map<String, Value>) {
+        let text = |name: &str| metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+        let name = text("name");
+        let (uid, version) = (text("uid"), text("resourceVersion"));
+        if UID.is_match(uid) && !name.is_empty() && !self.uids.contains_key(uid) {
+            let name = self.text(name);
+            let count = self.namesakes.entry(name.clone()).or_default();
+            *count += 1;
+            self.uids.insert(uid.to_owned(), format!("uid:{name}:{count}"));
+        }
+        if !uid.is_empty() && !version.is_empty() {
+            let versions = self.versions.entry(uid.to_owned()).or_default();
+            if !versions.iter().any(|known| known == version) {
+                versions.push(version.to_owned());
+            }
+        }
+    }
+
+    fn rewrite(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => self.rewrite_object(fields),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite(item)),
+            Value::String(text) => *text = self.text(text),
+            _ => {}
+        }
+    }
+
+    fn rewrite_object(&self, fields: &mut Map<String, Value>) {
+        self.drop_strangers(fields);
+        blank_ages(fields);
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            self.rewrite_metadata(metadata);
+        }
+        if let Some(Value::Object(status)) = fields.get_mut("status")
+            && status.get("token").is_some_and(Value::is_string)
+        {
+            status.insert("token".to_owned(), "TOKEN".into());
+        }
+        let old = std::mem::take(fields);
+        for (name, mut value) in old {
+            match (name.as_str(), &value) {
+                ("nodePort" | "healthCheckNodePort", Value::Number(_)) => value = "PORT".into(),
+                ("clusterIP", Value::String(address)) if address.starts_with("10.") => value = "IP".into(),
+                ("clusterIPs", Value::Array(list)) if list.iter().any(|ip| is_ip(ip)) => {
+                    value = Value::from(vec!["IP"; list.len()]);
+                }
+                _ => self.rewrite(&mut value),
+            }
+            fields.insert(self.text(&name), value);
+        }
+    }
+
+    fn rewrite_metadata(&self, metadata: &mut Map<String, Value>) {
+        metadata.remove("managedFields");
+        let uid = metadata.get("uid").and_then(Value::as_str).unwrap_or_default();
+        let versions = self.versions.get(uid);
+        if let Some(Value::String(version)) = metadata.get_mut("resourceVersion")
+            && !version.is_empty()
+        {
+            let index = versions.and_then(|versions| versions.iter().position(|known| known == version));
+            *version = index.map_or_else(|| "rv".to_owned(), |index| format!("rv{index}"));
+        }
+        if metadata.get("continue").is_some_and(|value| value != "") {
+            metadata.insert("continue".to_owned(), "CONTINUE".into());
+        }
+    }
+
+    /// Removes the items of a list that this run has not made.
+    fn drop_strangers(&self, fields: &mut Map<String, Value>) {
+        let ours = |object: &Value| {
+            let metadata = &object["metadata"];
+            let has = |name: &str| metadata[name].as_str().is_some_and(|text| text.contains(&self.id));
+            !metadata.is_object() || has("name") || has("namespace")
+        };
+        if fields.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"))
+            && let Some(Value::Array(items)) = fields.get_mut("items")
+        {
+            items.retain(ours);
+        }
+        if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
+            // Other people's sentences, which the embedded server does not repeat.
+            columns.iter_mut().for_each(|column| column["description"] = "".into());
+        }
+        if let Some(Value::Array(rows)) = fields.get_mut("rows") {
+            rows.retain(|row| ours(&row["object"]));
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let text = text.replace(&self.id, PLACEHOLDER);
+        let text = GENERATED.replace_all(&text, "${1}+");
+        let label =
+            |found: &Captures<'_>| self.uids.get(&found[0]).cloned().unwrap_or_else(|| "uid:?".to_owned());
+        let text = UID.replace_all(&text, label);
+        let text = TIME.replace_all(&text, "TIME");
+        let text = VERSION.replace_all(&text, "${1}RV");
+        OBJECT.replace_all(&text, "Invalid value: (an object): ").into_owned()
+    }
+}
+
+static UID: LazyLock<Regex> =
+    LazyLock::new(|| regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"));
+/// Scripts have their times in earlier years.
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"20[2-9][5-9]-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
+static VERSION: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(, current: |ResourceVersion in [a-z ]+: |in record \(|resource version: )\d+"));
+/// An object in a message; which fields stand first there is different.
+static OBJECT: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "\{(\\.|[^"\\])*\}": "#));
+/// The names that the generator asks for.
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| regex("(gen[0-9]+-)[bcdfghjklmnpqrstvwxz2456789]{5}"));
+static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^(\d+[smh])+( ago)?$"));
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+fn is_ip(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.starts_with("10."))
+}
+
+/// Blanks the ages in the cells of a table.
+fn blank_ages(fields: &mut Map<String, Value>) {
+    let Some(Value::Array(cells)) = fields.get_mut("cells") else { return };
+    for cell in cells {
+        if cell.as_str().is_some_and(|text| AGE.is_match(text)) {
+            *cell = "AGE".into();
+        }
+    }
+}
+
+/// Sorts the causes of a failure, also in its message: Go ranges over maps in no order.
+fn sort_causes(status: &mut Value) {
+    let Some(causes) = status["details"]["causes"].as_array().cloned() else { return };
+    if causes.len() < 2 {
+        return;
+    }
+    let line = |cause: &Value| {
+        let text = |name: &str| cause[name].as_str().unwrap_or_default().to_owned();
+        format!("{}: {}", text("field"), text("message"))
+    };
+    let mut sorted = causes.clone();
+    sorted.sort_by_key(line);
+    let list = |causes: &[Value]| format!("[{}]", causes.iter().map(line).collect::<Vec<_>>().join(", "));
+    if let Some(message) = status["message"].as_str() {
+        status["message"] = message.replace(&list(&causes), &list(&sorted)).into();
+    }
+    status["details"]["causes"] = sorted.into();
+}

@@ -1,0 +1,82 @@
+//! One step of a script.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The start of every name in a script: the run's own id takes its place, so that runs do not meet on a shared server.
+pub const PLACEHOLDER: &str = "twin00";
+
+/// A step: one line of JSON in a script.
+///
+/// Paths, bodies and texts refer to earlier replies: `{{4/metadata/resourceVersion}}` is the value at that JSON pointer in
+/// the reply to step 4. A reference to a reply that does not exist, or that has no such value, stands for `none`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Op {
+    /// The number of the step. It stays when other steps are removed.
+    pub id: u32,
+    /// An HTTP method, or one of [`WATCH`], [`DRAIN`], [`AWAIT`], [`GONE`]; then a path with its query.
+    pub run: String,
+    /// The `Accept` header. Default: JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<String>,
+    /// The `Content-Type` header. Default: JSON if there is a body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<String>,
+    /// A step whose reply the body is applied to, as a merge patch: get, change, put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<u32>,
+    /// The body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// The body, if it is not JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// Opens a watch; a later [`DRAIN`] reads its events.
+pub const WATCH: &str = "WATCH";
+/// Reads what has happened on all open watches.
+pub const DRAIN: &str = "DRAIN";
+/// Repeats a GET until its code is 200.
+pub const AWAIT: &str = "AWAIT";
+/// Repeats a GET until its code is 404.
+pub const GONE: &str = "GONE";
+
+/// The media type of JSON.
+pub const JSON: &str = "application/json";
+/// The media type of a JSON patch.
+pub const JSON_PATCH: &str = "application/json-patch+json";
+/// The media type of a JSON merge patch.
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
+/// The media type of a strategic merge patch.
+pub const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+impl Op {
+    /// Returns the verb and the path.
+    pub fn parts(&self) -> (&str, &str) {
+        self.run.split_once(' ').unwrap_or((&self.run, ""))
+    }
+
+    /// Returns the path without its query.
+    pub fn path(&self) -> &str {
+        let path = self.parts().1;
+        path.split_once('?').map_or(path, |(path, _)| path)
+    }
+}
+
+/// Reads a script: one step a line; empty lines and lines that begin with `#` are comments.
+pub fn read(text: &str) -> Result<Vec<Op>, String> {
+    let lines =
+        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))
+        })
+        .collect()
+}
+
+/// Writes a script.
+pub fn write(ops: &[Op]) -> String {
+    ops.iter().map(|op| serde_json::to_string(op).unwrap_or_default() + "\n").collect()
+}

@@ -1,0 +1,62 @@
+//! The two servers.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use kube_client::Client;
+use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
+use windlass_apiserver::{Identity, Server};
+
+use crate::op::PLACEHOLDER;
+
+/// How to reach a server.
+#[derive(Clone, Debug)]
+pub enum Backend {
+    /// A fresh embedded server for each script.
+    Embedded,
+    /// A running server, by its kubeconfig.
+    Real(PathBuf),
+}
+
+/// A server, opened for one script.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    /// What stands for [`PLACEHOLDER`] there; as long as that.
+    pub(crate) id: String,
+    /// Whether other runs use the server, and some of its parts follow its writes with a delay.
+    pub(crate) shared: bool,
+}
+
+impl Backend {
+    /// Opens the server for one script.
+    pub(crate) async fn open(&self) -> Result<Session, Box<dyn std::error::Error>> {
+        match self {
+            Backend::Embedded => {
+                let server = Server::builder().build()?;
+                let client = Client::new(server.service(Identity::admin()), "default");
+                Ok(Session { client, id: PLACEHOLDER.to_owned(), shared: false })
+            }
+            Backend::Real(path) => {
+                Ok(Session { client: connect(path).await?, id: unique_id(), shared: true })
+            }
+        }
+    }
+}
+
+async fn connect(path: &Path) -> Result<Client, Box<dyn std::error::Error>> {
+    let kubeconfig = Kubeconfig::read_from(path)?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // A 504 is an answer.
+    config.default_retry = false;
+    config.read_timeout = Some(Duration::from_secs(60));
+    Ok(Client::try_from(config)?)
+}
+
+/// Returns an id that no earlier run used, as long as the placeholder.
+fn unique_id() -> String {
+    let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
+    let mut random = fastrand::Rng::with_seed(nanos as u64);
+    let letters = b"bcdfghjklmnpqrstvwxz2456789";
+    let suffix: String = (0..4).map(|_| char::from(letters[random.usize(..letters.len())])).collect();
+    format!("tw{suffix}")
+}

@@ -1,0 +1,190 @@
+//! Makes a script that shows a difference as short as possible.
+
+use serde_json::Value;
+
+use crate::op::{Op, WATCH};
+use crate::twin::Twin;
+
+/// How often a script is played to make it shorter.
+const ATTEMPTS: usize = 60;
+
+/// A script on its way to be shorter.
+struct Shrinker<'a> {
+    twin: &'a Twin,
+    signature: &'a str,
+    attempts: usize,
+    ops: Vec<Op>,
+}
+
+/// Returns a short script that still shows a difference with this signature, or `None` if the script does not show it again.
+pub async fn shrink(
+    twin: &Twin,
+    ops: &[Op],
+    signature: &str,
+) -> Result<Option<Vec<Op>>, Box<dyn std::error::Error>> {
+    let mut shrinker = Shrinker { twin, signature, attempts: ATTEMPTS, ops: ops.to_vec() };
+    if !shrinker.shows(ops).await? {
+        return Ok(None);
+    }
+    shrinker.cut_tail().await?;
+    shrinker.keep_related().await?;
+    shrinker.drop_steps().await?;
+    shrinker.drop_parts().await?;
+    Ok(Some(shrinker.ops))
+}
+
+impl Shrinker<'_> {
+    async fn shows(&mut self, ops: &[Op]) -> Result<bool, Box<dyn std::error::Error>> {
+        self.attempts = self.attempts.saturating_sub(1);
+        let run = self.twin.play(ops).await?;
+        Ok(run.differences.iter().any(|difference| difference.signature == self.signature))
+    }
+
+    /// Keeps a shorter script if it shows the difference.
+    async fn offer(&mut self, ops: Vec<Op>) -> Result<bool, Box<dyn std::error::Error>> {
+        if self.attempts == 0 || !self.shows(&ops).await? {
+            return Ok(false);
+        }
+        self.ops = ops;
+        Ok(true)
+    }
+
+    /// Removes the steps after the first that shows the difference.
+    async fn cut_tail(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let run = self.twin.play(&self.ops).await?;
+        let step = run.differences.iter().find(|difference| difference.signature == self.signature);
+        if let Some(end) = step.and_then(|step| self.ops.iter().position(|op| op.id == step.op)) {
+            self.ops.truncate(end + 1);
+        }
+        Ok(())
+    }
+
+    /// Keeps the steps about the resource of the last one only.
+    async fn keep_related(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let Some(last) = self.ops.last() else { return Ok(()) };
+        let paths: Vec<&str> = if last.parts().1.is_empty() {
+            self.ops.iter().filter(|op| op.parts().0 == WATCH).map(Op::path).collect()
+        } else {
+            vec![last.path()]
+        };
+        let names: Vec<&str> = paths.iter().filter_map(|path| plural(path)).collect();
+        let is_related = |op: &&Op| {
+            plural(op.path()).is_none_or(|name| {
+                names.contains(&name) || name == "namespaces" || name == "customresourcedefinitions"
+            })
+        };
+        let related = self.ops.iter().filter(is_related).cloned().collect();
+        self.offer(related).await?;
+        Ok(())
+    }
+
+    /// Removes steps: first many at once, then one by one.
+    async fn drop_steps(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let mut size = self.ops.len() / 2;
+        while size > 0 && self.attempts > 0 {
+            let mut end = self.ops.len().saturating_sub(1);
+            while end > 0 && self.attempts > 0 {
+                let start = end.saturating_sub(size);
+                let mut shorter = self.ops.clone();
+                shorter.drain(start..end);
+                self.offer(shorter).await?;
+                end = start;
+            }
+            size /= 2;
+        }
+        Ok(())
+    }
+
+    /// Removes fields of bodies, query parameters and headers.
+    async fn drop_parts(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        for index in (0..self.ops.len()).rev() {
+            for variant in without_header(&self.ops[index]) {
+                self.offer_at(index, variant).await?;
+            }
+            let pairs = self.ops[index].run.matches(['?', '&']).count();
+            for pair in (0..pairs).rev() {
+                if let Some(variant) = without_parameter(&self.ops[index], pair) {
+                    self.offer_at(index, variant).await?;
+                }
+            }
+            // A field that cannot go as a whole may have parts that can.
+            let mut skipped = 0;
+            while let Some(variant) = without_field(&self.ops[index], skipped) {
+                if self.attempts == 0 {
+                    return Ok(());
+                }
+                if !self.offer_at(index, variant).await? {
+                    skipped += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn offer_at(&mut self, index: usize, op: Op) -> Result<bool, Box<dyn std::error::Error>> {
+        let mut ops = self.ops.clone();
+        ops[index] = op;
+        self.offer(ops).await
+    }
+}
+
+/// Returns the plural in a path.
+fn plural(path: &str) -> Option<&str> {
+    let mut parts = path.trim_matches('/').split('/');
+    let first = parts.nth(if path.starts_with("/api/") { 2 } else { 3 })?;
+    if first == "namespaces" { parts.nth(1).or(Some(first)) } else { Some(first) }
+}
+
+fn without_header(op: &Op) -> Vec<Op> {
+    let mut variants = Vec::new();
+    if op.accept.is_some() {
+        variants.push(Op { accept: None, ..op.clone() });
+    }
+    variants
+}
+
+fn without_parameter(op: &Op, index: usize) -> Option<Op> {
+    let (path, query) = op.run.split_once('?')?;
+    let mut pairs: Vec<&str> = query.split('&').collect();
+    (index < pairs.len()).then(|| pairs.remove(index))?;
+    let run = if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) };
+    Some(Op { run, ..op.clone() })
+}
+
+/// Returns the step without the field with this number, counted in depth-first order.
+fn without_field(op: &Op, number: usize) -> Option<Op> {
+    let mut body = op.body.clone()?;
+    let mut left = number;
+    remove(&mut body, &mut left).then(|| Op { body: Some(body), ..op.clone() })
+}
+
+fn remove(value: &mut Value, left: &mut usize) -> bool {
+    match value {
+        Value::Object(fields) => {
+            for name in fields.keys().cloned().collect::<Vec<_>>() {
+                if *left == 0 {
+                    fields.remove(&name);
+                    return true;
+                }
+                *left -= 1;
+                if remove(&mut fields[&name], left) {
+                    return true;
+                }
+            }
+        }
+        Value::Array(items) => {
+            for index in 0..items.len() {
+                if *left == 0 {
+                    items.remove(index);
+                    return true;
+                }
+                *left -= 1;
+                if remove(&mut items[index], left) {
+                    return true;
+                }
+            }
+        }
+        _ => {}
+    }
+    false
+}

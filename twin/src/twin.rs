@@ -1,0 +1,46 @@
+//! Plays a script on both servers.
+
+use crate::compare::{Difference, compare, parts_states};
+use crate::op::Op;
+use crate::outcome::Outcome;
+use crate::player::Player;
+use crate::server::Backend;
+
+/// The servers that are compared.
+#[derive(Clone, Debug)]
+pub struct Twin {
+    /// The server under test.
+    pub embedded: Backend,
+    /// The server that is right.
+    pub real: Backend,
+}
+
+/// A script that was played.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// The outcomes on the real server.
+    pub real: Vec<Outcome>,
+    /// What differed.
+    pub differences: Vec<Difference>,
+}
+
+impl Twin {
+    /// Plays a script step by step, on the embedded server first. Ends when the states of the servers have parted.
+    pub async fn play(&self, ops: &[Op]) -> Result<Run, Box<dyn std::error::Error>> {
+        let mut embedded = Player::new(self.embedded.open().await?);
+        let mut real = Player::new(self.real.open().await?);
+        let mut run = Run::default();
+        for op in ops {
+            let ours = embedded.play(op, None).await;
+            let theirs = real.play(op, Some(&ours)).await;
+            run.differences.extend(compare(op, &ours, &theirs));
+            let apart = parts_states(op, &ours, &theirs);
+            run.real.push(theirs);
+            if apart {
+                break;
+            }
+        }
+        real.clean_up().await;
+        Ok(run)
+    }
+}

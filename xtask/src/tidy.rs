@@ -6,6 +6,7 @@ mod code;
 mod edges;
 mod files;
 mod markdown;
+mod modules;
 mod prose;
 mod sources;
 
@@ -29,6 +30,7 @@ pub(crate) fn run(Args {}: Args) -> Result {
     edges::check(&packages, &mut report);
     for package in &packages {
         sources::check(package, &mut report)?;
+        modules::check(package, &mut report)?;
     }
     architecture::check(&packages, &mut report)?;
     book::check(&mut report)?;

@@ -10,11 +10,12 @@ use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 
 use crate::auth::{Attributes, Identity, authorize, refuse_impersonation};
+use crate::body::Body;
 use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
 use crate::route::{Query, Route};
-use crate::serve::{Body, Deadline, Handle, ReceiveMemory, RequestBody};
+use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
 use crate::wire::ApiError;
 use crate::{definitions, discovery, openapi, registry, respond};

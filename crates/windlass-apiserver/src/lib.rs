@@ -6,37 +6,41 @@
 
 use windlass_wire as wire;
 
+// From the surface down: a module uses only those below it.
 mod server;
 
+mod api;
 mod serve;
 
-mod api;
-mod auth;
-mod respond;
-mod route;
+mod bootstrap;
+mod discovery;
+mod openapi;
 
 mod registry;
 
+mod definitions;
 mod state;
 
-mod meta;
+mod auth;
+mod respond;
+mod route;
 mod table;
 
-mod bootstrap;
-mod crd;
-mod definitions;
-mod discovery;
-mod openapi;
+mod body;
+
 mod resource;
+
 mod strategy;
 
-mod env;
+mod crd;
 mod store;
+
+mod env;
+mod meta;
 
 pub use api::Intercept;
 pub use auth::Identity;
+pub use body::Body;
 pub use env::{Clock, SystemClock};
-pub use serve::{
-    Authority, Body, CertificateError, ClientCertificate, InProcess, Listen, ListenError, Listening,
-};
+pub use serve::{Authority, CertificateError, ClientCertificate, InProcess, Listen, ListenError, Listening};
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};

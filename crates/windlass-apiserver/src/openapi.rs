@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha512};
 use windlass_schema::{CustomKind, GroupVersion, Gvk};
 
+use crate::body::Body;
 use crate::crd;
 use crate::resource::{Resource, definitions_id};
-use crate::serve::Body;
 use crate::state::State;
 use crate::wire::{self, ApiError};
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::serve::Body;
+use crate::body::Body;
 use crate::store::write_object;
 use crate::wire::{self, ApiError};
 

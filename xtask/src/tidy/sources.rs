@@ -72,7 +72,7 @@ fn is_generated(text: &str) -> bool {
 }
 
 /// Whether a file is `tests.rs` or in a folder `tests`.
-fn is_test(path: &Path) -> bool {
+pub(super) fn is_test(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "tests.rs")
         || path.components().any(|component| component.as_os_str() == "tests")
 }

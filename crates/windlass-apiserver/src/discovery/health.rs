@@ -5,7 +5,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 
-use crate::serve::Body;
+use crate::body::Body;
 
 /// The checks that clients ask for by name.
 const CHECKS: &[&str] = &["ping", "log", "etcd"];

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha512};
 
+use crate::body::Body;
 use crate::resource::ServedResources;
-use crate::serve::Body;
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate, pretty_by_user_agent};
 
 /// The Kubernetes minor version whose behaviour this server has.

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::options::WriteOptions;
 use super::{Call, write};
+use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
-use crate::serve::Body;
 use crate::wire::{self, ApiError, Target};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {

@@ -4,8 +4,8 @@ use http::{Response, StatusCode};
 
 use super::options::WriteOptions;
 use super::{Call, write};
+use crate::body::Body;
 use crate::meta;
-use crate::serve::Body;
 use crate::wire::ApiError;
 
 pub(super) async fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {

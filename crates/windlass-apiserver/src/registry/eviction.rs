@@ -9,9 +9,9 @@ use super::binding::{body, success};
 use super::delete_options::DeleteOptions;
 use super::options::WriteOptions;
 use super::{Call, delete, write};
+use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
-use crate::serve::Body;
 use crate::store::{Rejected, Stored};
 use crate::wire::{ApiError, GroupResource, LabelSelector};
 

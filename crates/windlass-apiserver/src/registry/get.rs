@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 
 use super::{Call, options};
-use crate::serve::Body;
+use crate::body::Body;
 use crate::state::State;
 use crate::store::View;
 use crate::wire::ApiError;

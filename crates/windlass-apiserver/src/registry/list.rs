@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::get::not_older;
 use super::options::{self, ListOptions, VersionMatch};
 use super::{Call, reply};
+use crate::body::Body;
 use crate::resource::Resource;
 use crate::respond::write_partial_metadata;
-use crate::serve::Body;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Representation, Target, continue_token};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::Call;
-use crate::serve::Body;
+use crate::body::Body;
 use crate::wire::ApiError;
 
 /// The annotation with the log of all containers; with a dot and a container's name, of that one.

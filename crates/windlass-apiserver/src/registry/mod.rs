@@ -31,7 +31,7 @@ mod token;
 use http::Response;
 
 pub(crate) use self::call::Call;
-use crate::serve::Body;
+use crate::body::Body;
 use crate::wire::ApiError;
 
 /// Sends a request to the verb it asks for.

@@ -7,8 +7,8 @@ use windlass_schema::{FieldError, Schema, json_type};
 use super::options::{FieldValidation, WriteOptions};
 use super::update::expect_name;
 use super::{Call, write};
+use crate::body::Body;
 use crate::meta;
-use crate::serve::Body;
 use crate::wire::patch::{JsonPatch, Limits, merge_patch};
 use crate::wire::{self, ApiError, MediaType};
 

@@ -7,8 +7,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
 use super::Call;
+use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
-use crate::serve::Body;
 use crate::store::Stored;
 use crate::wire::table::IncludeObject;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};

@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use super::Call;
 use super::options::WriteOptions;
 use crate::auth::Reviewer;
-use crate::serve::Body;
+use crate::body::Body;
 use crate::wire::{self, ApiError};
 
 /// The answer to a review; `None` if the resource is none.

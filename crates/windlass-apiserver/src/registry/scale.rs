@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::options::WriteOptions;
 use super::{Call, write};
+use crate::body::Body;
 use crate::meta;
 use crate::resource::ScalePaths;
-use crate::serve::Body;
 use crate::wire::{self, ApiError, LabelSelector};
 
 /// The paths of built-in kinds, whose selector is an object.

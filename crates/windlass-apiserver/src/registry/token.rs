@@ -7,8 +7,8 @@ use windlass_schema::FieldError;
 use super::Call;
 use super::options::WriteOptions;
 use crate::auth::Claims;
+use crate::body::Body;
 use crate::env::rfc3339;
-use crate::serve::Body;
 use crate::state::DEFAULT_AUDIENCE;
 use crate::wire::{self, ApiError};
 

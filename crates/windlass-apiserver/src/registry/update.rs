@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::options::WriteOptions;
 use super::{Call, write};
+use crate::body::Body;
 use crate::meta;
-use crate::serve::Body;
 use crate::wire::ApiError;
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {

@@ -13,9 +13,9 @@ use tokio::time::{Instant, Sleep};
 
 use super::Call;
 use super::options::{self, ListOptions};
+use crate::body::Body;
 use crate::resource::Resource;
 use crate::respond::{object_bytes, write_partial_metadata};
-use crate::serve::Body;
 use crate::state::State;
 use crate::store::{Change, Event, Log, Stored, Tail};
 use crate::wire::table::IncludeObject;

@@ -9,8 +9,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 
-use super::{Body, Handle, RequestBody};
+use super::{Handle, RequestBody};
 use crate::auth::Identity;
+use crate::body::Body;
 
 /// The server as a `tower` service of one identity: what `kube::Client::new` takes. Cheap to clone.
 ///

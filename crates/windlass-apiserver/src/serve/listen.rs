@@ -20,8 +20,9 @@ use super::client_certificates::ClientCertificates;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
 use super::websocket::WebSocket;
-use super::{Authority, Body, CertificateError, Handle, RequestBody, refuse};
+use super::{Authority, CertificateError, Handle, RequestBody, refuse};
 use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
+use crate::body::Body;
 use crate::wire::ApiError;
 
 /// A client that has not finished its TLS handshake by then is let go.

@@ -1,6 +1,5 @@
 //! The two ways in: TLS on a socket, and a `tower` service in the same process. Both end in one [`Handle`].
 
-mod body;
 mod deadline;
 mod request_body;
 
@@ -20,9 +19,9 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 
 use crate::auth::Identity;
+use crate::body::Body;
 
 pub use authority::{Authority, CertificateError, ClientCertificate};
-pub use body::Body;
 pub(crate) use deadline::{Deadline, REQUEST_TIMEOUT};
 pub use in_process::InProcess;
 pub(crate) use listen::listen;

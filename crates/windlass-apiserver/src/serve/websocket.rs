@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::Body;
+use crate::body::Body;
 
 /// The largest message that a client may send. All of them are ignored.
 const MESSAGE_LIMIT: usize = 64 * 1024;

@@ -38,9 +38,14 @@ proptest! {
     }
 
     #[test]
-    fn round_trip(revision in 1..i64::MAX, namespace in "[a-z0-9]{1,9}", name in "[a-z0-9.-]{0,9}[a-z]") {
+    fn round_trip(
+        revision in 1..i64::MAX,
+        namespace in "[a-z0-9]{1,9}",
+        name in "[a-z0-9.-]{0,9}[a-z]",
+        remaining in prop::option::of(any::<u64>()),
+    ) {
         let key = format!("{namespace}/{name}\0");
-        let position = decode(&encode(revision, &key, None), "/p/").expect("own token");
-        prop_assert_eq!(position, Position { revision, start_key: format!("/p/{key}") });
+        let position = decode(&encode(revision, &key, remaining), "/p/").expect("own token");
+        prop_assert_eq!(position, Position { revision, start_key: format!("/p/{key}"), remaining });
     }
 }

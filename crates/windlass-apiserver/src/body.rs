@@ -37,7 +37,7 @@ impl Body {
     }
 
     /// The same body; if it is a stream, it ends when `end` does.
-    pub(super) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             Kind::Full(_) => self,
             Kind::Stream(stream) => Self::stream(futures::StreamExt::take_until(stream, end)),

@@ -21,8 +21,9 @@ use crate::conditions;
 
 /// The name of the simulated node.
 pub(crate) const NODE_NAME: &str = "windlass";
-/// The address of the node. It is private and unlikely to exist on a real network.
-pub(super) const HOST_IP: &str = "10.0.0.2";
+/// The address of the node. It is private, unlikely to exist on a real network, and outside of the ranges of services
+/// and pods.
+pub(super) const HOST_IP: &str = "10.250.0.2";
 /// The interval of heartbeats, and the duration of the Lease.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;

@@ -1,8 +1,8 @@
 //! The simulated node and the scheduler.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube_client::api::{Api, ListParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use kube_client::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
@@ -15,9 +15,15 @@ async fn there_is_one_node_with_room_an_address_and_a_lease() {
     let node = nodes.get("windlass").await.unwrap();
     let status = node.status.unwrap();
     assert!(status.allocatable.unwrap().contains_key("pods"));
-    assert_eq!(status.addresses.unwrap()[0].type_, "InternalIP");
+    let addresses = status.addresses.unwrap();
+    assert_eq!(addresses[0].type_, "InternalIP");
     let leases: Api<Lease> = Api::namespaced(cluster.client(), "kube-node-lease");
     eventually(WAIT_LIMIT, || async { leases.get("windlass").await.map(drop) }).await;
+    let service = json!({"metadata": {"name": "a"}, "spec": {"clusterIP": addresses[0].address, "ports": [{"port": 80}]}});
+    let service: Service = serde_json::from_value(service).unwrap();
+    let services: Api<Service> = Api::namespaced(cluster.client(), "default");
+    let refused = services.create(&PostParams::default(), &service).await.unwrap_err();
+    assert!(refused.to_string().contains("is not in the valid range"), "{refused}");
 }
 
 #[tokio::test]

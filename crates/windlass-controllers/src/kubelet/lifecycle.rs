@@ -179,6 +179,11 @@ impl PodLifecycle<'_> {
         for status in &mut statuses {
             let script = self.script(&status.name);
             wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
+            // A resize takes effect at once.
+            if status.state.as_ref().is_some_and(|state| state.running.is_some()) {
+                let spec = self.spec.containers.iter().find(|container| container.name == status.name);
+                status.resources = spec.map(|container| container.resources.clone().unwrap_or_default());
+            }
         }
         self.status.container_statuses = Some(statuses);
         wake_at

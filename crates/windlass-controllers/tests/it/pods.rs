@@ -37,6 +37,28 @@ async fn pods_end_as_their_annotations_say() {
 }
 
 #[tokio::test]
+async fn a_resize_takes_effect_at_once() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let mut sized = pod("sized", &json!({}));
+    sized["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "100m"}});
+    create::<Pod>(&client, sized).await;
+    becomes::<Pod>(&client, "sized", |pod| phase(pod) == "Running").await;
+    let name = api::<Pod>(&client).get("sized").await.unwrap().spec.unwrap().containers[0].name.clone();
+    let resources = json!({"requests": {"cpu": "200m"}});
+    let patch = json!({"spec": {"containers": [{"name": name, "resources": resources}]}});
+    let patch = Patch::Strategic(patch);
+    api::<Pod>(&client).patch_subresource("resize", "sized", &PatchParams::default(), &patch).await.unwrap();
+    becomes::<Pod>(&client, "sized", |pod| {
+        let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref());
+        let resources = statuses.and_then(|statuses| statuses[0].resources.as_ref());
+        let requests = resources.and_then(|resources| resources.requests.as_ref());
+        requests.is_some_and(|requests| requests["cpu"].0 == "200m")
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_deleted_pod_stops_and_goes() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();

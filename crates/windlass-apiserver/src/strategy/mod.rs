@@ -288,3 +288,6 @@ pub(crate) fn of(group: &str, resource: &str) -> &'static dyn Strategy {
         _ => &FactsOnly(&Facts::SPEC),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ const ROLES: Facts = Facts {
     name: names::path_segment_name,
     create_on_update: true,
     unenforced: Some(
-        "requests are not authorized by roles: members of system:masters may do everything, others nothing",
+        "requests are not authorized by roles: members of system:masters may do everything, others almost nothing",
     ),
     ..Facts::DATA
 };

@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::{WebSocketStream, tungstenite};
 use windlass_apiserver::Server;
 
-pub(crate) use reply::Reply;
+pub(crate) use reply::{NOT_ENFORCED, Reply};
 use transport::{Credentials, Transport};
 pub(crate) use watch::Watch;
 

@@ -46,6 +46,7 @@ mod crd;
 mod custom_resources;
 mod defaults;
 mod namespaces;
+mod not_enforced;
 mod services;
 
 // Bytes and mistakes.

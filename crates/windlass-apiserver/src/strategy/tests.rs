@@ -1,0 +1,84 @@
+use windlass_schema::Catalog;
+
+use super::{Writes, of};
+
+/// The kinds whose objects have their effect. A new kind goes here, or its `Facts` say what does not happen.
+const ENFORCED: &[(&str, &[&str])] = &[
+    // `bindings` and the reviews are answered, not stored. A service with a selector warns: nothing writes its endpoint
+    // slices. So does a secret for a token of a service account.
+    (
+        "",
+        &[
+            "bindings",
+            "configmaps",
+            "endpoints",
+            "events",
+            "namespaces",
+            "nodes",
+            "pods",
+            "podtemplates",
+            "secrets",
+            "serviceaccounts",
+            "services",
+        ],
+    ),
+    // A definition with validation rules or a conversion webhook warns.
+    ("apiextensions.k8s.io", &["customresourcedefinitions"]),
+    // One with a service warns.
+    ("apiregistration.k8s.io", &["apiservices"]),
+    ("apps", &["controllerrevisions", "deployments", "replicasets"]),
+    ("authentication.k8s.io", &["selfsubjectreviews", "tokenreviews"]),
+    (
+        "authorization.k8s.io",
+        &[
+            "localsubjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+            "subjectaccessreviews",
+        ],
+    ),
+    ("coordination.k8s.io", &["leases"]),
+    ("discovery.k8s.io", &["endpointslices"]),
+    ("events.k8s.io", &["events"]),
+    ("scheduling.k8s.io", &["priorityclasses"]),
+];
+
+#[test]
+fn no_kind_is_stored_without_effect_in_silence() {
+    let catalog = Catalog::builtin();
+    for version in catalog.group_versions() {
+        for resource in
+            version.resources.iter().filter(|resource| resource.verbs.iter().any(|verb| &**verb == "create"))
+        {
+            let enforced = ENFORCED
+                .iter()
+                .any(|(group, resources)| *group == &*version.group && resources.contains(&&*resource.name));
+            let warns = of(&version.group, &resource.name).facts().unenforced.is_some();
+            let name = format!("{}.{}", resource.name, version.group);
+            assert!(enforced || warns, "{name} is neither enforced nor does it say what does not happen");
+            assert!(!(enforced && warns), "{name} is enforced and warns that it is not");
+        }
+    }
+}
+
+#[test]
+fn each_subresource_that_is_written_says_what_it_writes() {
+    let catalog = Catalog::builtin();
+    // `scale` shows another kind, and `exec` and its like write nothing.
+    let written = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
+    for version in catalog.group_versions() {
+        for resource in &version.resources {
+            let facts = of(&version.group, &resource.name).facts();
+            for subresource in &resource.subresources {
+                if written.contains(&&*subresource.name) {
+                    let name = format!("{}/{}", resource.name, subresource.name);
+                    assert!(facts.writes(&subresource.name).is_some(), "{name}");
+                    assert!(
+                        facts.writes("").is_some_and(|writes| matches!(writes, Writes::AllBut(_))),
+                        "{name}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is stored without effect says so, on the embedded server. A real one has all controllers and plugins.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, MERGE_PATCH, NOT_ENFORCED, Reply};
+
+/// The warnings that only the embedded server sends, without their common beginning.
+fn not_enforced(reply: &Reply) -> Vec<String> {
+    let warnings = reply.warnings();
+    let texts = warnings.iter().filter_map(|warning| warning.strip_prefix(NOT_ENFORCED));
+    texts.map(|text| text.trim_end_matches('"').to_owned()).collect()
+}
+
+#[tokio::test]
+async fn objects_that_are_stored_without_effect_say_so() {
+    let api = Api::start();
+    if api.is_shared() {
+        return;
+    }
+    let ns = api.namespace().await;
+    let mut seen = String::new();
+    let pod = json!({"spec": {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}});
+    let crd = |versions: Value, conversion: Value| {
+        json!({"spec": {
+            "group": "g.x", "scope": "Cluster", "names": {"plural": "as", "kind": "Aa"},
+            "versions": versions, "conversion": conversion
+        }})
+    };
+    let version = |rules: Value| {
+        let schema = json!({"type": "object", "x-kubernetes-validations": rules});
+        json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}])
+    };
+    let webhook = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost/"}
+    }});
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let rule = json!([{"rule": "true"}]);
+    for (path, object) in [
+        (format!("/apis/batch/v1/namespaces/{ns}/jobs"), json!({"spec": {"template": pod}})),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles".to_owned(), json!({})),
+        (format!("/api/v1/namespaces/{ns}/services"), json!({"spec": {"ports": [{"port": 80}]}})),
+        (
+            format!("/api/v1/namespaces/{ns}/services"),
+            json!({"spec": {"ports": [{"port": 80}], "selector": {"a": "b"}}}),
+        ),
+        (
+            format!("/api/v1/namespaces/{ns}/secrets"),
+            json!({
+                "metadata": {"annotations": {"kubernetes.io/service-account.name": "a"}},
+                "type": "kubernetes.io/service-account-token"
+            }),
+        ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices".to_owned(),
+            json!({"spec": {
+                "group": "g.x", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
+                "service": {"name": "a", "namespace": "b"}
+            }}),
+        ),
+        (definitions.to_owned(), crd(version(json!([])), json!(null))),
+        (definitions.to_owned(), crd(version(rule), webhook)),
+        (format!("/api/v1/namespaces/{ns}/configmaps"), json!({})),
+    ] {
+        let mut object = object;
+        let plural = path.rsplit('/').next().unwrap().to_owned();
+        object["metadata"]["name"] = json!(match plural.as_str() {
+            "apiservices" => "v1.g.x",
+            "customresourcedefinitions" => "as.g.x",
+            _ => "a",
+        });
+        let created = api.post(&format!("{path}?dryRun=All"), object).await.is(201);
+        seen += &format!("{plural}: {:?}\n", not_enforced(&created));
+    }
+    expect![[r#"
+        jobs: ["no pods are made, because there is no job controller"]
+        clusterroles: ["requests are not authorized by roles: members of system:masters may do everything, others almost nothing"]
+        services: []
+        services: ["no endpoint slices are written, because there is no endpoint slice controller"]
+        secrets: ["no token is written to the secret, because there is no token controller"]
+        apiservices: ["requests are not passed on to the service"]
+        customresourcedefinitions: []
+        customresourcedefinitions: ["x-kubernetes-validations are not evaluated", "conversion webhooks are not called"]
+        configmaps: []
+    "#]].assert_eq(&seen);
+}
+
+#[tokio::test]
+async fn updates_say_so_too_and_writes_of_the_status_do_not() {
+    let api = Api::start();
+    if api.is_shared() {
+        return;
+    }
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/resourcequotas");
+    api.post(&path, json!({"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1"}}})).await.is(201);
+    let path = format!("{path}/a");
+    let updated = api.patch(&path, MERGE_PATCH, json!({"metadata": {"labels": {"l": "v"}}})).await.is(200);
+    expect!["no use of resources is counted or refused"].assert_eq(&not_enforced(&updated).join("\n"));
+    let status = json!({"status": {"used": {"pods": "1"}}});
+    let written = api.patch(&format!("{path}/status"), MERGE_PATCH, status).await.is(200);
+    assert_eq!(written.warnings(), Vec::<String>::new());
+}

@@ -123,9 +123,8 @@ pub(crate) fn write_partial_metadata(metadata: &[u8], api_version: &str, out: &m
 
 /// Adds a `Warning` header for each sentence.
 pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
-    for warning in warnings {
-        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+    for value in wire::warning_headers(warnings) {
+        if let Ok(value) = HeaderValue::from_bytes(&value) {
             headers.append(header::WARNING, value);
         }
     }

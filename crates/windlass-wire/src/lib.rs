@@ -15,6 +15,7 @@ mod quantity;
 pub mod selector;
 mod status;
 pub mod table;
+mod warning;
 mod yaml;
 
 pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body, not_an_object};
@@ -27,6 +28,7 @@ pub use negotiate::{
 pub use quantity::{Quantity, QuantityError};
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
+pub use warning::warning_headers;
 
 /// Writes a value as YAML.
 pub fn to_yaml(value: &serde_json::Value) -> Result<String, ApiError> {

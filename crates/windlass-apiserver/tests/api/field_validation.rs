@@ -145,3 +145,27 @@ async fn other_words_are_refused() {
         group="meta.k8s.io" kind="CreateOptions"
         - FieldValueNotSupported fieldValidation: Unsupported value: "Maybe": supported values: "", "Ignore", "Strict", "Warn""#]]);
 }
+
+#[tokio::test]
+async fn warnings_are_limited_repeat_nothing_and_keep_their_characters() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let with_fields = |name: &str, fields: Vec<String>| {
+        let mut body = widget(&api, name);
+        let fields: Vec<String> = fields.iter().map(|field| format!("{}: 1", json!(field))).collect();
+        body["spec"]["unknown"] = json!("");
+        body.to_string().replace("\"unknown\":\"\"", &fields.join(",").replace("\": 1", "\":1"))
+    };
+    let send = async |body: String| {
+        api.request(Method::POST, &path).body("application/json", body).send().await.is(201)
+    };
+    let reply = send(with_fields("a", vec!["größer".into()])).await;
+    assert_eq!(reply.warnings(), [r#"299 - "unknown field \"spec.größer\"""#]);
+    let reply = send(with_fields("b", (0..500).map(|n| format!("{n:060}")).collect())).await;
+    // Each has 81 characters: the last one ends beyond 4,096.
+    assert_eq!(reply.warnings().len(), 51);
+    let reply = send(with_fields("c", (0..9).map(|n| format!("{n}{}", "x".repeat(600))).collect())).await;
+    let lengths: Vec<usize> = reply.warnings().iter().map(String::len).collect();
+    // `299 - `, two quotes, an escaped quote, and 256 characters.
+    assert_eq!(lengths, [265; 9]);
+}

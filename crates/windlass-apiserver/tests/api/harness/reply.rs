@@ -81,7 +81,11 @@ impl Reply {
 
     /// The texts of the `Warning` headers.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.headers.get_all("warning").iter().map(|value| value.to_str().unwrap_or("?").to_owned()).collect()
+        self.headers
+            .get_all("warning")
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect()
     }
 }
 

@@ -28,13 +28,8 @@ impl Schema {
     /// assert_eq!(object, serde_json::json!({"spec": {"replicas": 1}}));
     /// ```
     pub fn compile(open_api_v3_schema: &Value) -> Self {
-        Self::compile_part(open_api_v3_schema, true)
-    }
-
-    /// Compiles a part of a schema. `embedded` says whether it describes an object with `apiVersion` and `kind`.
-    pub(crate) fn compile_part(schema: &Value, embedded: bool) -> Self {
-        let mut root = node(schema, 0);
-        root.embedded |= embedded;
+        let mut root = node(open_api_v3_schema, 0);
+        root.embedded = true;
         Self::single(root)
     }
 

@@ -5,6 +5,7 @@
 //! [`validate`], [`strategic_merge`], [`decode_error`].
 #![forbid(unsafe_code)]
 
+mod error_list;
 mod field_error;
 mod go;
 

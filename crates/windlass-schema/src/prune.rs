@@ -32,8 +32,13 @@ impl Unknown {
 /// or rejects the object. Of very many paths, only the first are returned. `apiVersion`, `kind` and `metadata` of the object and of embedded resources are kept;
 /// `metadata` is pruned to the fields of `ObjectMeta`.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
+    prune_node(schema.root(), object)
+}
+
+/// Removes the fields of a value that its schema does not specify, and returns their paths.
+pub(crate) fn prune_node(node: NodeRef<'_>, value: &mut Value) -> Vec<String> {
     let mut unknown = Unknown { paths: Vec::new(), bytes: MAX_BYTES };
-    visit(object, Some(schema.root()), Path::Root(""), &mut unknown);
+    visit(value, Some(node), Path::Root(""), &mut unknown);
     unknown.paths.sort();
     unknown.paths
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::FieldError;
 use crate::compile::MAX_DEPTH;
+use crate::error_list::ErrorList;
 use crate::path::Path;
 
 /// Checks the `openAPIV3Schema` at `path` (`spec.validation.openAPIV3Schema` if all versions have the same schema,
@@ -36,12 +37,12 @@ pub fn check_structural(open_api_v3_schema: &Value, path: &str) -> Vec<FieldErro
             format!("must not be nested deeper than {MAX_DEPTH} schemas"),
         )];
     }
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let unsupported = schema.unsupported();
     if unsupported.is_none() {
         invariants::check(schema, path, &mut errors);
         complete::check(schema, path, &mut errors);
-        errors.sort_by_cached_key(ToString::to_string);
+        errors.sort();
         if errors.is_empty() {
             defaults::check(open_api_v3_schema, path, &mut errors);
         }
@@ -50,7 +51,7 @@ pub fn check_structural(open_api_v3_schema: &Value, path: &str) -> Vec<FieldErro
     if let Some(text) = unsupported.filter(|_| errors.is_empty()) {
         errors.push(FieldError::invalid(path, "", text));
     }
-    errors
+    errors.into_vec()
 }
 
 /// A schema as the user wrote it (`JSONSchemaProps`). Members with the zero value of their Go type count as absent.

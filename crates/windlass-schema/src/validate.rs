@@ -8,17 +8,17 @@ mod number;
 mod old_items;
 mod result;
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
 
+use crate::error_list::ErrorBudget;
 use crate::go::go_json;
 use crate::graph::{Additional, NodeRef, RareRules, Schema, Type};
 use crate::{FieldError, path};
 use old_items::OldItems;
-use result::{MAX_ERRORS, ValidationResult};
+use result::ValidationResult;
 
 pub(crate) use format::is_known as is_known_format;
 
@@ -66,21 +66,14 @@ pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
 
 /// Checks the value validations only; paths start at `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    Validator { path: String::new(), budget: Cell::new(BUDGET) }.visit(schema, value, old).errors
+    Validator { path: String::new(), budget: ErrorBudget::new() }.visit(schema, value, old).errors
 }
-
-/// What the errors of one object may cost. When it is spent, further errors are one that says so.
-const BUDGET: usize = MAX_ERRORS * ERROR_COST;
-
-/// What an error costs besides the bytes of its text.
-const ERROR_COST: usize = 1024;
 
 /// A walk over an object.
 struct Validator {
     /// The current position, formatted as kube-apiserver prints it, up to [`path::MAX_LENGTH`].
     path: String,
-    /// What is left of [`BUDGET`].
-    budget: Cell<usize>,
+    budget: ErrorBudget,
 }
 
 impl Validator {
@@ -97,15 +90,9 @@ impl Validator {
         result
     }
 
-    /// Returns the error that `make` creates, or a short one if the budget is spent.
+    /// Returns the error that `make` creates, or a short one if there are too many.
     fn error(&self, make: impl FnOnce() -> FieldError) -> FieldError {
-        if self.budget.get() == 0 {
-            return FieldError::forbidden(NO_FIELD, "too many errors; the others are not listed");
-        }
-        let error = make();
-        let cost = ERROR_COST + error.field.len() + error.detail.len();
-        self.budget.set(self.budget.get().saturating_sub(cost));
-        error
+        self.budget.error(make)
     }
 
     /// Returns a result with one error.

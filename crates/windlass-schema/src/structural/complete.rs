@@ -3,20 +3,15 @@
 
 use super::Props;
 use crate::FieldError;
+use crate::error_list::ErrorList;
 use crate::path::Path;
 
-pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     junctors(schema, schema, path, path, errors);
 }
 
 /// Checks the junctors of `values` (at `at`) against `structure` (at `path`).
-fn junctors(
-    values: Props<'_>,
-    structure: Props<'_>,
-    path: Path<'_>,
-    at: Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn junctors(values: Props<'_>, structure: Props<'_>, path: Path<'_>, at: Path<'_>, errors: &mut ErrorList) {
     if let Some(branch) = values.schema("not") {
         nested(branch, structure, path, at.child("not"), errors);
     }
@@ -28,13 +23,7 @@ fn junctors(
     }
 }
 
-fn nested(
-    values: Props<'_>,
-    structure: Props<'_>,
-    path: Path<'_>,
-    at: Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn nested(values: Props<'_>, structure: Props<'_>, path: Path<'_>, at: Path<'_>, errors: &mut ErrorList) {
     junctors(values, structure, path, at, errors);
     if let Some(items) = values.schema("items") {
         let (path, at) = (path.child("items"), at.child("items"));
@@ -54,5 +43,5 @@ fn nested(
 }
 
 fn missing(path: Path<'_>, at: Path<'_>) -> FieldError {
-    FieldError::required(path, format!("because it is defined in {at}"))
+    FieldError::required(path, format!("because it is defined in {}", String::from(at)))
 }

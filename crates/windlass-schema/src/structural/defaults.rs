@@ -2,50 +2,46 @@
 
 use serde_json::Value;
 
-use super::Props;
+use crate::error_list::ErrorList;
+use crate::graph::NodeRef;
 use crate::path::Path;
+use crate::prune::prune_node;
 use crate::validate::{NO_FIELD, check as check_value};
-use crate::{FieldError, Schema, prune};
+use crate::{FieldError, Schema};
 
-pub(super) fn check(schema: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) {
-    visit(schema, path, errors, true, false);
+pub(super) fn check(schema: &Value, path: Path<'_>, errors: &mut ErrorList) {
+    let compiled = Schema::compile(schema);
+    visit(schema, compiled.root(), path, errors, false);
 }
 
-fn visit(schema: &Value, path: Path<'_>, errors: &mut Vec<FieldError>, embedded: bool, inside_meta: bool) {
-    let props = Props::of(schema);
-    let embedded = embedded || props.flag("x-kubernetes-embedded-resource");
+/// Checks the defaults of a schema and of the schemas in it. `node` is the compiled schema.
+fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorList, inside_meta: bool) {
+    let embedded = node.is_embedded_resource();
     let inside_meta = inside_meta && !embedded;
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        one(schema, default, path.child("default"), errors, embedded, inside_meta);
+        one(node, default, path.child("default"), errors, inside_meta);
     }
-    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
-        visit(items, path.child("items"), errors, false, inside_meta);
+    if let Some((items, node)) = schema.get("items").zip(node.items()) {
+        visit(items, node, path.child("items"), errors, inside_meta);
     }
     let properties = path.child("properties");
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let of_meta = embedded && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
-        visit(property, properties.key(name), errors, false, inside_meta || of_meta);
+        let Some(node) = node.property(name) else { continue };
+        visit(property, node, properties.key(name), errors, inside_meta || of_meta);
     }
 }
 
-fn one(
-    schema: &Value,
-    default: &Value,
-    path: Path<'_>,
-    errors: &mut Vec<FieldError>,
-    embedded: bool,
-    inside_meta: bool,
-) {
-    let compiled = Schema::compile_part(schema, embedded);
+fn one(node: NodeRef<'_>, default: &Value, path: Path<'_>, errors: &mut ErrorList, inside_meta: bool) {
     if !inside_meta {
         let mut pruned = default.clone();
-        prune(&compiled, &mut pruned);
+        prune_node(node, &mut pruned);
         if pruned != *default {
             errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
         }
     }
-    let base = path.to_string();
-    errors.extend(check_value(compiled.root(), default, None).into_iter().map(|mut error| {
+    let base = String::from(path);
+    errors.extend(check_value(node, default, None).into_iter().map(|mut error| {
         error.field = if error.field == NO_FIELD { base.clone() } else { format!("{base}.{}", error.field) };
         error
     }));

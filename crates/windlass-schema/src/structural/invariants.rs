@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Props, is_zero};
+use crate::error_list::ErrorList;
 use crate::path::Path;
 use crate::{FieldError, pattern};
 
@@ -13,11 +14,11 @@ enum Level {
     Field,
 }
 
-pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     structural(schema, Level::Root, path, errors);
 }
 
-fn structural(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn structural(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut ErrorList) {
     let items = schema.schema("items");
     if schema.kind() == "array" && items.is_none() {
         errors.push(FieldError::required(path.child("items"), "must be specified"));
@@ -60,7 +61,7 @@ fn is_int_or_string(schema: Props<'_>) -> bool {
     branches.len() == 2 && of_type("integer", branches.first()) && of_type("string", branches.get(1))
 }
 
-fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     if !schema.flag("x-kubernetes-int-or-string") {
         return;
     }
@@ -72,7 +73,7 @@ fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn types(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn types(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut ErrorList) {
     let kind = schema.kind();
     let at = path.child("type");
     let preserves = schema.flag("x-kubernetes-preserve-unknown-fields");
@@ -105,7 +106,7 @@ fn types(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<Field
     }
 }
 
-fn metadata(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn metadata(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut ErrorList) {
     let of_object = level == Level::Root || schema.flag("x-kubernetes-embedded-resource");
     let properties = path.child("properties");
     for name in ["kind", "apiVersion"] {
@@ -134,13 +135,7 @@ fn metadata(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Vec<Fi
     }
 }
 
-fn values(
-    schema: Props<'_>,
-    skip_any_of: bool,
-    skip_first: bool,
-    path: Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn values(schema: Props<'_>, skip_any_of: bool, skip_first: bool, path: Path<'_>, errors: &mut ErrorList) {
     for name in ["anyOf", "allOf", "oneOf"] {
         if name == "anyOf" && skip_any_of {
             continue;
@@ -162,7 +157,7 @@ fn values(
 }
 
 /// Checks a schema in a junctor, which may constrain values but not structure.
-fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, errors: &mut ErrorList) {
     values(schema, skip_any_of, false, path, errors);
     if let Some(items) = schema.schema("items") {
         nested(items, false, path.child("items"), errors);

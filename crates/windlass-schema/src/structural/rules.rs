@@ -1,12 +1,15 @@
 //! The rules for all schemas of custom resources, structural or not.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::Props;
 use crate::FieldError;
+use crate::error_list::ErrorList;
 use crate::path::Path;
 
-pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     visit(schema, path, Scope { root: true, ..Scope::default() }, errors);
 }
 
@@ -19,7 +22,7 @@ struct Scope {
     no_defaults: Option<&'static str>,
 }
 
-fn visit(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<FieldError>) {
+fn visit(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut ErrorList) {
     standard(schema, path, scope, errors);
     if schema.flag("uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -67,7 +70,7 @@ fn visit(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<Field
 }
 
 /// Rejects keywords of OpenAPI that custom resources do not support.
-fn standard(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<FieldError>) {
+fn standard(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut ErrorList) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let kind = schema.kind();
     if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -96,7 +99,7 @@ fn standard(schema: Props<'_>, path: Path<'_>, scope: Scope, errors: &mut Vec<Fi
     }
 }
 
-fn additional(schema: Props<'_>, path: Path<'_>, mut inner: Scope, errors: &mut Vec<FieldError>) {
+fn additional(schema: Props<'_>, path: Path<'_>, mut inner: Scope, errors: &mut ErrorList) {
     let at = path.child("additionalProperties");
     let written = schema.0.and_then(|members| members.get("additionalProperties"));
     let exclusive = written.is_some_and(|value| value.is_object() || value == &Value::Bool(false));
@@ -112,7 +115,7 @@ fn additional(schema: Props<'_>, path: Path<'_>, mut inner: Scope, errors: &mut 
     }
 }
 
-fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let kind = schema.kind();
     let mut must_be = |wanted: &str, name: &str| {
         let detail = format!("must be {wanted} if {name} is specified");
@@ -148,7 +151,7 @@ fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn set_items(items: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn set_items(items: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let list_type = items.get("x-kubernetes-list-type").cloned().unwrap_or(Value::Null);
     match items.kind() {
@@ -162,7 +165,7 @@ fn set_items(items: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let keys = schema.strings("x-kubernetes-list-map-keys");
     let list_type = schema.text("x-kubernetes-list-type");
     let at_type = path.child("x-kubernetes-list-type");
@@ -192,7 +195,11 @@ fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
     let all = || keys.iter().map(|key| Value::from(*key)).collect::<Value>();
     let properties = at_items.child("properties");
-    for (index, key) in keys.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for key in &keys {
+        if errors.is_full() {
+            return;
+        }
         match items.property(key) {
             Some(property) if matches!(property.kind(), "array" | "object") => {
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -205,14 +212,14 @@ fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::invalid(at_keys, all(), detail));
             }
         }
-        if keys[..index].contains(key) {
+        if !seen.insert(key) {
             errors.push(FieldError::invalid(at_keys, all(), "must not contain duplicate entries"));
         }
     }
 }
 
 /// Checks that the keys of a list of type `map` are required or have a default.
-fn list_keys(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn list_keys(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let list_type = schema.text("x-kubernetes-list-type");
     let Some(items) = schema.schema("items").filter(|_| matches!(list_type, "set" | "map")) else { return };
     let at_items = path.child("items");
@@ -223,13 +230,13 @@ fn list_keys(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     if list_type != "map" {
         return;
     }
-    let required = items.strings("required");
+    let required: HashSet<&str> = items.strings("required").into_iter().collect();
     let properties = at_items.child("properties");
     for key in schema.strings("x-kubernetes-list-map-keys") {
         let Some(property) = items.property(key) else { continue };
         let at = properties.key(key);
         let has_default = property.0.is_some_and(|members| members.contains_key("default"));
-        if !required.contains(&key) && !has_default {
+        if !required.contains(key) && !has_default {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a \
                           required property";
             errors.push(FieldError::required(at.child("default"), detail));
@@ -241,7 +248,7 @@ fn list_keys(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn cel_rules(schema: Props<'_>, path: Path<'_>, errors: &mut Vec<FieldError>) {
+fn cel_rules(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     const REASONS: [&str; 4] =
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     let list = path.child("x-kubernetes-validations");

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::result::Errors;
 use crate::FieldError;
+use crate::error_list::ErrorList;
 use crate::graph::NodeRef;
 use crate::path::Path;
 
 pub(super) fn check(schema: NodeRef<'_>, object: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::new();
     visit(schema, object, Path::Root(""), &mut errors, false);
-    errors.list
+    errors.into_vec()
 }
 
-fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors, inside: bool) {
+fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut ErrorList, inside: bool) {
     match value {
         Value::Object(members) => {
             if inside && schema.is_embedded_resource() {
@@ -37,20 +37,20 @@ fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors
     }
 }
 
-fn type_meta(members: &Map<String, Value>, path: Path<'_>, errors: &mut Errors) {
+fn type_meta(members: &Map<String, Value>, path: Path<'_>, errors: &mut ErrorList) {
     for name in ["apiVersion", "kind"] {
         let field = path.child(name);
         match members.get(name) {
-            None => errors.add(|| FieldError::required(field, "")),
+            None => errors.push(FieldError::required(field, "")),
             Some(Value::String(text)) if text.is_empty() => {
-                errors.add(|| FieldError::invalid(field, "", "must not be empty"));
+                errors.push(FieldError::invalid(field, "", "must not be empty"));
             }
             Some(Value::String(text)) => {
                 if let Some(detail) = malformed(name, text) {
-                    errors.add(|| FieldError::invalid(field, text.as_str(), detail));
+                    errors.push(FieldError::invalid(field, text.as_str(), detail));
                 }
             }
-            Some(other) => errors.add(|| FieldError::invalid(field, other.clone(), "must be a string")),
+            Some(other) => errors.push(FieldError::invalid(field, other.clone(), "must be a string")),
         }
     }
 }

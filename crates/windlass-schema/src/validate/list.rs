@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::result::Errors;
 use crate::FieldError;
+use crate::error_list::ErrorList;
 use crate::graph::{ListType, NodeRef};
 use crate::path::Path;
 
 pub(super) fn check(schema: NodeRef<'_>, object: &Value) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = ErrorList::new();
     visit(schema, object, Path::Root(""), &mut errors);
-    errors.list
+    errors.into_vec()
 }
 
-fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors) {
+fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut ErrorList) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -40,21 +40,21 @@ fn visit(schema: NodeRef<'_>, value: &Value, path: Path<'_>, errors: &mut Errors
     }
 }
 
-fn set(items: &[Value], path: Path<'_>, errors: &mut Errors) {
+fn set(items: &[Value], path: Path<'_>, errors: &mut ErrorList) {
     for index in second_occurrences(items) {
-        errors.add(|| FieldError::duplicate(path.index(index), items[index].clone()));
+        errors.push(FieldError::duplicate(path.index(index), items[index].clone()));
     }
 }
 
-fn map(schema: NodeRef<'_>, items: &[Value], path: Path<'_>, errors: &mut Errors) {
+fn map(schema: NodeRef<'_>, items: &[Value], path: Path<'_>, errors: &mut ErrorList) {
     if let Some(index) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
         let detail = "must be an object for an array of list-type map";
-        errors.add(|| FieldError::invalid(path.index(index), items[index].clone(), detail));
+        errors.push(FieldError::invalid(path.index(index), items[index].clone(), detail));
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| key(schema, item)).collect();
     for index in second_occurrences(&keys) {
-        errors.add(|| FieldError::duplicate(path.index(index), keys[index].clone()));
+        errors.push(FieldError::duplicate(path.index(index), keys[index].clone()));
     }
 }
 

@@ -2,23 +2,6 @@
 
 use crate::FieldError;
 
-/// The most errors that are reported of one object. An invalid object has at least one error.
-pub(super) const MAX_ERRORS: usize = 1000;
-
-/// A list of at most [`MAX_ERRORS`] errors.
-#[derive(Debug, Default)]
-pub(super) struct Errors {
-    pub(super) list: Vec<FieldError>,
-}
-
-impl Errors {
-    pub(super) fn add(&mut self, error: impl FnOnce() -> FieldError) {
-        if self.list.len() < MAX_ERRORS {
-            self.list.push(error());
-        }
-    }
-}
-
 /// Errors, and the number of checks that were made. If all branches of a junctor fail, the errors of the branch with
 /// the most checks are reported.
 #[derive(Debug, Default)]

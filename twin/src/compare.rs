@@ -56,18 +56,22 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
     let (verb, plural) = resource(op);
     if embedded.code != real.code || message(embedded) != message(real) {
         // The codes and the words say it all: the rest of the bodies has nothing in common.
-        let whole = |outcome: &Outcome| {
-            let body = if is_failure(&outcome.body) { outcome.body.clone() } else { Value::Null };
-            Some(serde_json::json!({"code": outcome.code, "headers": outcome.headers, "body": body}))
-        };
-        differences.push(Difference {
-            op: op.id,
-            signature: format!("{verb}: {} | {}", brief(embedded, plural), brief(real, plural)),
-            place: String::new(),
-            embedded: whole(embedded),
-            real: whole(real),
-        });
-        return differences;
+        let mut signatures = causes_apart(plural, embedded, real);
+        if signatures.is_empty() {
+            signatures.push(format!("{verb}: {} | {}", brief(embedded, plural), brief(real, plural)));
+        }
+        let (embedded, real) = (Some(summary(embedded).into()), Some(summary(real).into()));
+        let place = String::new();
+        return signatures
+            .into_iter()
+            .map(|signature| Difference {
+                op: op.id,
+                signature,
+                place: place.clone(),
+                embedded: embedded.clone(),
+                real: real.clone(),
+            })
+            .collect();
     }
     let (left, right) = (serde_json::to_value(embedded), serde_json::to_value(real));
     let mut found = Vec::new();
@@ -76,6 +80,13 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
     for (place, embedded, real) in found {
         let shape = |value: &Option<Value>| match value {
             None => "none".to_owned(),
+            Some(Value::String(text)) if VERSION.is_match(text) => "version".to_owned(),
+            Some(Value::Array(items)) if place.starts_with("/headers") => items
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|text| UNQUOTED.replace(text, ""))
+                .map(|text| skeleton(&text))
+                .collect(),
             Some(Value::String(text)) => skeleton(text),
             Some(Value::Object(_)) => "{}".to_owned(),
             Some(Value::Array(items)) => format!("[{}]", items.len()),
@@ -103,6 +114,43 @@ fn message(outcome: &Outcome) -> Option<&str> {
 
 fn is_failure(body: &Value) -> bool {
     body["kind"] == "Status" && body["status"] == "Failure"
+}
+
+/// Returns a signature for each cause that only one of the servers names.
+fn causes_apart(plural: &str, embedded: &Outcome, real: &Outcome) -> Vec<String> {
+    let is_verdict = |outcome: &Outcome| outcome.code < 300 || outcome.code == 422;
+    if !is_verdict(embedded) || !is_verdict(real) {
+        return Vec::new();
+    }
+    let (left, right) = (causes(embedded), causes(real));
+    let line = |which: &str, cause: &String| format!("{plural}: only {which}: {cause}");
+    let ours = left.difference(&right).map(|cause| line("embedded", cause));
+    let theirs = right.difference(&left).map(|cause| line("real", cause));
+    ours.chain(theirs).collect()
+}
+
+fn causes(outcome: &Outcome) -> BTreeSet<String> {
+    let causes = outcome.body["details"]["causes"].as_array();
+    let causes = causes.map(Vec::as_slice).unwrap_or_default().iter();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    causes
+        .map(|cause| {
+            let field = text(&cause["field"]).replace("spec.template.spec.", "spec.");
+            format!("{}: {}", INDEX.replace_all(&field, "[*]"), skeleton(&text(&cause["message"])))
+        })
+        .collect()
+}
+
+/// Returns the code, the words and the warnings of a reply.
+fn summary(outcome: &Outcome) -> String {
+    let mut text = outcome.code.to_string();
+    if is_failure(&outcome.body) {
+        text += &format!(" {}", outcome.body["message"].as_str().unwrap_or_default());
+    }
+    for warning in outcome.headers.get("warning").map(Vec::as_slice).unwrap_or_default() {
+        text += &format!("; Warning: {warning}");
+    }
+    text
 }
 
 /// Returns the verb of a step, with its subresource, and the plural of the resource.
@@ -140,6 +188,10 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"-?\b\d+(\.\d+)?\b"));
 static BRACED: LazyLock<Regex> = LazyLock::new(|| regex(r"\{.*\}"));
 static NAMED: LazyLock<Regex> = LazyLock::new(|| regex(r"twin00[-a-z0-9.+]*"));
 
+static INDEX: LazyLock<Regex> = LazyLock::new(|| regex(r"\[[^\]]*\]"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^rv\d+$"));
+/// What stands before the text of a warning.
+static UNQUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"^299 - ""#));
 static INVALID: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"\b[A-Z][A-Za-z]+(\.[a-zA-Z0-9.]+)?( "" is invalid| cannot be handled| in version)"#)
 });

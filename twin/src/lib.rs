@@ -6,17 +6,20 @@
 mod compare;
 mod generate;
 mod kind;
+mod known;
 mod normalise;
 pub mod op;
 mod outcome;
 mod player;
 mod server;
 mod shrink;
+pub mod transcript;
 mod twin;
 mod watch;
 
 pub use compare::Difference;
 pub use generate::script;
+pub use known::Known;
 pub use outcome::Outcome;
 pub use server::Backend;
 pub use shrink::shrink;

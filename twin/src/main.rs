@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
-use windlass_twin::{Backend, Difference, Twin, op, script, shrink};
+use windlass_twin::{Backend, Difference, Known, Twin, op, script, shrink, transcript};
 
 /// Compares the embedded API server with a real one, by random traffic.
 #[derive(Parser)]
@@ -37,10 +37,16 @@ struct Args {
     /// Write the scripts of differences as they are, without making them shorter
     #[arg(long)]
     no_shrink: bool,
+    /// Play the scripts on the real server alone, and write what it answers to this file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TRANSCRIPT, conflicts_with = "itself")]
+    record: Option<PathBuf>,
     /// Folder for the scripts of differences
     #[arg(long, default_value = "target/twin")]
     out: PathBuf,
 }
+
+/// The transcript that `cargo test` replays.
+const TRANSCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcript.jsonl.gz");
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -65,6 +71,9 @@ async fn run(args: Args) -> Result<bool> {
                 .into(),
         ),
     };
+    if let Some(file) = &args.record {
+        return record(&real, &args, file).await;
+    }
     let twin = Twin { embedded: Backend::Embedded, real };
     if let Some(file) = &args.replay {
         let ops = op::read(&fs::read_to_string(file)?)?;
@@ -72,15 +81,43 @@ async fn run(args: Args) -> Result<bool> {
         run.differences.iter().for_each(|difference| println!("{}\n{difference}\n", difference.signature));
         return Ok(run.differences.is_empty());
     }
-    let mut search = Search { twin, args, found: BTreeMap::new(), ops: 0, reports: 0 };
+    let known = Known::list();
+    let mut search = Search { known, twin, args, found: BTreeMap::new(), ops: 0, reports: 0 };
     for seed in search.args.seed..search.args.seed + search.args.seeds {
         search.seed(seed).await?;
     }
-    Ok(search.found.is_empty())
+    let mut found: Vec<_> = search.found.iter().collect();
+    found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    found.iter().for_each(|(signature, count)| println!("{count:6}  {signature}"));
+    Ok(found.is_empty())
+}
+
+async fn record(real: &Backend, args: &Args, file: &Path) -> Result<bool> {
+    let (mut recordings, mut steps, mut left_out) = (Vec::new(), 0, 0);
+    for number in 0.. {
+        if steps >= args.ops {
+            break;
+        }
+        match transcript::record(real, &script(args.seed, number)).await? {
+            Some(recording) => {
+                steps += recording.len();
+                recordings.push(recording);
+            }
+            None => left_out += 1,
+        }
+    }
+    transcript::write(file, &recordings)?;
+    println!(
+        "{}: {} scripts, {steps} steps; left out {left_out} that went differently twice",
+        file.display(),
+        recordings.len()
+    );
+    Ok(true)
 }
 
 /// A search for differences.
 struct Search {
+    known: Known,
     twin: Twin,
     args: Args,
     /// How often each difference was seen, by signature.
@@ -99,6 +136,9 @@ impl Search {
             played += run.real.len();
             let mut new: BTreeMap<u32, Vec<Difference>> = BTreeMap::new();
             for difference in run.differences {
+                if self.known.covers(&difference.signature) {
+                    continue;
+                }
                 let count = self.found.entry(difference.signature.clone()).or_default();
                 *count += 1;
                 if *count == 1 {

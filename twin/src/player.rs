@@ -85,11 +85,11 @@ impl Player {
 
     async fn repeat(&mut self, op: &Op, code: u16, expected: Option<&Outcome>) -> Outcome {
         let path = self.fill(op.parts().1, true);
-        // The embedded server is ready when it replies.
         let limit = match expected {
-            Some(expected) if expected.code == code => DEADLINE,
-            Some(_) => Duration::from_millis(300),
-            None => Duration::ZERO,
+            // The embedded server is ready when it replies.
+            _ if !self.session.shared => Duration::ZERO,
+            Some(expected) if expected.code != code => Duration::from_millis(300),
+            _ => DEADLINE,
         };
         let start = Instant::now();
         loop {
@@ -116,9 +116,10 @@ impl Player {
     }
 
     async fn drain(&mut self, expected: Option<&Outcome>) -> Outcome {
-        let (limit, quiet) = match self.session.shared {
-            true => (DELIVERY, Duration::from_millis(25)),
-            false => (Duration::from_millis(3), Duration::from_millis(3)),
+        let (limit, quiet) = match (self.session.shared, expected) {
+            (true, Some(_)) => (DELIVERY, Duration::from_millis(25)),
+            (true, None) => (DELIVERY, Duration::from_millis(250)),
+            (false, _) => (Duration::from_millis(3), Duration::from_millis(3)),
         };
         let mut outcome = Outcome::default();
         for (id, watch) in &mut self.watches {

@@ -7,6 +7,8 @@ mod layout;
 mod process;
 mod start;
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use crate::Result;
@@ -68,4 +70,9 @@ pub(crate) fn run(args: Args) -> Result {
             Ok(())
         }
     }
+}
+
+/// Returns the kubeconfig of the instance that was started, if there is one.
+pub(crate) fn kubeconfig() -> Option<PathBuf> {
+    Some(Layout::find().ok()?.kubeconfig()).filter(|path| path.is_file())
 }

@@ -9,6 +9,7 @@ mod codegen;
 mod control_plane;
 mod project;
 mod tidy;
+mod twin;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Task {
     ControlPlane(control_plane::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
     Tidy(tidy::Args),
+    /// Compare the embedded API server with a real one, by random traffic
+    Twin(twin::Args),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
         Task::Tidy(args) => tidy::run(args),
+        Task::Twin(args) => twin::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

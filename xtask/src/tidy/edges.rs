@@ -109,7 +109,10 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
 
 /// Returns the rule for a package, or `None` for tasks, benchmarks and fuzz targets, which may use anything.
 fn rule_of(package: &Package) -> Option<&'static Rule> {
-    if matches!(package.name.as_str(), "xtask" | "benches" | "windlass-benches" | "windlass-fuzz") {
+    if matches!(
+        package.name.as_str(),
+        "xtask" | "benches" | "windlass-benches" | "windlass-fuzz" | "windlass-twin"
+    ) {
         return None;
     }
     let by_name = RULES.iter().find(|rule| rule.name == package.name);

@@ -9,20 +9,42 @@ use flate2::write::GzEncoder;
 /// Bodies from this size on are compressed for clients that say they can take it.
 pub const GZIP_FROM: usize = 128 * 1024;
 
-/// Compresses a body where it is large enough and `accept_encoding` names gzip; says whether it did.
-pub fn maybe_gzip(accept_encoding: Option<&str>, body: Bytes) -> (Bytes, bool) {
-    let accepts = accept_encoding.is_some_and(|header| {
+/// Whether a client takes gzip, by its `Accept-Encoding`.
+pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
+    accept_encoding.is_some_and(|header| {
         header.split(',').any(|part| part.split(';').next().map(str::trim) == Some("gzip"))
-    });
-    if !accepts || body.len() < GZIP_FROM {
+    })
+}
+
+/// Compresses a body if it is large enough and `accept_encoding` names gzip. Returns whether it did.
+pub fn maybe_gzip(accept_encoding: Option<&str>, body: Bytes) -> (Bytes, bool) {
+    if !accepts_gzip(accept_encoding) || body.len() < GZIP_FROM {
         return (body, false);
     }
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
-    match encoder.write_all(&body).and_then(|()| encoder.finish()) {
-        Ok(compressed) => (compressed.into(), true),
-        // Writing into memory does not fail; were it to, the plain body is as good.
-        Err(_) => (body, false),
-    }
+    let pieces = gzip_pieces(std::iter::once(body));
+    let mut compressed = Vec::new();
+    pieces.for_each(|piece| compressed.extend_from_slice(&piece));
+    (compressed.into(), true)
+}
+
+/// Compresses a body that comes in pieces, piece by piece.
+pub fn gzip_pieces(pieces: impl Iterator<Item = Bytes>) -> impl Iterator<Item = Bytes> {
+    let mut encoder = Some(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut pieces = pieces.fuse();
+    std::iter::from_fn(move || {
+        loop {
+            let Some(piece) = pieces.next() else {
+                // Writing into memory does not fail.
+                return encoder.take()?.finish().ok().map(Bytes::from);
+            };
+            let out = encoder.as_mut()?;
+            out.write_all(&piece).ok()?;
+            let ready = std::mem::take(out.get_mut());
+            if !ready.is_empty() {
+                return Some(ready.into());
+            }
+        }
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod yaml;
 
 pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body, not_an_object};
 pub use group::GroupResource;
-pub use gzip::{GZIP_FROM, maybe_gzip};
+pub use gzip::{GZIP_FROM, accepts_gzip, gzip_pieces, maybe_gzip};
 pub use media_type::MediaType;
 pub use negotiate::{
     Format, Negotiated, Representation, TableVersion, Target, negotiate, pretty_by_user_agent,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream;
-use http::{Response, StatusCode, header};
+use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::get::not_older;
@@ -35,15 +34,13 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let bytes = match negotiated.representation {
         Representation::Object => {
             let mut pieces = pieces(Arc::clone(resource), &metadata, page.items);
-            let gzip =
-                call.header(header::ACCEPT_ENCODING).is_some_and(|encodings| encodings.contains("gzip"));
             let first = pieces.next().unwrap_or_default();
             match pieces.next() {
                 None => first,
                 // A long list is written while it is sent, unless all of it must be at hand.
-                Some(second) if negotiated.format == Format::Json && !negotiated.pretty && !gzip => {
-                    let body = Body::stream(stream::iter([first, second].into_iter().chain(pieces)));
-                    return Ok(call.respond(StatusCode::OK, body, negotiated));
+                Some(second) if negotiated.format == Format::Json && !negotiated.pretty => {
+                    let pieces = [first, second].into_iter().chain(pieces);
+                    return Ok(call.stream(pieces, negotiated));
                 }
                 Some(second) => {
                     let mut all = Vec::from(first);
@@ -100,6 +97,7 @@ fn pieces(
         if done {
             return None;
         }
+        out.reserve(PIECE + PIECE / 16);
         while out.len() < PIECE {
             let Some(item) = items.next() else {
                 out.extend_from_slice(b"]}");

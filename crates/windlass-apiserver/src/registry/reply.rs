@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::stream;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
@@ -94,11 +95,28 @@ impl Call<'_> {
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
         let mut response = self.respond(code, Body::full(bytes), negotiated);
         if compressed {
-            let headers = response.headers_mut();
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            say_gzip(&mut response);
         }
         Ok(response)
+    }
+
+    /// JSON bytes that come piece by piece, compressed if the client takes that.
+    pub(super) fn stream(
+        &self,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        negotiated: Negotiated,
+    ) -> Response<Body> {
+        let compress = wire::accepts_gzip(self.header(header::ACCEPT_ENCODING));
+        let body = if compress {
+            Body::stream(stream::iter(wire::gzip_pieces(pieces)))
+        } else {
+            Body::stream(stream::iter(pieces))
+        };
+        let mut response = self.respond(StatusCode::OK, body, negotiated);
+        if compress {
+            say_gzip(&mut response);
+        }
+        response
     }
 
     /// A body in the negotiated format, and the warnings that came up.
@@ -110,6 +128,12 @@ impl Call<'_> {
         respond::warn(headers, &self.warnings);
         response
     }
+}
+
+fn say_gzip(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
 /// Appends an object as an item of a list: built-in kinds do not repeat kind and version there.

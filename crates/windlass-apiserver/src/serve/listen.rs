@@ -273,13 +273,18 @@ impl Accept {
     async fn connection(self, stream: TcpStream, watcher: Watcher) {
         // Small writes are the rule here: watch events, one by one.
         let _ = stream.set_nodelay(true);
+        let is_local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
         let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));
         let Ok(Ok(stream)) = handshake.await else {
             return tracing::debug!("a TLS handshake failed");
         };
         let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
         let server = self.server.clone();
-        let service = hyper::service::service_fn(move |request| {
+        let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
+            if is_local {
+                // On the way to a process of this machine, compression costs more than it saves, on both sides.
+                request.headers_mut().remove(header::ACCEPT_ENCODING);
+            }
             let (accept, client) = (self.clone(), client.clone());
             async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });

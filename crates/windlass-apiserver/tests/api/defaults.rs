@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::Api;
+use crate::harness::{Api, lines};
 
 /// Creates an object without storing it, and returns the value at a pointer in the reply.
 async fn defaulted(api: &Api, path: &str, object: Value, pointer: &str) -> Value {
@@ -42,7 +42,7 @@ async fn the_first_address_of_a_pod_is_its_address() {
     let ns = api.namespace().await;
     let path = format!("/api/v1/namespaces/{ns}/pods");
     api.post(&path, crate::fixtures::pod("a")).await.is(201);
-    let mut seen = String::new();
+    let mut seen = Vec::new();
     for status in [
         json!({"podIP": "10.1.0.1"}),
         json!({"podIP": "10.1.0.2", "podIPs": [{"ip": "10.1.0.1"}]}),
@@ -51,14 +51,14 @@ async fn the_first_address_of_a_pod_is_its_address() {
         let patch = json!({"status": status});
         let written =
             api.patch(&format!("{path}/a/status"), crate::harness::MERGE_PATCH, patch).await.is(200);
-        seen += &format!("{} {}\n", written.at("/status/podIP"), written.at("/status/podIPs"));
+        seen.push(format!("{} {}", written.at("/status/podIP"), written.at("/status/podIPs")));
     }
     expect![[r#"
         "10.1.0.1" [{"ip":"10.1.0.1"}]
         "10.1.0.2" [{"ip":"10.1.0.2"}]
         "10.1.0.3" [{"ip":"10.1.0.3"}]
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&lines(&seen));
 }
 
 #[tokio::test]
@@ -72,14 +72,14 @@ async fn strategies_and_policies_have_defaults_by_their_type() {
             "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template(), "updateStrategy": strategy}
         })
     };
-    let mut seen = String::new();
+    let mut seen = Vec::new();
     for strategy in [
         json!({}),
         json!({"type": "RollingUpdate"}),
         json!({"rollingUpdate": {}}),
         json!({"type": "OnDelete"}),
     ] {
-        seen += &format!("{}\n", defaulted(&api, &sets, set(strategy), "/spec/updateStrategy").await);
+        seen.push(format!("{}", defaulted(&api, &sets, set(strategy), "/spec/updateStrategy").await));
     }
     let autoscalers = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
     for behavior in [
@@ -91,13 +91,13 @@ async fn strategies_and_policies_have_defaults_by_their_type() {
             "metadata": {"name": "a"},
             "spec": {"maxReplicas": 3, "scaleTargetRef": target, "behavior": behavior}
         });
-        seen += &format!("{}\n", defaulted(&api, &autoscalers, autoscaler, "/spec/behavior").await);
+        seen.push(format!("{}", defaulted(&api, &autoscalers, autoscaler, "/spec/behavior").await));
     }
     let template = json!({"spec": {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}});
     let rules = json!([{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]);
     let job = json!({"metadata": {"name": "a"}, "spec": {"template": template, "podFailurePolicy": {"rules": rules}}});
     let jobs = format!("/apis/batch/v1/namespaces/{ns}/jobs");
-    seen += &format!("{}\n", defaulted(&api, &jobs, job, "/spec/podFailurePolicy").await);
+    seen.push(format!("{}", defaulted(&api, &jobs, job, "/spec/podFailurePolicy").await));
     expect![[r#"
         {"rollingUpdate":{"partition":0},"type":"RollingUpdate"}
         {"type":"RollingUpdate"}
@@ -106,7 +106,7 @@ async fn strategies_and_policies_have_defaults_by_their_type() {
         {"scaleDown":{"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"},"scaleUp":{"policies":[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max","stabilizationWindowSeconds":0}}
         {"scaleDown":{"policies":[{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Max"},"scaleUp":{"policies":[{"periodSeconds":15,"type":"Pods","value":4},{"periodSeconds":15,"type":"Percent","value":100}],"selectPolicy":"Min","stabilizationWindowSeconds":5}}
         {"rules":[{"action":"Ignore","onPodConditions":[{"status":"True","type":"DisruptionTarget"}]}]}
-    "#]].assert_eq(&seen);
+    "#]].assert_eq(&lines(&seen));
 }
 
 #[tokio::test]

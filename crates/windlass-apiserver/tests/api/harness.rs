@@ -31,6 +31,11 @@ pub(crate) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json
 /// How long anything may take that a server does in its own time.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(15);
 
+/// Texts as lines, to compare all that a test has seen at once.
+pub(crate) fn lines(texts: &[String]) -> String {
+    texts.iter().flat_map(|text| [text.as_str(), "\n"]).collect()
+}
+
 /// One test's view of a server: an embedded one of its own, or the real one that `WINDLASS_TEST_KUBECONFIG` names.
 ///
 /// What it created through [`Api::namespace`] and [`Api::crd`] is deleted when it is dropped.

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, MERGE_PATCH, NOT_ENFORCED, Reply};
+use crate::harness::{Api, MERGE_PATCH, NOT_ENFORCED, Reply, lines};
 
 /// The warnings that only the embedded server sends, without their common beginning.
 fn not_enforced(reply: &Reply) -> Vec<String> {
@@ -19,7 +19,7 @@ async fn objects_that_are_stored_without_effect_say_so() {
         return;
     }
     let ns = api.namespace().await;
-    let mut seen = String::new();
+    let mut seen = Vec::new();
     let pod = json!({"spec": {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}});
     let crd = |versions: Value, conversion: Value| {
         json!({"spec": {
@@ -70,7 +70,7 @@ async fn objects_that_are_stored_without_effect_say_so() {
             _ => "a",
         });
         let created = api.post(&format!("{path}?dryRun=All"), object).await.is(201);
-        seen += &format!("{plural}: {:?}\n", not_enforced(&created));
+        seen.push(format!("{plural}: {:?}", not_enforced(&created)));
     }
     expect![[r#"
         jobs: ["no pods are made, because there is no job controller"]
@@ -82,7 +82,7 @@ async fn objects_that_are_stored_without_effect_say_so() {
         customresourcedefinitions: []
         customresourcedefinitions: ["x-kubernetes-validations are not evaluated", "conversion webhooks are not called"]
         configmaps: []
-    "#]].assert_eq(&seen);
+    "#]].assert_eq(&lines(&seen));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::fixtures::{deployment, pod, widgets};
-use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply};
+use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply, lines};
 
 /// A pod with requests and limits, and the path of the test's pods.
 async fn sized_pod(api: &Api) -> (String, Value) {
@@ -141,7 +141,7 @@ async fn a_resize_is_validated() {
         kind="Pod" name="a"
         - FieldValueInvalid spec.containers[0].resources.requests: Invalid value: "300m": must be less than or equal to cpu limit of 200m"#]]);
     resize(&|pod| {
-        at(pod, "/resources/limits", json!({"cpu": "200m", "memory": "64Mi", "ephemeral-storage": "1Gi"}))
+        at(pod, "/resources/limits", json!({"cpu": "200m", "memory": "64Mi", "ephemeral-storage": "1Gi"}));
     })
     .await
     .shows(expect![[r#"
@@ -163,7 +163,7 @@ async fn a_resize_is_validated() {
         - FieldValueForbidden spec.containers: Forbidden: containers may not be added or removed on resize"#]]);
     resize(&|pod| {
         pod["spec"]["containers"][0]["resizePolicy"] =
-            json!([{"resourceName": "cpu", "restartPolicy": "NotRequired"}])
+            json!([{"resourceName": "cpu", "restartPolicy": "NotRequired"}]);
     })
     .await
     .shows(expect![[r#"
@@ -190,7 +190,7 @@ async fn what_a_write_to_status_takes_of_the_metadata_depends_on_the_kind() {
         "labels": {"l": "v"}, "annotations": {"a": "v"},
         "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "y"}]
     }});
-    let mut seen = String::new();
+    let mut seen = Vec::new();
     for path in [
         format!("{pods}/a"),
         format!("{deployments}/a"),
@@ -203,7 +203,7 @@ async fn what_a_write_to_status_takes_of_the_metadata_depends_on_the_kind() {
         let labels = has("/metadata/labels/l");
         let annotations = has("/metadata/annotations/a");
         let owners = has("/metadata/ownerReferences");
-        seen += &format!("{kind}: labels {labels}, annotations {annotations}, owners {owners}\n");
+        seen.push(format!("{kind}: labels {labels}, annotations {annotations}, owners {owners}"));
     }
     expect![[r#"
         Pod: labels true, annotations true, owners false
@@ -211,7 +211,7 @@ async fn what_a_write_to_status_takes_of_the_metadata_depends_on_the_kind() {
         FlowSchema: labels false, annotations false, owners false
         CustomResourceDefinition: labels true, annotations true, owners true
     "#]]
-    .assert_eq(&seen);
+    .assert_eq(&lines(&seen));
 }
 
 #[tokio::test]

@@ -16,12 +16,11 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 /// Sets the allocatable resources to the capacity.
 fn default_allocatable(object: &mut Value) {
-    if let Some(status) = object_mut(object, "status") {
-        if !status.contains_key("allocatable")
-            && let Some(capacity) = status.get("capacity").cloned()
-        {
-            status.insert("allocatable".to_owned(), capacity);
-        }
+    if let Some(status) = object_mut(object, "status")
+        && !status.contains_key("allocatable")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        status.insert("allocatable".to_owned(), capacity);
     }
 }
 

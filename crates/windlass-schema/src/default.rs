@@ -12,10 +12,53 @@ use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type}
 ///
 /// An object of a built-in kind also changes as if it were decoded to its Go type and encoded again: empty values that
 /// Go omits are removed, and fields that Go always writes (`status: {}`) are added. The function is idempotent.
+///
+/// If the defaults would add more than 128 MiB, some are left out: the object is then larger than any that a server
+/// stores.
 pub fn default(schema: &Schema, object: &mut Value) {
     whole_numbers(object);
     drop_empty(object, schema.root());
-    fill(object, schema.root());
+    fill(object, schema.root(), &mut Growth(MAX_GROWTH));
+}
+
+/// The memory that defaults may add to an object, in bytes. Otherwise a list of a million empty elements, whose schema
+/// has defaults of a kilobyte, would take all memory.
+const MAX_GROWTH: usize = 128 << 20;
+
+/// The memory of an object's first members.
+const MEMBERS_SIZE: usize = 640;
+
+/// The memory that defaults may still add.
+struct Growth(usize);
+
+impl Growth {
+    /// Inserts the value unless it would need too much memory.
+    fn insert(&mut self, members: &mut Map<String, Value>, name: &str, value: Value) {
+        let first = if members.is_empty() { MEMBERS_SIZE } else { 0 };
+        if self.allows(first + name.len() + memory(&value)) {
+            members.insert(name.to_owned(), value);
+        }
+    }
+
+    fn allows(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
+}
+
+/// Estimates the memory of a value in bytes.
+fn memory(value: &Value) -> usize {
+    let own = 64;
+    own + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(memory).sum(),
+        Value::Object(members) => {
+            let inner: usize = members.iter().map(|(name, value)| name.len() + memory(value)).sum();
+            if members.is_empty() { 0 } else { MEMBERS_SIZE + inner }
+        }
+        _ => 0,
+    }
 }
 
 /// Converts floats without a fraction to integers (`1.0` to `1`), as Go does.
@@ -88,10 +131,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn fill(value: &mut Value, schema: NodeRef<'_>) {
+fn fill(value: &mut Value, schema: NodeRef<'_>, growth: &mut Growth) {
     match value {
         Value::Object(members) => {
-            fill_members(members, schema);
+            fill_members(members, schema, growth);
             if let Some(metadata) = members.get_mut("metadata").filter(|_| schema.is_embedded_resource()) {
                 drop_empty(metadata, object_meta().root());
             }
@@ -100,34 +143,40 @@ fn fill(value: &mut Value, schema: NodeRef<'_>) {
             let Some(schema) = schema.items() else { return };
             for item in items {
                 if is_unwanted_null(item, schema) {
-                    *item = schema.default().cloned().unwrap_or(Value::Null);
+                    replace_null(item, schema.default(), growth);
                 }
-                fill(item, schema);
+                fill(item, schema, growth);
             }
         }
         _ => {}
     }
 }
 
-fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>) {
+fn fill_members(members: &mut Map<String, Value>, schema: NodeRef<'_>, growth: &mut Growth) {
     for (name, edge) in &schema.node.properties {
         let given = members.get(&**name);
         if given.is_none_or(|value| is_unwanted_null(value, schema.follow(edge)))
             && let Some(value) = value_when_absent(edge, schema.follow(edge))
         {
-            members.insert(name.to_string(), value);
+            growth.insert(members, name, value);
         }
     }
     for (name, value) in members {
         if let Some(property) = schema.property(name) {
-            fill(value, property);
+            fill(value, property, growth);
         } else if let Some(Additional::Schema(edge)) = &schema.node.additional {
             let additional = schema.follow(edge);
             if is_unwanted_null(value, additional) {
-                *value = edge.default.clone().unwrap_or(Value::Null);
+                replace_null(value, edge.default.as_ref(), growth);
             }
-            fill(value, additional);
+            fill(value, additional, growth);
         }
+    }
+}
+
+fn replace_null(value: &mut Value, default: Option<&Value>, growth: &mut Growth) {
+    if let Some(default) = default.filter(|default| growth.allows(memory(default))) {
+        *value = default.clone();
     }
 }
 

@@ -94,3 +94,16 @@ fn lists_that_go_always_writes_are_null() {
     let role = built_in("rbac.authorization.k8s.io", "v1", "Role", json!({"metadata": {"name": "a"}}));
     assert_eq!(role, json!({"metadata": {"name": "a"}, "rules": null}));
 }
+
+#[test]
+fn defaults_do_not_take_all_memory() {
+    let large = "x".repeat(1 << 20);
+    let schema = Schema::compile(&json!({"type": "object", "properties": {"list": {
+        "type": "array",
+        "items": {"type": "object", "properties": {"a": {"type": "string", "default": large}}},
+    }}}));
+    let mut object = json!({"list": vec![json!({}); 1000]});
+    default(&schema, &mut object);
+    let filled = object["list"].as_array().unwrap().iter().filter(|item| item.get("a").is_some()).count();
+    assert_eq!(filled, 127);
+}

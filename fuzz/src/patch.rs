@@ -16,7 +16,7 @@ pub(crate) fn json_patch(data: &[u8]) {
     let bound = size(&document) + size(&patch) + LIMITS.copied_bytes;
     let depth = depth(&document).max(LIMITS.depth);
     for typed in [true, false] {
-        let Ok(patch) = JsonPatch::read(&patch, typed) else { continue };
+        let Ok(patch) = JsonPatch::read(patch.clone(), typed) else { continue };
         let Ok(result) = patch.apply(document.clone(), &LIMITS) else { continue };
         assert!(self::depth(&result) <= depth, "the result is too deep");
         assert!(size(&result) <= bound, "the result is too large");

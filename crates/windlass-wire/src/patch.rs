@@ -60,7 +60,7 @@ impl JsonPatch {
     ///
     /// # Errors
     /// If the patch is not a list of objects. The error is the one of Go's decoder.
-    pub fn read(patch: &Value, typed: bool) -> Result<Self, String> {
+    pub fn read(patch: Value, typed: bool) -> Result<Self, String> {
         operation::read(patch, typed)
     }
 

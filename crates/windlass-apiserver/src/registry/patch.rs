@@ -70,7 +70,7 @@ pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result
     let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
     let (value, duplicates) = wire::from_json_with_duplicates(call.body).map_err(|why| broken(&why))?;
     if essence == JSON {
-        let patch = JsonPatch::read(&value, !lenient).map_err(|why| broken(&why))?;
+        let patch = JsonPatch::read(value, !lenient).map_err(|why| broken(&why))?;
         if patch.len() > Limits::OPERATIONS {
             return Err(ApiError::too_large(format!(
                 "The allowed maximum operations in a JSON patch is {}, got {}",

@@ -28,29 +28,29 @@ pub(super) enum Kind {
     Unknown,
 }
 
-pub(super) fn read(patch: &Value, typed: bool) -> Result<JsonPatch, String> {
+pub(super) fn read(patch: Value, typed: bool) -> Result<JsonPatch, String> {
     let of_list = if typed { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
     let of_item = if typed { "handlers.jsonPatchOp" } else { "jsonpatch.Operation" };
     let wrong = |found: &Value, go_type: &str| {
         format!("json: cannot unmarshal {} into Go value of type {go_type}", json_type(found))
     };
-    let items: &[Value] = match patch {
-        Value::Null => &[],
+    let items = match patch {
+        Value::Null => Vec::new(),
         Value::Array(items) => items,
-        other => return Err(wrong(other, of_list)),
+        other => return Err(wrong(&other, of_list)),
     };
     let mut read = JsonPatch { operations: Vec::with_capacity(items.len()), unknown: Vec::new() };
-    for (index, item) in items.iter().enumerate() {
+    for (index, item) in items.into_iter().enumerate() {
         let members = match item {
             Value::Null => {
                 read.operations.push(Operation::default());
                 continue;
             }
             Value::Object(members) => members,
-            other => return Err(wrong(other, of_item)),
+            other => return Err(wrong(&other, of_item)),
         };
         if typed {
-            check_types(members)?;
+            check_types(&members)?;
         }
         let odd = members.keys().filter(|name| !["op", "path", "from", "value"].contains(&name.as_str()));
         read.unknown.extend(odd.map(|name| format!("[{index}].{name}")));
@@ -76,9 +76,12 @@ fn check_types(members: &Map<String, Value>) -> Result<(), String> {
 }
 
 impl Operation {
-    fn of(members: &Map<String, Value>) -> Self {
-        let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
-        let kind = match members.get("op").and_then(Value::as_str) {
+    fn of(mut members: Map<String, Value>) -> Self {
+        let mut text = |name: &str| match members.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let kind = match text("op").as_deref() {
             Some("add") => Kind::Add,
             Some("remove") => Kind::Remove,
             Some("replace") => Kind::Replace,
@@ -87,6 +90,6 @@ impl Operation {
             Some("test") => Kind::Test,
             _ => Kind::Unknown,
         };
-        Self { kind, path: text("path"), from: text("from"), value: members.get("value").cloned() }
+        Self { kind, path: text("path"), from: text("from"), value: members.remove("value") }
     }
 }

@@ -5,7 +5,7 @@ use super::measure::{Allowance, count};
 use super::{JsonPatch, JsonPatchError, Limits, merge_patch};
 
 fn patched(document: Value, operations: Value) -> Result<Value, JsonPatchError> {
-    JsonPatch::read(&operations, true).unwrap().apply(document, &Limits::default())
+    JsonPatch::read(operations, true).unwrap().apply(document, &Limits::default())
 }
 
 /// Returns a value that nests `depth` levels deep.
@@ -84,7 +84,7 @@ fn the_root_can_be_tested_and_replaced() {
 
 #[test]
 fn what_is_no_patch_is_named_as_go_names_it() {
-    let error = |patch: Value, typed| JsonPatch::read(&patch, typed).unwrap_err();
+    let error = |patch: Value, typed| JsonPatch::read(patch, typed).unwrap_err();
     assert_eq!(
         error(json!({}), true),
         "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
@@ -106,10 +106,10 @@ fn what_is_no_patch_is_named_as_go_names_it() {
         "json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string"
     );
     for broken in [json!([{"op": "add", "path": 5}]), json!([null]), json!([{"op": "dance", "path": "/a"}])] {
-        let patch = JsonPatch::read(&broken, false).unwrap();
+        let patch = JsonPatch::read(broken.clone(), false).unwrap();
         assert!(patch.apply(json!({}), &Limits::default()).is_err(), "{broken}");
     }
-    assert!(JsonPatch::read(&json!(null), true).unwrap().is_empty());
+    assert!(JsonPatch::read(json!(null), true).unwrap().is_empty());
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn copies_are_limited_together() {
     let copy = |times| {
         let operations = vec![json!({"op": "copy", "from": "/a", "path": "/b"}); times];
         let document = json!({"a": {"k": "1234"}});
-        JsonPatch::read(&operations.into(), true).unwrap().apply(document, &limits)
+        JsonPatch::read(operations.into(), true).unwrap().apply(document, &limits)
     };
     // 12 bytes each.
     assert!(copy(2).is_ok());
@@ -290,7 +290,7 @@ proptest! {
         let limits = Limits { depth: 5, copied_bytes: 40, work: 20 };
         let size = |value: &Value| windlass_schema::go_json(value).len();
         let bound = size(&document) + size(&Value::from(operations.clone())) + limits.copied_bytes;
-        if let Ok(result) = JsonPatch::read(&operations.into(), true).unwrap().apply(document.clone(), &limits) {
+        if let Ok(result) = JsonPatch::read(operations.into(), true).unwrap().apply(document.clone(), &limits) {
             prop_assert!(count(&document, 5).is_none() || count(&result, 5).is_some(), "too deep: {result}");
             prop_assert!(size(&result) <= bound, "too large: {result}");
         }

@@ -23,6 +23,17 @@ impl ErrorBudget {
         self.0.get() == 0
     }
 
+    /// Returns what is left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.get()
+    }
+
+    /// Goes back to what was left before some errors were made, of which only `kept` are reported.
+    pub(crate) fn rewind(&self, left: usize, kept: &[FieldError]) {
+        self.0.set(left);
+        kept.iter().for_each(|error| self.spend(error));
+    }
+
     fn spend(&self, error: &FieldError) {
         let value = error.bad_value.as_ref().filter(|value| value.is_array() || value.is_object());
         let value = value.map_or(0, |value| value.to_string().len());

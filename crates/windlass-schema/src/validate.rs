@@ -66,25 +66,50 @@ pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<Fiel
 
 /// Checks the value validations only; paths start at `""`.
 pub(crate) fn check(schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    Validator { path: String::new(), budget: ErrorBudget::new() }.visit(schema, value, old).errors
+    check_in_steps(schema, value, old, MAX_STEPS)
 }
+
+/// Like [`check`], with another limit than [`MAX_STEPS`].
+fn check_in_steps(schema: NodeRef<'_>, value: &Value, old: Option<&Value>, steps: usize) -> Vec<FieldError> {
+    let mut validator = Validator { path: String::new(), budget: ErrorBudget::new(), steps };
+    let mut result = validator.visit(schema, value, old);
+    if validator.is_exhausted() {
+        result.add(too_large());
+    }
+    result.errors
+}
+
+fn too_large() -> FieldError {
+    FieldError::forbidden(NO_FIELD, "the object is too large to be checked with such a large schema")
+}
+
+/// How often a value of one object may be compared with a schema. A list of a million elements whose schema has a
+/// thousand branches would keep the server busy for minutes.
+const MAX_STEPS: usize = 5_000_000;
+
+/// The length of a text that counts as one more step, in bytes.
+const STEP_LENGTH: usize = 64;
 
 /// A walk over an object.
 struct Validator {
     /// The current position, formatted as kube-apiserver prints it, up to [`path::MAX_LENGTH`].
     path: String,
     budget: ErrorBudget,
+    /// The values that may still be compared with a schema.
+    steps: usize,
 }
 
 impl Validator {
     /// Checks `value`. Errors are dropped if the value is unchanged.
     fn visit(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
+        let left = self.budget.left();
         let mut result = self.examine(schema, value, old);
         // If a part of the value differs from its old value, the value does too.
         if !result.errors.is_empty() && !result.differs && old.is_some() {
             result.differs = old != Some(value);
             if !result.differs {
                 result.errors.clear();
+                self.budget.rewind(left, &[]);
             }
         }
         result
@@ -102,6 +127,11 @@ impl Validator {
 
     fn examine(&mut self, schema: NodeRef<'_>, value: &Value, old: Option<&Value>) -> ValidationResult {
         let mut result = ValidationResult::default();
+        let length = value.as_str().map_or(0, str::len);
+        self.steps = self.steps.saturating_sub(1 + length / STEP_LENGTH);
+        if self.is_exhausted() {
+            return ValidationResult::failed(too_large());
+        }
         let rules = schema.node.rules.more.as_deref();
         if value.is_null() {
             result.merge(self.types(schema, value));
@@ -129,6 +159,11 @@ impl Validator {
         }
         result.matches += 1;
         result
+    }
+
+    /// Whether no more steps are left: then the object is invalid, and loops end.
+    fn is_exhausted(&self) -> bool {
+        self.steps == 0
     }
 
     /// Returns the field of an error at the current position.
@@ -228,6 +263,9 @@ impl Validator {
                 let length = self.push(&format!("[{index}]"));
                 result.merge(self.visit(inner, item, old_item));
                 self.path.truncate(length);
+                if self.is_exhausted() {
+                    break;
+                }
             }
         }
         if let Some(rules) = schema.node.rules.more.as_deref() {

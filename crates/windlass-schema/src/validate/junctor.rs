@@ -16,6 +16,7 @@ impl Validator {
     ) -> ValidationResult {
         let mut result = ValidationResult::matched();
         let Some(rules) = schema.node.rules.more.as_deref() else { return result };
+        let left = self.budget.left();
         if !rules.any_of.is_empty() {
             let branches = self.branches(schema, &rules.any_of, value, old);
             result.merge(self.any_of(branches));
@@ -24,14 +25,19 @@ impl Validator {
             let branches = self.branches(schema, &rules.one_of, value, old);
             result.merge(self.one_of(branches));
         }
+        // Most errors of branches are not reported.
+        self.budget.rewind(left, &result.errors);
         if !rules.all_of.is_empty() {
             let branches = self.branches(schema, &rules.all_of, value, old);
             result.merge(self.all_of(branches));
         }
-        if let Some(not) = &rules.not
-            && self.examine(schema.nested(not), value, old).errors.is_empty()
-        {
-            result.add(self.junctor_error("must not validate the schema (not)"));
+        if let Some(not) = &rules.not {
+            let left = self.budget.left();
+            let is_valid = self.examine(schema.nested(not), value, old).errors.is_empty();
+            self.budget.rewind(left, &[]);
+            if is_valid {
+                result.add(self.junctor_error("must not validate the schema (not)"));
+            }
         }
         result
     }
@@ -44,7 +50,14 @@ impl Validator {
         value: &Value,
         old: Option<&Value>,
     ) -> Vec<ValidationResult> {
-        branches.iter().map(|branch| self.examine(schema.nested(branch), value, old)).collect()
+        let mut results = Vec::new();
+        for branch in branches {
+            results.push(self.examine(schema.nested(branch), value, old));
+            if self.is_exhausted() {
+                break;
+            }
+        }
+        results
     }
 
     /// Creates an error of a junctor, which has no field: the message contains the path.

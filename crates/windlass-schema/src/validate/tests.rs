@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::check_in_steps;
 use crate::{FieldError, Schema, default, prune, validate, validate_update};
 
 fn rows(errors: &[FieldError]) -> Vec<[String; 3]> {
@@ -107,4 +108,39 @@ fn errors_are_limited_in_number_and_size() {
     let errors = validate(&schema, &json!({ key: vec![0; 5_000] }));
     let size: usize = errors.iter().map(|error| error.to_string().len()).sum();
     assert!(size < 4 << 20, "{size} bytes");
+}
+
+#[test]
+fn a_large_object_with_a_large_schema_is_refused() {
+    let branches: Vec<Value> = (0..1000).map(|n| json!({"required": [format!("f{n}")]})).collect();
+    let schema = Schema::compile(&json!({"type": "object", "properties": {"list": {
+        "type": "array",
+        "items": {"type": "object", "anyOf": branches},
+    }}}));
+    let large = json!({"list": vec![json!({"f999": 1}); 10_000]});
+    let errors = check_in_steps(schema.root(), &large, None, 50_000);
+    let detail = "the object is too large to be checked with such a large schema";
+    assert!(errors.iter().any(|error| error.detail == detail), "{errors:?}");
+    assert!(validate(&schema, &json!({"list": vec![json!({"f999": 1}); 10]})).is_empty());
+}
+
+#[test]
+fn errors_that_are_not_reported_do_not_count() {
+    let schema = Schema::compile(&json!({"type": "object", "properties": {"list": {
+        "type": "array",
+        "items": {
+            "x-kubernetes-preserve-unknown-fields": true,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "not": {"type": "boolean"},
+        },
+    }}}));
+    let mut list = vec![json!("x"); 10_000];
+    list.push(json!(true));
+    let errors = validate(&schema, &json!({ "list": list }));
+    assert!(
+        errors.iter().any(|error| error.detail.starts_with("\"list[10000]\" must validate")),
+        "{errors:?}"
+    );
+    let old = json!({"list": vec![true; 10_000]});
+    assert!(validate_update(&schema, &old, &old).is_empty());
 }

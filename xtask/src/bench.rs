@@ -1,12 +1,14 @@
-//! `cargo xtask bench`: runs our benchmarks and the same work with client-go, controller-runtime and kube-rs, in turn,
-//! and prints one table.
+//! `cargo xtask bench`: runs our benchmarks and the same work with client-go, controller-runtime, kube-rs and
+//! kube-apiserver, in turn, and prints one table.
 
+mod backend;
 mod budgets;
 mod contender;
 mod feed;
 mod groups;
 mod measure;
 mod rows;
+mod server_groups;
 mod table;
 
 use std::fs;
@@ -15,12 +17,14 @@ use std::path::PathBuf;
 use self::contender::Programs;
 use self::groups::GROUPS;
 use self::rows::Row;
+use self::server_groups::SERVER_GROUPS;
 use self::table::MeasuredRow;
 use crate::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads, server
+    /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads, server,
+    /// server-objects, server-watch, server-crds, server-updates
     names: Vec<String>,
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]
@@ -28,9 +32,12 @@ pub(crate) struct Args {
     /// Write the rows to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Number of runs of each contender; the contenders alternate
-    #[arg(long, default_value_t = 3)]
-    repeats: usize,
+    /// Number of runs of each contender; the contenders alternate. Without it 3, and 1 against kube-apiserver
+    #[arg(long)]
+    repeats: Option<usize>,
+    /// Number of updates in server-updates; its goal applies to 1000000
+    #[arg(long, default_value_t = 100_000)]
+    updates: usize,
     /// Fraction of the objects to use, for a quick look; the goals apply to 1
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -52,11 +59,14 @@ pub(crate) fn run(args: Args) -> Result {
     let wanted = |row: &Row| {
         args.names.is_empty() || args.names.iter().any(|name| row.name.starts_with(name.as_str()))
     };
-    let groups: Vec<_> = GROUPS.iter().filter(|group| group.rows.iter().any(wanted)).collect();
+    let groups: Vec<_> =
+        GROUPS.iter().chain(SERVER_GROUPS).filter(|group| group.rows.iter().any(wanted)).collect();
     if groups.is_empty() {
         return Err(format!("no benchmark named {}", args.names.join(", ")).into());
     }
-    let programs = if args.no_build { Programs::built() } else { Programs::build()? };
+    let needed =
+        |contender| groups.iter().any(|group| group.runs.iter().any(|run| run.contender == contender));
+    let programs = if args.no_build { Programs::built() } else { Programs::build(needed)? };
     let (mut lines, mut failures) = (Vec::new(), Vec::new());
     for (number, group) in groups.iter().enumerate() {
         eprintln!("\n[{}/{}] {}: {}", number + 1, groups.len(), group.name, group.about);

@@ -5,6 +5,7 @@
 mod build;
 mod layout;
 mod process;
+mod reference;
 mod start;
 
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use clap::Subcommand;
 
 use crate::Result;
 use layout::Layout;
+
+pub(crate) use reference::Reference;
 
 /// The reference release: the minor version that the embedded server reports.
 const KUBERNETES: &str = "1.36.3";

@@ -14,12 +14,12 @@ type cell map[string]float64
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: peer queue|informer [options]"))
+		fail(fmt.Errorf("usage: peer queue|informer|server [options]"))
 	}
-	runs := map[string]func([]string) (cell, error){"queue": runQueue, "informer": runInformer}
+	runs := map[string]func([]string) (cell, error){"queue": runQueue, "informer": runInformer, "server": runServer}
 	run, known := runs[os.Args[1]]
 	if !known {
-		fail(fmt.Errorf("unknown run: %s; use queue or informer", os.Args[1]))
+		fail(fmt.Errorf("unknown run: %s; use queue, informer or server", os.Args[1]))
 	}
 	result, err := run(os.Args[2:])
 	if err != nil {

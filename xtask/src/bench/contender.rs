@@ -20,13 +20,16 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds our program and the peers. A peer that cannot be built is left out with a message.
-    pub(crate) fn build() -> Result<Self> {
+    /// Builds our program and the peers that are needed. A peer that cannot be built is left out with a message.
+    pub(crate) fn build(needed: impl Fn(Contender) -> bool) -> Result<Self> {
         let benches = project::root().join("benches");
         eprintln!("building our benchmarks and the peers (minutes, the first time)");
         let ours = cargo(&benches, "bench", "release")?;
-        let kube_rs = optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", "release"));
-        let go = optional("client-go and controller-runtime", go(&benches.join("peers/go")));
+        let kube_rs =
+            || optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", "release"));
+        let go = || optional("client-go and controller-runtime", go(&benches.join("peers/go")));
+        let kube_rs = if needed(Contender::KubeRs) { kube_rs() } else { None };
+        let go = if needed(Contender::Go) { go() } else { None };
         Ok(Self { ours, go, kube_rs })
     }
 
@@ -84,6 +87,7 @@ fn cargo(folder: &Path, binary: &str, profile: &str) -> Result<PathBuf> {
 
 fn go(folder: &Path) -> Result<PathBuf> {
     let program = target(folder).join("peer-go");
+    std::fs::create_dir_all(target(folder))?;
     succeed(Command::new("go").args(["build", "-o"]).arg(&program).arg(".").current_dir(folder))?;
     Ok(program)
 }

@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::Args;
+use super::backend::ApiServer;
 use super::contender::{Contender, Programs};
 use super::feed::{ByteServer, ServeOptions};
 use super::rows::{Group, Run};
@@ -24,13 +25,15 @@ pub(crate) struct Measured {
 /// The values of one run, with one element for each repeat.
 pub(crate) type Cell = BTreeMap<String, Vec<f64>>;
 
-/// The time after which a run is killed.
+/// The time after which a run is killed, and the time more for each thousand updates.
 const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT_OF_UPDATES: Duration = Duration::from_secs(1);
 
 /// Measures a group. A run that fails is reported and left out of that repeat.
 pub(crate) fn group(group: &Group, programs: &Programs, args: &Args) -> Measured {
     let mut measured = Measured::default();
-    let repeats = args.repeats.max(1);
+    let with_servers = group.runs.iter().any(|run| run.server.is_some());
+    let repeats = args.repeats.unwrap_or(if with_servers { 1 } else { 3 }).max(1);
     for repeat in 1..=repeats {
         for run in group.runs {
             let began = Instant::now();
@@ -67,6 +70,10 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
         return Ok(None);
     };
     let scaled = |count: usize| (count as f64 * args.scale).ceil() as usize;
+    let backend = match run.server {
+        None => None,
+        Some(backend) => Some(ApiServer::start(backend, ours)?),
+    };
     let feed = group.feed.map(|feed| ServeOptions {
         objects: scaled(feed.objects),
         events: scaled(feed.events),
@@ -82,7 +89,13 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
     };
     options.iter().for_each(|option| pass(option));
     if let Some((option, count)) = group.count {
+        let count = if option == "updates" { args.updates } else { count };
         pass(&format!("{option}={}", scaled(count)));
+    }
+    if let Some(server) = &backend {
+        let ids: Vec<String> = server.processes().iter().map(u32::to_string).collect();
+        pass(&format!("kubeconfig={}", server.kubeconfig().display()));
+        pass(&format!("processes={}", ids.join(",")));
     }
     if let (Some(server), Some(feed)) = (&server, feed) {
         pass(&format!("url={}", server.url));
@@ -93,8 +106,9 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
             pass(&format!("ca={}", file.display()));
         }
     }
+    let timeout = TIMEOUT + TIMEOUT_OF_UPDATES * (args.updates / 1000) as u32;
     let child = command.stdout(Stdio::piped()).spawn()?;
-    Ok(Some(serde_json::from_str(&output(child, TIMEOUT)?)?))
+    Ok(Some(serde_json::from_str(&output(child, timeout)?)?))
 }
 
 /// Waits for a process and returns its standard output: a single line, which fits into the buffer of the pipe.

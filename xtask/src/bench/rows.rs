@@ -1,5 +1,6 @@
 //! The rows of the table: what is compared, and the goals.
 
+use super::backend::Backend;
 use super::contender::Contender;
 use super::feed::ServeOptions;
 use Goal::{AtMost, Report};
@@ -19,6 +20,8 @@ pub(crate) struct Group {
 pub(crate) struct Run {
     pub(crate) name: &'static str,
     pub(crate) contender: Contender,
+    /// The API server that the contender loads.
+    pub(crate) server: Option<Backend>,
     /// The command, and options without their dashes.
     pub(crate) arguments: &'static [&'static str],
 }
@@ -40,6 +43,10 @@ pub(crate) struct Row {
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
     pub(crate) goal: Goal,
+    /// Whether the row is shown if the peer was not measured.
+    pub(crate) alone: bool,
+    /// The name of the value that says whether replies were compressed; see [`Gzip`](super::table::Gzip).
+    pub(crate) gzip: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -58,7 +65,12 @@ pub(crate) enum Goal {
 }
 
 pub(crate) const fn run(name: &'static str, contender: Contender, arguments: &'static [&'static str]) -> Run {
-    Run { name, contender, arguments }
+    Run { name, contender, server: None, arguments }
+}
+
+/// A run of the Go client against an API server.
+pub(crate) const fn load(name: &'static str, server: Backend, arguments: &'static [&'static str]) -> Run {
+    Run { name, contender: Contender::Go, server: Some(server), arguments }
 }
 
 pub(crate) const fn row(
@@ -68,7 +80,21 @@ pub(crate) const fn row(
     better: Better,
     goal: Goal,
 ) -> Row {
-    Row { name, peer, ours, theirs, value, theirs_value: value, per: None, factor, unit, better, goal }
+    Row {
+        name,
+        peer,
+        ours,
+        theirs,
+        value,
+        theirs_value: value,
+        per: None,
+        factor,
+        unit,
+        better,
+        goal,
+        alone: false,
+        gzip: None,
+    }
 }
 
 pub(crate) type Versus = (&'static str, &'static str, &'static str);

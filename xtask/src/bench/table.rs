@@ -20,13 +20,32 @@ pub(crate) struct MeasuredRow {
     ratio: Option<f64>,
     goal: String,
     holds: Option<bool>,
+    /// Whether the servers compressed their replies.
+    gzip: Option<String>,
+}
+
+/// Whether a server compressed its replies, as the number that the client reports.
+pub(crate) enum Gzip {
+    NotAsked,
+    Unused,
+    Used,
+}
+
+impl From<f64> for Gzip {
+    fn from(number: f64) -> Self {
+        match number {
+            number if number < 0.0 => Gzip::NotAsked,
+            number if number > 0.0 => Gzip::Used,
+            _ => Gzip::Unused,
+        }
+    }
 }
 
 /// Computes the results of a row; returns `None` if a run has no values.
 pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<MeasuredRow> {
     let ours = values(row.ours, row.value, row, measured)?;
     let theirs = values(row.theirs, row.theirs_value, row, measured);
-    if !row.theirs.is_empty() && theirs.is_none() {
+    if !row.theirs.is_empty() && theirs.is_none() && !row.alone {
         return None;
     }
     let ratio = theirs.as_ref().map(|theirs| match row.better {
@@ -50,7 +69,24 @@ pub(crate) fn line(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Measure
         ratio,
         goal,
         holds,
+        gzip: gzip(row, measured),
     })
+}
+
+/// Says which server compressed its replies, if the row has a value for that.
+fn gzip(row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<String> {
+    let of = |run: &str| {
+        let number = measured.get(run)?.get(row.gzip?)?.first()?;
+        Some(Gzip::from(*number))
+    };
+    let text = match (of(row.ours)?, of(row.theirs)) {
+        (Gzip::NotAsked, _) => "not asked",
+        (Gzip::Used, None | Some(Gzip::Used)) => "used",
+        (Gzip::Unused, Some(Gzip::Used)) => "theirs only",
+        (Gzip::Used, _) => "ours only",
+        (Gzip::Unused, _) => "unused",
+    };
+    Some(text.to_owned())
 }
 
 fn values(run: &str, value: &str, row: &Row, measured: &BTreeMap<&str, Cell>) -> Option<Vec<f64>> {
@@ -77,10 +113,13 @@ fn spread(values: &[f64]) -> (f64, f64) {
 }
 
 pub(crate) fn render(lines: &[MeasuredRow]) -> String {
-    let head = ["name", "peer", "unit", "ours", "theirs", "ratio", "goal", "holds"].map(str::to_owned);
-    let rows: Vec<[String; 8]> = std::iter::once(head).chain(lines.iter().map(MeasuredRow::cells)).collect();
-    let widths: Vec<usize> =
-        (0..8).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let head =
+        ["name", "peer", "unit", "ours", "theirs", "ratio", "goal", "holds", "gzip"].map(str::to_owned);
+    let columns = if lines.iter().any(|line| line.gzip.is_some()) { 9 } else { 8 };
+    let rows: Vec<[String; 9]> = std::iter::once(head).chain(lines.iter().map(MeasuredRow::cells)).collect();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
     let mut out = String::new();
     for row in &rows {
         for (cell, width) in row.iter().zip(&widths) {
@@ -94,7 +133,7 @@ pub(crate) fn render(lines: &[MeasuredRow]) -> String {
 }
 
 impl MeasuredRow {
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let with_spread = |value: f64, (low, high): (f64, f64)| {
             format!("{} ({}..{})", number(value), number(low), number(high))
         };
@@ -109,6 +148,7 @@ impl MeasuredRow {
             self.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.1}×")),
             self.goal.clone(),
             self.holds.map_or("–", |holds| if holds { "yes" } else { "NO" }).to_owned(),
+            self.gzip.clone().unwrap_or_default(),
         ]
     }
 }
@@ -167,5 +207,8 @@ mod tests {
     fn a_contender_that_was_not_measured_has_no_row() {
         assert!(with(rate("r", ("ours", "them", "absent"), Goal::Report)).is_none());
         assert!(with(rate("r", ("absent", "", ""), Goal::Report)).is_none());
+        let row = Row { alone: true, ..rate("r", ("ours", "them", "absent"), Goal::Times(2.0)) };
+        let alone = with(row).expect("ours was measured");
+        assert_eq!((alone.theirs, alone.ratio, alone.holds), (None, None, None));
     }
 }

@@ -15,6 +15,8 @@ pub(super) const PROGRAMS: [&str; 5] =
 
 pub(super) struct Layout {
     folder: PathBuf,
+    /// The name of the folder of the running instance.
+    run: String,
 }
 
 impl Layout {
@@ -25,7 +27,13 @@ impl Layout {
             Some(shared.or_else(under_home)?.join("windlass"))
         });
         let cache = cache.ok_or_else(|| format!("no cache folder: set HOME or {CACHE}"))?;
-        Ok(Layout { folder: std::path::absolute(cache)?.join("control-plane").join(KUBERNETES) })
+        let folder = std::path::absolute(cache)?.join("control-plane").join(KUBERNETES);
+        Ok(Layout { folder, run: "run".to_owned() })
+    }
+
+    /// Returns the same programs with another folder for the running instance.
+    pub(super) fn with_run(self, name: &str) -> Self {
+        Layout { run: name.to_owned(), ..self }
     }
 
     /// Returns the folder of the programs, which works as KUBEBUILDER_ASSETS for envtest.
@@ -48,7 +56,7 @@ impl Layout {
 
     /// Returns the folder of the running instance: data, certificates, logs, kubeconfig.
     pub(super) fn run(&self) -> PathBuf {
-        self.folder.join("run")
+        self.folder.join(&self.run)
     }
 
     pub(super) fn kubeconfig(&self) -> PathBuf {

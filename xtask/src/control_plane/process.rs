@@ -1,4 +1,4 @@
-//! Background processes that outlive the task.
+//! Background processes.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -20,16 +20,33 @@ pub(super) struct Process {
     pub(super) id: u32,
 }
 
+/// How long processes run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    /// Until they are stopped, after the task has ended.
+    #[default]
+    Detached,
+    /// No longer than the task: Ctrl-C ends them too.
+    Attached,
+}
+
 impl Process {
-    /// Starts a detached process that writes its output to `NAME.log`.
-    pub(super) fn spawn(program: &Path, arguments: &[String], folder: &Path) -> Result<Self> {
+    /// Starts a process that writes its output to `NAME.log`.
+    pub(super) fn spawn(
+        program: &Path,
+        arguments: &[String],
+        folder: &Path,
+        lifetime: Lifetime,
+    ) -> Result<Self> {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = File::create(folder.join(format!("{name}.log")))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         // Its own process group keeps Ctrl-C at the terminal away from it.
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        if lifetime == Lifetime::Detached {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
         let child = command.spawn().map_err(|error| format!("cannot run {}: {error}", program.display()))?;
         Ok(Process { name, id: child.id() })
     }

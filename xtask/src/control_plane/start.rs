@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::layout::{Layout, PROGRAMS};
-use super::process::Process;
+use super::process::{Lifetime, Process};
 use super::{ETCD, KUBERNETES, StartArgs};
 use crate::Result;
 
@@ -21,38 +21,24 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The running instance, as saved in `instance.json`.
 #[derive(Serialize, Deserialize)]
-struct Instance {
+pub(super) struct Instance {
     url: String,
     /// In start order.
-    processes: Vec<Process>,
+    pub(super) processes: Vec<Process>,
+    #[serde(skip)]
+    lifetime: Lifetime,
 }
 
 pub(super) fn start(layout: &Layout, args: &StartArgs) -> Result {
-    if let Some(instance) = Instance::read(layout)
-        && instance.processes.iter().any(Process::runs)
-    {
+    if let Some(instance) = Instance::running(layout) {
         return Err(format!(
             "already running at {}; stop it with `cargo xtask control-plane stop`",
             instance.url
         )
         .into());
     }
-    let folder = layout.run();
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
     let begin = Instant::now();
-    let port = if args.port == 0 { free_port()? } else { args.port };
-    let mut instance = Instance { url: format!("https://127.0.0.1:{port}"), processes: Vec::new() };
-    let started = instance.start_all(layout, port, args);
-    if let Err(error) = started {
-        // Stop the processes that were started before the error.
-        for process in instance.processes.iter().rev() {
-            let _ = process.stop();
-        }
-        return Err(error);
-    }
+    let instance = launch(layout, args, Lifetime::Detached)?;
     println!(
         "Kubernetes {KUBERNETES} is ready at {} after {:.1} s.",
         instance.url,
@@ -64,9 +50,34 @@ pub(super) fn start(layout: &Layout, args: &StartArgs) -> Result {
     Ok(())
 }
 
+/// Starts the programs in an empty folder and waits until the API server is ready.
+pub(super) fn launch(layout: &Layout, args: &StartArgs, lifetime: Lifetime) -> Result<Instance> {
+    let folder = layout.run();
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let port = if args.port == 0 { free_port()? } else { args.port };
+    let mut instance = Instance { url: format!("https://127.0.0.1:{port}"), processes: Vec::new(), lifetime };
+    let started = instance.start_all(layout, port, args);
+    if let Err(error) = started {
+        // Stop the processes that were started before the error.
+        for process in instance.processes.iter().rev() {
+            let _ = process.stop();
+        }
+        return Err(error);
+    }
+    Ok(instance)
+}
+
 impl Instance {
     fn read(layout: &Layout) -> Option<Self> {
         serde_json::from_slice(&fs::read(layout.run().join("instance.json")).ok()?).ok()
+    }
+
+    /// Returns the instance in the folder of `layout`, if one of its processes runs.
+    pub(super) fn running(layout: &Layout) -> Option<Self> {
+        Self::read(layout).filter(|instance| instance.processes.iter().any(Process::runs))
     }
 
     fn start_all(&mut self, layout: &Layout, port: u16, args: &StartArgs) -> Result {
@@ -77,12 +88,12 @@ impl Instance {
         write_secret(&folder.join("service-accounts.key"), &key.serialize_pem())?;
         fs::write(folder.join("service-accounts.pub"), key.public_key_pem())?;
 
-        println!("starting etcd {ETCD} …");
+        eprintln!("starting etcd {ETCD} …");
         let etcd = format!("http://127.0.0.1:{}", free_port()?);
         let peers = format!("http://127.0.0.1:{}", free_port()?);
         self.spawn(layout, "etcd", &etcd_flags(&etcd, &peers))?;
 
-        println!("starting kube-apiserver …");
+        eprintln!("starting kube-apiserver …");
         self.spawn(layout, "kube-apiserver", &apiserver_flags(&etcd, port))?;
         self.wait_for(layout, "the certificate of kube-apiserver", |folder| {
             folder.join("certificates/apiserver.crt").exists()
@@ -97,21 +108,21 @@ impl Instance {
 
         let common = ["--kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0"];
         if !args.no_controllers {
-            println!("starting kube-controller-manager …");
+            eprintln!("starting kube-controller-manager …");
             let mut flags = common.to_vec();
             flags.push("--service-account-private-key-file=service-accounts.key");
             flags.push("--root-ca-file=certificates/apiserver.crt");
             self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
         }
         if args.scheduler {
-            println!("starting kube-scheduler …");
+            eprintln!("starting kube-scheduler …");
             self.spawn(layout, "kube-scheduler", &owned(&common))?;
         }
         Ok(())
     }
 
     fn spawn(&mut self, layout: &Layout, program: &str, flags: &[String]) -> Result {
-        self.processes.push(Process::spawn(&layout.program(program), flags, &layout.run())?);
+        self.processes.push(Process::spawn(&layout.program(program), flags, &layout.run(), self.lifetime)?);
         // Saved after every step, so that `stop` finds the processes even if this task is killed.
         Ok(fs::write(layout.run().join("instance.json"), serde_json::to_vec(self)?)?)
     }

@@ -1,0 +1,81 @@
+//! The API servers that are compared: ours and kube-apiserver with etcd. Only one of them runs at a time.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::Result;
+use crate::control_plane::Reference;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Ours,
+    /// kube-apiserver with etcd, without controllers; etcd does not wait for the disk.
+    Real,
+}
+
+/// A running server. Dropping it stops its processes.
+pub(crate) enum ApiServer {
+    Ours { process: Child, kubeconfig: PathBuf },
+    Real(Reference),
+}
+
+impl ApiServer {
+    /// Starts a server and waits until it can be asked. `program` is our benchmark program.
+    pub(crate) fn start(backend: Backend, program: &Path) -> Result<Self> {
+        match backend {
+            Backend::Real => Ok(ApiServer::Real(Reference::start("bench")?)),
+            Backend::Ours => {
+                let mut command = Command::new(program);
+                let mut process =
+                    command.arg("serve-api").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+                let kubeconfig =
+                    std::env::temp_dir().join(format!("windlass-bench-{}.kubeconfig", process.id()));
+                let out = process.stdout.take().ok_or("cannot read the output of our server")?;
+                let server = ApiServer::Ours { process, kubeconfig: kubeconfig.clone() };
+                // The kubeconfig ends with an empty line.
+                let mut text = String::new();
+                for line in BufReader::new(out).lines() {
+                    let line = line?;
+                    if line.is_empty() {
+                        break;
+                    }
+                    text += &line;
+                    text.push('\n');
+                }
+                if text.is_empty() {
+                    return Err("our server did not start; run `bench serve-api` to see why".into());
+                }
+                fs::write(&kubeconfig, text)?;
+                Ok(server)
+            }
+        }
+    }
+
+    /// Returns the path of an administrator's kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        match self {
+            ApiServer::Ours { kubeconfig, .. } => kubeconfig.clone(),
+            ApiServer::Real(reference) => reference.kubeconfig(),
+        }
+    }
+
+    /// Returns the ids of the processes whose time and memory count.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        match self {
+            ApiServer::Ours { process, .. } => vec![process.id()],
+            ApiServer::Real(reference) => reference.processes(),
+        }
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        if let ApiServer::Ours { process, kubeconfig } = self {
+            let _ = process.kill();
+            let _ = process.wait();
+            let _ = fs::remove_file(kubeconfig);
+        }
+    }
+}

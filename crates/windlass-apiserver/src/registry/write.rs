@@ -71,7 +71,9 @@ async fn create_named(
     let warned = call.warnings.len();
     loop {
         let view = call.state.store.view();
-        let mut new = object.clone();
+        // Only what is allocated may be taken by another write, so that the object is needed once more.
+        let mut new =
+            if resource.strategy.allocates() { object.clone() } else { std::mem::take(&mut object) };
         resource.strategy.allocate(&call.context(&view), &mut new, None)?;
         let mut errors = validate::metadata(&resource, &new);
         errors.extend(custom::validate(&resource, &call.route.subresource, &new, None));

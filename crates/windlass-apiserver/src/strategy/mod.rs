@@ -121,6 +121,11 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
+    /// Whether [`Strategy::allocate`] does anything.
+    fn allocates(&self) -> bool {
+        false
+    }
+
     /// Gives out what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
     /// `prepare_update`, and again if another write took what this object claims.
     fn allocate(

@@ -39,6 +39,7 @@ mod deadlines;
 
 // Many clients at once.
 mod concurrency;
+mod lifetimes;
 
 // Kinds.
 mod builtins;

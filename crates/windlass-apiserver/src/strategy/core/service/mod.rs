@@ -63,6 +63,10 @@ impl Strategy for Services {
         Ok(())
     }
 
+    fn allocates(&self) -> bool {
+        true
+    }
+
     fn allocate(
         &self,
         cx: &StrategyContext<'_>,

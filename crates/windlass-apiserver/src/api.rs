@@ -40,7 +40,7 @@ pub(crate) struct Api {
 /// ```
 /// use windlass_apiserver::{Body, Identity, Intercept, Server};
 ///
-/// /// Lets nobody write.
+/// /// Refuses all writes.
 /// struct ReadOnly;
 ///
 /// impl Intercept for ReadOnly {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
 
-/// The body of a response: bytes that are there, or a watch that goes on.
+/// The body of a response: bytes in memory, or a stream.
 pub struct Body(Kind);
 
 enum Kind {
@@ -17,17 +17,17 @@ enum Kind {
 }
 
 impl Body {
-    /// A body without bytes.
+    /// Creates an empty body.
     pub fn empty() -> Self {
         Self::full(Bytes::new())
     }
 
-    /// A body that is all there.
+    /// Creates a body from bytes.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         Self(Kind::Full(bytes.into()))
     }
 
-    /// A body that comes piece by piece; each piece is sent at once.
+    /// Creates a body from a stream of pieces. Each piece is sent as soon as it is there.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Kind::Stream(Box::pin(stream)))
     }
@@ -36,7 +36,7 @@ impl Body {
         matches!(self.0, Kind::Stream(_))
     }
 
-    /// The same body; if it is a stream, it ends when `end` does.
+    /// Ends the body, if it is a stream, when `end` completes.
     pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             Kind::Full(_) => self,

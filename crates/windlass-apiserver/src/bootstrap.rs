@@ -1,4 +1,4 @@
-//! The objects that a server makes for itself.
+//! The objects that a server creates for itself.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::wire::ApiError;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Creates them in an empty store.
+/// Creates the objects in an empty store.
 pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     for name in NAMESPACES {
         put(
@@ -51,10 +51,10 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     ("system-node-critical", 2_000_001_000, "For pods that their node cannot do without."),
 ];
 
-/// The port that `kubernetes` leads to, until the server listens.
+/// The target port of the service `kubernetes`, whatever port the server listens on.
 const SECURE_PORT: u16 = 6443;
 
-/// The address of the API server inside of the cluster. Nothing answers there: no traffic is routed by this server.
+/// The service of the API server in the cluster. No traffic is routed to it.
 fn kubernetes_service() -> Value {
     json!({
         "kind": "Service",

@@ -1,20 +1,20 @@
-//! Time and randomness, from one place, so that two runs with one seed can produce one trace.
+//! Time and randomness. With a clock and a seed of the caller, two runs produce the same objects.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-/// The alphabet of generated name suffixes: no vowels and no look-alikes, as everywhere in Kubernetes.
+/// The alphabet of generated name suffixes, without vowels and look-alikes, as everywhere in Kubernetes.
 const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Where the server reads the time.
+/// The time source of a server.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the machine.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Clock and randomness of one server.
+/// The clock and random generator of one server.
 #[derive(Clone)]
 pub(crate) struct Env {
     clock: Arc<dyn Clock>,
@@ -32,7 +32,7 @@ pub(crate) struct Env {
 }
 
 impl Env {
-    /// An environment on `clock`; without a seed, uids and suffixes differ from run to run.
+    /// Creates an environment on `clock`. Without a seed, uids and suffixes differ from run to run.
     pub(crate) fn new(clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
         let seed = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0);
         Self { clock, random: Arc::new(Mutex::new(SplitMix(seed))) }
@@ -42,7 +42,7 @@ impl Env {
         self.clock.now()
     }
 
-    /// The present moment as metadata carries it: RFC 3339 in whole seconds.
+    /// Returns the current time as metadata has it: RFC 3339 in whole seconds.
     pub(crate) fn now_rfc3339(&self) -> String {
         rfc3339(self.now())
     }
@@ -51,7 +51,7 @@ impl Env {
         self.random.lock().next()
     }
 
-    /// A fresh object uid, a version 4 UUID.
+    /// Generates the uid of an object, a version 4 UUID.
     pub(crate) fn uid(&self) -> String {
         let mut random = self.random.lock();
         let (high, low) = (random.next(), random.next());
@@ -60,7 +60,7 @@ impl Env {
         uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
     }
 
-    /// The five characters that `generateName` appends.
+    /// Generates the five characters that `generateName` appends.
     pub(crate) fn suffix(&self) -> String {
         let mut random = self.random.lock();
         (0..5)
@@ -72,7 +72,7 @@ impl Env {
     }
 }
 
-/// A timestamp as metadata carries it: RFC 3339 in whole seconds.
+/// Formats a time as metadata has it: RFC 3339 in whole seconds.
 pub(crate) fn rfc3339(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

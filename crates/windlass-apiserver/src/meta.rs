@@ -1,8 +1,8 @@
-//! Reading and writing `metadata` of an object.
+//! Reads and writes the `metadata` of an object.
 
 use serde_json::{Map, Value};
 
-/// A string in the metadata, the empty string if it is absent.
+/// Returns a string in the metadata; the empty string if it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
@@ -31,7 +31,7 @@ pub(crate) fn integer(object: &Value, field: &str) -> Option<i64> {
     object.get("metadata")?.get(field)?.as_i64()
 }
 
-/// Whether somebody has asked for its deletion.
+/// Whether the object is terminating.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }
@@ -46,12 +46,12 @@ pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     list.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The metadata to write to; made if absent.
+/// Returns the metadata, created if it is absent.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     entry_object(object, "metadata")
 }
 
-/// The object under `field`, made if it is absent or something else.
+/// Returns the object in `field`, created if the field is absent or has another type.
 pub(crate) fn entry_object<'a>(object: &'a mut Value, field: &str) -> &'a mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -65,7 +65,7 @@ pub(crate) fn entry_object<'a>(object: &'a mut Value, field: &str) -> &'a mut Ma
     found
 }
 
-/// Sets a metadata field, or removes it.
+/// Sets a metadata field; `None` removes it.
 pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     let metadata = metadata_mut(object);
     match value {
@@ -74,13 +74,13 @@ pub(crate) fn set(object: &mut Value, field: &str, value: Option<Value>) {
     };
 }
 
-/// Sets `metadata.finalizers`, or removes the field when there are none.
+/// Sets `metadata.finalizers`; an empty list removes the field.
 pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     let value = (!finalizers.is_empty()).then(|| finalizers.iter().cloned().map(Value::String).collect());
     set(object, "finalizers", value);
 }
 
-/// Adds a finalizer, unless the object has it.
+/// Adds a finalizer if the object does not have it.
 pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
     let mut finalizers: Vec<String> = finalizers(object).map(str::to_owned).collect();
     if !finalizers.iter().any(|found| found == finalizer) {
@@ -89,7 +89,7 @@ pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// Takes a field of the object itself from `from`, or removes it where `from` has none.
+/// Copies a top-level field from `from`; removes it if `from` does not have it.
 pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
     let Some(fields) = object.as_object_mut() else { return };
     match from.get(field) {
@@ -98,13 +98,13 @@ pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
     };
 }
 
-/// Takes a metadata field from `from`, or removes it where `from` has none.
+/// Copies a metadata field from `from`; removes it if `from` does not have it.
 pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
     let value = from.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
     set(object, field, value);
 }
 
-/// The fields of an object; anything else becomes an empty one.
+/// Returns the fields of an object. Any other value is replaced by an empty object.
 pub(crate) fn fields_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -115,7 +115,7 @@ pub(crate) fn fields_mut(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Drops empty maps, lists and strings from the metadata, as a server that reads them into structures does.
+/// Removes empty maps, lists and strings from the metadata, as the encoding of Go types does.
 pub(crate) fn drop_empty(object: &mut Value) {
     let metadata = metadata_mut(object);
     metadata.retain(|_, value| match value {

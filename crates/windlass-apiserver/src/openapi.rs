@@ -1,4 +1,4 @@
-//! OpenAPI v3: an index of group-versions, and a document for each, written when it is asked for.
+//! OpenAPI v3: an index of group versions, and a document for each, generated on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -17,10 +17,10 @@ use crate::state::State;
 use crate::wire::{self, ApiError};
 
 const ROOT: &str = "/openapi/v3";
-/// How many documents are kept: they are large, and few are asked for again.
+/// The number of documents that are cached: they are large, and few are requested again.
 const KEPT: usize = 3;
 
-/// Documents that were asked for lately, by their hash.
+/// The documents that were requested last, by their hash.
 #[derive(Default)]
 pub(crate) struct Documents(Mutex<VecDeque<(String, Bytes)>>);
 
@@ -57,7 +57,7 @@ pub(crate) fn respond(
     Some(document(state, documents, name.strip_prefix('/')?, query, headers))
 }
 
-/// OpenAPI v2, for clients that look a kind up there when v3 does not have it: a document that describes nothing.
+/// The OpenAPI v2 document, which is empty. Clients read it for a kind that v3 does not have.
 fn version_two(headers: &HeaderMap) -> Response<Body> {
     const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -74,7 +74,7 @@ fn version_two(headers: &HeaderMap) -> Response<Body> {
     response
 }
 
-/// What is said about each group-version: a name for the path, and a hash that changes when the document does.
+/// Returns the path of each document, and a hash that changes when the document does.
 fn hashes(state: &State) -> BTreeMap<String, String> {
     let mut hashes = BTreeMap::new();
     let builtin = format!("{} {}", env!("CARGO_PKG_VERSION"), state.catalog.version());
@@ -171,7 +171,7 @@ fn document(
     Ok(response)
 }
 
-/// An outdated hash leads to the right one.
+/// Redirects a request with an outdated hash.
 fn redirect(location: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;

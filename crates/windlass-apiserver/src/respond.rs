@@ -1,4 +1,4 @@
-//! Responses: objects in the form that was asked for, errors, headers.
+//! Responses: errors, partial metadata, indented JSON, headers.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::store::write_object;
 use crate::wire::{self, ApiError};
 
-/// Whether JSON is to be indented for a person.
+/// Whether the client wants indented JSON.
 pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
     if let Some(value) = crate::route::Query::parse(query).flag("pretty") {
         return value;
@@ -17,7 +17,7 @@ pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
     wire::pretty_by_user_agent(agent)
 }
 
-/// The plain text of a path that leads nowhere.
+/// The response to an unknown path.
 pub(crate) fn page_not_found() -> Response<Body> {
     let mut response = Response::new(Body::full("404 page not found\n"));
     *response.status_mut() = StatusCode::NOT_FOUND;
@@ -27,7 +27,7 @@ pub(crate) fn page_not_found() -> Response<Body> {
     response
 }
 
-/// A failure as a `Status`.
+/// The response to a failure, with a `Status`.
 pub(crate) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
     let status = error.status();
     let json = status.to_json();
@@ -43,7 +43,7 @@ pub(crate) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
     response
 }
 
-/// The same JSON, indented by two spaces, with the fields in the same order.
+/// Indents JSON by two spaces. The order of the fields stays.
 pub(crate) fn indent(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let mut depth = 0;
@@ -103,7 +103,7 @@ pub(crate) fn object_bytes(value: &Value) -> Bytes {
     out.into()
 }
 
-/// Kind, version and metadata of an object, as `PartialObjectMetadata`.
+/// Makes the `PartialObjectMetadata` of an object.
 pub(crate) fn partial_metadata(object: &Value, api_version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",

@@ -1,8 +1,8 @@
-//! What a request is about: its path taken apart, as the real server does it.
+//! Parses the path and query of a request, as kube-apiserver does.
 
 use http::Method;
 
-/// The query of a request, decoded; keys may occur many times.
+/// The decoded query of a request. A key may occur more than once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -33,13 +33,13 @@ impl Query {
         self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// A flag as the real server reads it: absent, `0` and `false` are false, anything else is true.
+    /// Reads a flag as kube-apiserver does: `0` and `false` are false, any other value is true; `None` if it is absent.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F"))
     }
 }
 
-/// Undoes percent encoding; `plus` stands for a space in queries.
+/// Decodes percent encoding. With `plus`, as in queries, `+` is a space.
 pub(crate) fn percent_decode(text: &str, plus: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -59,7 +59,7 @@ pub(crate) fn percent_decode(text: &str, plus: bool) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A path under `/api/v1` or `/apis/GROUP/VERSION`, taken apart.
+/// The parts of a path under `/api/v1` or `/apis/GROUP/VERSION`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) verb: &'static str,
@@ -74,7 +74,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Takes a request's path apart; `None` if it is about no resource (discovery, health, …).
+    /// Parses the path of a request; `None` if it is not that of a resource (discovery, health, …).
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')
@@ -113,7 +113,7 @@ impl Route {
         }
         let named = !route.name.is_empty();
         route.verb = match *method {
-            // An object's own path is read, whatever the query says.
+            // The path of an object is a get, with `watch` in the query too.
             Method::GET if watch_prefix || !named && wants_watch(query) => "watch",
             Method::GET | Method::HEAD if named => "get",
             Method::GET | Method::HEAD => "list",

@@ -1,4 +1,4 @@
-//! Objects as the rows that a person sees.
+//! Objects as a `Table`, which `kubectl get` prints.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ impl Resource {
     }
 }
 
-/// Objects as a `Table`; its metadata is that of `list`, or the version of the one object that `list` then is.
+/// Makes a `Table` of objects. Its metadata is that of `list`; for a single object, `list` is that object.
 pub(crate) fn table(
     resource: &Resource,
     env: &Env,

@@ -1,6 +1,6 @@
-//! CustomResourceDefinitions: what they may say, which names they get, and what is served for them.
+//! CustomResourceDefinitions: their validation, their names and their conditions.
 //!
-//! Everything here is a function of definitions as JSON; when it is called, and what is written, is the registry's.
+//! Everything here is a function of definitions as JSON; nothing is read or stored.
 
 mod conditions;
 mod names;
@@ -17,28 +17,28 @@ use serde_json::Value;
 /// The finalizer that holds a definition until its objects are gone. It is set when deletion begins, not before.
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The text at a path of field names, the empty string if there is none.
+/// Returns the text at a path of field names; the empty string if it is absent.
 pub(crate) fn text<'a>(value: &'a Value, path: &[&str]) -> &'a str {
     path.iter().try_fold(value, |value, field| value.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The elements of the list at a field.
+/// Returns the elements of the list in a field.
 pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The texts of the list at a field.
+/// Returns the texts of the list in a field.
 pub(crate) fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
     list(value, field).iter().filter_map(Value::as_str).collect()
 }
 
-/// The name of the version that objects are stored in.
+/// Returns the name of the storage version.
 pub(crate) fn storage_version(definition: &Value) -> Option<&str> {
     let versions = list(&definition["spec"], "versions");
     versions.iter().find(|version| version["storage"] == true).map(|version| text(version, &["name"]))
 }
 
-/// Whether objects of the definition are served: it was established once and is not taken back.
+/// Whether objects of the definition are served. A definition that was established stays so.
 pub(crate) fn is_established(definition: &Value) -> bool {
     condition_is_true(definition, "Established")
 }

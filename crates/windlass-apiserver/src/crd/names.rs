@@ -1,7 +1,7 @@
-//! Which of the names that a definition asks for it gets.
+//! Decides which of its names a definition gets.
 //!
-//! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. Who has a
-//! name keeps it; a definition whose names are not all free is not established.
+//! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. The
+//! first definition with a name keeps it; a definition with a name that is taken is not established.
 
 use serde_json::{Map, Value, json};
 
@@ -75,7 +75,7 @@ struct Verdict {
 }
 
 impl Taken<'_> {
-    /// Judges each name by itself; where one is not free, what was held before is kept.
+    /// Checks each name by itself. For a name that is taken, the definition keeps the one it has.
     fn judge(&self, wanted: &Value, held: &Value) -> Verdict {
         let mut accepted = Map::new();
         let mut single = |field: &'static str, reason: &'static str| {

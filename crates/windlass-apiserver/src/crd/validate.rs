@@ -1,7 +1,7 @@
-//! What a definition may not say.
+//! Validation of definitions.
 //!
-//! Where all versions agree on schema, columns, subresources or selectable fields, the real server names the fields
-//! as if they stood at the top of `spec` (an internal form of its own), and so are they named here.
+//! If all versions agree on schema, columns, subresources or selectable fields, kube-apiserver names these fields as if
+//! they were at the top of `spec`, where its internal type has them. So do the errors here.
 
 mod columns;
 mod versions;
@@ -12,7 +12,7 @@ use windlass_schema::FieldError;
 use super::{list, text, texts};
 use crate::wire::names::{dns_1035_label, dns_1123_subdomain};
 
-/// All that is wrong with a new definition. It has been completed by `prepare_create`.
+/// Validates a new definition, which `prepare_create` has completed.
 pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
     let mut errors = metadata(definition);
     errors.extend(spec(&definition["spec"]));
@@ -21,7 +21,7 @@ pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// All that is wrong with a definition written over another.
+/// Validates an updated definition.
 pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = immutable(definition, old);
     errors.extend(validate_create(definition));
@@ -137,7 +137,8 @@ fn conversion(conversion: &Value) -> Vec<FieldError> {
     }
 }
 
-/// What was stored must stay readable: each stored version is one of the versions, the storage version is stored.
+/// Checks that stored objects stay readable: each stored version is one of the versions, and the storage version is
+/// one of the stored versions.
 fn stored_versions(definition: &Value) -> Vec<FieldError> {
     let versions = list(&definition["spec"], "versions");
     let stored = texts(&definition["status"], "storedVersions");
@@ -174,7 +175,7 @@ fn stored_versions(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Groups of Kubernetes itself need an approval.
+/// Checks the approval that groups of Kubernetes itself need.
 fn approval(definition: &Value) -> Vec<FieldError> {
     const ANNOTATION: &str = "api-approved.kubernetes.io";
     let group = text(definition, &["spec", "group"]);
@@ -201,7 +202,7 @@ fn approval(definition: &Value) -> Vec<FieldError> {
     vec![FieldError::invalid(path, given, detail)]
 }
 
-/// What may not change once names have been accepted: group, scope, plural and kind.
+/// Checks the fields that may not change once names are accepted: group, scope, plural and kind.
 fn immutable(definition: &Value, old: &Value) -> Vec<FieldError> {
     let established = super::is_established(old);
     let fields: &[&[&str]] = if established {

@@ -1,4 +1,4 @@
-//! The unaggregated form: one document for each level.
+//! Discovery without aggregation: one document for each level.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,20 +8,20 @@ use sha2::{Digest, Sha256};
 
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 
-/// `APIVersions`: what `/api` answers.
+/// The `APIVersions` that `/api` returns.
 pub(super) fn versions() -> Value {
-    // Where clients of which networks find the server: nobody is told to go elsewhere.
+    // The same address for clients of all networks: that of this server.
     let addresses = json!([{ "clientCIDR": "0.0.0.0/0", "serverAddress": "" }]);
     json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses })
 }
 
-/// `APIGroupList`: what `/apis` answers.
+/// The `APIGroupList` that `/apis` returns.
 pub(super) fn group_list(table: &ServedResources) -> Value {
     let groups: Vec<_> = named_groups(table).map(|group| described(group, false)).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// `APIGroup`: what `/apis/GROUP` answers.
+/// The `APIGroup` that `/apis/GROUP` returns.
 pub(super) fn group(group: &Group) -> Value {
     described(group, true)
 }
@@ -51,7 +51,7 @@ fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
     table.groups().iter().map(|group| &**group).filter(|group| !group.name.is_empty())
 }
 
-/// Paths worth following from `/`.
+/// The paths that `/` lists.
 pub(super) fn paths(table: &ServedResources) -> Vec<String> {
     let mut paths: Vec<String> =
         ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
@@ -65,7 +65,7 @@ pub(super) fn paths(table: &ServedResources) -> Vec<String> {
     paths
 }
 
-/// `APIResourceList`: what `/api/v1` and `/apis/GROUP/VERSION` answer.
+/// The `APIResourceList` that `/api/v1` and `/apis/GROUP/VERSION` return.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResourceList<'a> {
@@ -141,7 +141,8 @@ fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entr
     }
 }
 
-/// The first eight bytes of the SHA-256 of `group/version/kind` as stored; nothing for what is not stored.
+/// The storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored; empty for
+/// resources that are not stored.
 fn storage_version_hash(resource: &Resource) -> String {
     if !resource.allows("get") {
         return String::new();

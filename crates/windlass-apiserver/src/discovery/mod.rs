@@ -1,4 +1,4 @@
-//! What the server serves, told to clients: groups, versions and resources in both forms, its version, its health.
+//! Discovery: groups, versions and resources in both forms; the version and health of the server.
 
 mod aggregated;
 mod health;

@@ -1,4 +1,4 @@
-//! POST of a Binding: a pod gets its node.
+//! `POST …/binding`: assigns a pod to a node.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
     Ok(decoded.value)
 }
 
-/// The reply to a write that leaves no object of its own.
+/// Returns the `Status` that answers a write without an object of its own.
 pub(super) fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,

@@ -1,4 +1,4 @@
-//! POST: a new object.
+//! `POST`: creates an object.
 
 use http::{Response, StatusCode};
 

@@ -1,11 +1,11 @@
-//! Rules that only custom resources have: their schema, and the numbers behind their scale.
+//! Validation of custom resources: their schema, and the replicas that their scale shows.
 
 use serde_json::Value;
 use windlass_schema::{FieldError, go_type, go_value};
 
 use crate::resource::{Resource, ScalePaths};
 
-/// What is wrong with a custom resource beyond its metadata; nothing for built-in kinds.
+/// Validates a custom resource, except for its metadata. Built-in kinds pass.
 pub(super) fn validate(
     resource: &Resource,
     subresource: &str,
@@ -32,7 +32,7 @@ fn envelope(resource: &Resource, object: &Value) -> Option<FieldError> {
     (kind != resource.kind).then(|| FieldError::invalid("kind", kind, format!("must be {}", resource.kind)))
 }
 
-/// The replicas that the scale subresource shows must be numbers that are not negative.
+/// Checks that the replicas that the scale subresource shows are integers and not negative.
 fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = if of_status { &scale.status_replicas } else { &scale.spec_replicas };

@@ -1,4 +1,4 @@
-//! From a request's body to an object of the resource: read, matched, defaulted, pruned.
+//! Reads the body of a request as an object of the resource, defaulted and pruned.
 
 use http::header;
 use serde_json::Value;
@@ -37,12 +37,12 @@ impl Call<'_> {
         Ok(decoded.value)
     }
 
-    /// Defaults and prunes by the schema; returns the paths of dropped fields.
+    /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
         self.resource.default_and_prune(object)
     }
 
-    /// The body must say the kind and version of the resource, or, for built-in kinds, nothing.
+    /// Checks that the body has the kind and version of the resource. Those of a built-in kind may be absent.
     fn expect_kind(&self, object: &mut Value) -> Result<(), ApiError> {
         let resource = &self.resource;
         let version = resource.api_version();
@@ -106,7 +106,7 @@ impl Call<'_> {
         )))
     }
 
-    /// Why an object of another kind is none of the resource's.
+    /// Explains why an object of another kind is not one of the resource.
     pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
@@ -126,7 +126,7 @@ impl Call<'_> {
         }
     }
 
-    /// What is wrong with the types of the fields, in Go's words.
+    /// Checks the types of the fields. The error is in Go's words.
     pub(super) fn expect_fields(&self, object: &Value) -> Result<(), String> {
         let resource = &self.resource;
         if !resource.is_custom() {
@@ -174,7 +174,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// 400 for a body that does not say what it is.
+    /// 400 for a body without a kind or version.
     fn unrecognized(&self, why: &str) -> ApiError {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {why} ({})",

@@ -1,4 +1,4 @@
-//! DELETE of one object and of collections: finalizers, grace, preconditions, propagation.
+//! `DELETE` of one object and of collections: finalizers, grace periods, preconditions, propagation.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::store::{Rejected, Stored, View};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
 
-/// What a deletion left.
+/// The outcome of a deletion.
 pub(crate) enum Deleted {
-    /// The object is gone; this was its last state.
+    /// The object is removed; this was its last state.
     Gone(Arc<Stored>),
-    /// It is on its way out.
+    /// The object is terminating.
     Pending(Arc<Stored>),
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Response<Body>,
     call.json(StatusCode::OK, json.into(), negotiated)
 }
 
-/// Deletes one object, or marks it.
+/// Deletes one object, or marks it for deletion if something holds it.
 pub(super) async fn remove(
     call: &Call<'_>,
     namespace: &str,
@@ -195,7 +195,7 @@ fn mark(call: &Call<'_>, view: &View, object: &mut Value, options: &DeleteOption
     Ok(held || kept || graceful_stay)
 }
 
-/// Applies a grace period. `Some(true)`: a deletion is under way already and nothing is to be changed.
+/// Applies a grace period. Returns `Some(true)` if the object is terminating already and does not change.
 fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace: Grace) -> Option<bool> {
     if let (true, Some(present)) =
         (meta::is_deleting(object), meta::integer(object, "deletionGracePeriodSeconds"))
@@ -235,7 +235,7 @@ fn bump_generation(object: &mut Value) {
     }
 }
 
-/// Marks an object that finalizers hold.
+/// Marks an object for deletion that finalizers hold.
 fn mark_deleting(call: &Call<'_>, object: &mut Value) {
     let now = call.state.env.now();
     if meta::is_deleting(object) {

@@ -1,4 +1,4 @@
-//! `DeleteOptions`: how an object is to be deleted, and what with it.
+//! `DeleteOptions`: preconditions, grace period and propagation of a deletion.
 
 use http::header;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::wire::{self, ApiError};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// What happens to the objects that an object owns.
+/// The propagation policy: what happens to the objects that a deleted object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Propagation {
     Orphan,
@@ -20,7 +20,7 @@ enum Propagation {
     Foreground,
 }
 
-/// `DeleteOptions`, of the body and the query.
+/// The `DeleteOptions` of the body and the query.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     pub(super) grace_period_seconds: Option<i64>,
@@ -37,7 +37,7 @@ impl DeleteOptions {
         Self::of(call, body)
     }
 
-    /// The options in `body`, which is a `DeleteOptions`, and in the query.
+    /// Reads the options from `body`, a `DeleteOptions`, and from the query.
     pub(super) fn of(call: &Call<'_>, body: Value) -> Result<Self, ApiError> {
         let field = |name: &str| body.get(name).filter(|value| !value.is_null());
         let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
@@ -104,7 +104,7 @@ impl DeleteOptions {
         })
     }
 
-    /// Whether owned objects are to be left behind.
+    /// Whether owned objects are orphaned.
     fn orphans(&self, object: &Value) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(orphan), _) => orphan,
@@ -113,7 +113,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Whether owned objects are to go before their owner does.
+    /// Whether owned objects are deleted before their owner.
     fn foreground(&self, object: &Value) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(_), _) => false,
@@ -122,7 +122,7 @@ impl DeleteOptions {
         }
     }
 
-    /// Sets the finalizers by which the garbage collector knows what to do with owned objects.
+    /// Sets the finalizers that tell the garbage collector the propagation policy.
     pub(super) fn mark(&self, object: &mut Value) {
         let (orphan, foreground) = (self.orphans(object), self.foreground(object));
         let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();

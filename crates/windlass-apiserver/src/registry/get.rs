@@ -1,4 +1,4 @@
-//! GET of one object.
+//! `GET` of one object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::store::View;
 use crate::wire::ApiError;
 
-/// How long a request may be ahead of the server before it is turned away.
+/// How long a request waits for a resource version that the server has not reached.
 const CATCH_UP: Duration = Duration::from_secs(3);
 
 pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -24,7 +24,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     call.object(StatusCode::OK, stored).await
 }
 
-/// The newest state, once it is at least at `revision`.
+/// Waits until the state is at `revision` or later, and returns it.
 pub(super) async fn not_older(state: &State, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
     let view = state.store.view();
     let Some(wanted) = revision.filter(|wanted| *wanted > view.revision()) else { return Ok(view) };

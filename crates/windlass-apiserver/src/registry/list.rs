@@ -1,4 +1,4 @@
-//! GET of a collection.
+//! `GET` of a collection.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::{ApiError, Format, Representation, Target, continue_token};
 
-/// Lists longer than this are sent in pieces of about this size.
+/// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;
 
-/// A part of a collection at one revision.
+/// One page of a collection, at one revision.
 struct Page {
     /// The objects in the version of the request.
     items: Vec<Arc<Stored>>,
@@ -79,7 +79,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     call.json(StatusCode::OK, bytes, negotiated)
 }
 
-/// The bytes of a list, piece by piece.
+/// Serialises a list, piece by piece.
 fn pieces(
     resource: Arc<Resource>,
     metadata: &Value,
@@ -114,7 +114,7 @@ fn pieces(
     })
 }
 
-/// The objects that a list request asks for.
+/// Selects the objects that a list request asks for.
 async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
     let resource = &call.resource;
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
@@ -171,14 +171,14 @@ async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError
     Ok(Page { items, metadata })
 }
 
-/// Where a page begins, and in which state.
+/// The state that a page shows, and where in it the page begins.
 struct Position {
     view: Arc<View>,
-    /// The first key; `None`: the first of all.
+    /// The first key; `None` for the first of the collection.
     start: Option<String>,
     /// The largest number of objects; 0 for no limit.
     limit: usize,
-    /// How many objects are left from there on, where an earlier page has counted them.
+    /// The number of objects from there on, if an earlier page has counted them.
     remaining: Option<u64>,
 }
 

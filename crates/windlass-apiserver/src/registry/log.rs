@@ -1,4 +1,4 @@
-//! GET of a pod's log. Nothing runs in a simulated pod: its log is what its annotations say.
+//! `GET …/log` of a pod. The log of a simulated pod is the text in its annotations.
 
 use http::{HeaderValue, Response, header};
 use serde_json::Value;
@@ -8,7 +8,8 @@ use super::Call;
 use crate::body::Body;
 use crate::wire::ApiError;
 
-/// The annotation with the log of all containers; with a dot and a container's name, of that one.
+/// The annotation with the log of all containers. Followed by a dot and a container's name, it holds the log of that
+/// container.
 const ANNOTATION: &str = "kubelet.windlass.dev/log";
 
 pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -32,7 +33,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     Ok(response)
 }
 
-/// A number of the query that must not be less than `least`.
+/// Reads a number from the query that must be at least `least`.
 fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiError> {
     let text = call.query.text(name);
     if text.is_empty() {
@@ -50,7 +51,7 @@ fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiEr
     Ok(usize::try_from(number).ok())
 }
 
-/// The container asked for, or the only one there is.
+/// Returns the container that the query names, or the only one of the pod.
 fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
     let names = |field: &str| -> Vec<String> {
         let list = pod.pointer(&format!("/spec/{field}")).and_then(Value::as_array);

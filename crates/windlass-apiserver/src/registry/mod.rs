@@ -1,4 +1,5 @@
-//! The verbs: what happens to objects, the same for every kind but where its strategy says otherwise.
+//! The verbs of resources. They are the same for every kind; a [`Strategy`](crate::strategy::Strategy) has the
+//! differences.
 
 mod call;
 mod reply;
@@ -34,7 +35,7 @@ pub(crate) use self::call::Call;
 use crate::body::Body;
 use crate::wire::ApiError;
 
-/// Sends a request to the verb it asks for.
+/// Calls the verb that a request asks for.
 pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
     if !call.route.subresource.is_empty() {
         return subresource(call).await;

@@ -1,4 +1,4 @@
-//! Options of requests, from their query, with the real server's words for those that are wrong.
+//! The options in the query of a request. Errors are in the words of kube-apiserver.
 
 use windlass_schema::{FieldError, go_quote};
 
@@ -7,7 +7,7 @@ use crate::resource::Resource;
 use crate::route::Query;
 use crate::wire::{ApiError, FieldSelector, LabelSelector};
 
-/// What to do about fields that the schema does not know.
+/// The reaction to fields that the schema does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -23,7 +23,7 @@ pub(crate) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Reads them; `kind` is `CreateOptions` and the like, for errors.
+    /// Reads the options. `kind`, such as `CreateOptions`, is for errors.
     pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
@@ -62,7 +62,7 @@ impl WriteOptions {
     }
 }
 
-/// Whether the values of `dryRun` ask for a dry run; complaints about other values go to `errors`.
+/// Whether the values of `dryRun` ask for a dry run. Adds an error for any other value.
 pub(crate) fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
     let values: Vec<String> = values.map(str::to_owned).collect();
     if values.iter().any(|value| value != "All") {
@@ -71,7 +71,7 @@ pub(crate) fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Ve
     !values.is_empty()
 }
 
-/// How a list's resourceVersion is meant.
+/// The `resourceVersionMatch` of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Unset,
@@ -85,7 +85,7 @@ pub(crate) struct ListOptions {
     pub(crate) selection: Selection,
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
-    /// As given: absent, `0` and others differ.
+    /// As in the query: empty, `0` and others differ.
     pub(crate) resource_version: String,
     pub(crate) version_match: VersionMatch,
     pub(crate) send_initial_events: Option<bool>,
@@ -94,7 +94,7 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads and checks them against a resource.
+    /// Reads the options and checks them against a resource.
     pub(crate) fn parse(query: &Query, resource: &Resource, watch: bool) -> Result<Self, ApiError> {
         let integer = |key: &str| -> Result<Option<i64>, ApiError> {
             match query.text(key) {
@@ -194,7 +194,7 @@ impl ListOptions {
     }
 }
 
-/// A resourceVersion as a number; `None` when it is not given.
+/// Parses a resource version; `None` if it is empty.
 pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
     match text {
         "" => Ok(None),

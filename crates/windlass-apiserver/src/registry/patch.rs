@@ -1,4 +1,4 @@
-//! PATCH in its forms.
+//! `PATCH`: JSON, merge and strategic merge patches.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// A patch that was read.
+/// The patch of a request.
 pub(super) enum Patch {
     /// The operations, and members that the patch has twice.
     Json(JsonPatch, Vec<String>),
@@ -25,10 +25,10 @@ pub(super) enum Patch {
     Strategic(Document),
 }
 
-/// A patch that looks like the object.
+/// A patch in the form of an object.
 pub(super) struct Document {
     value: Value,
-    /// Fields that it has twice.
+    /// Fields that the patch has twice.
     duplicates: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
         let unknown = call.admit_fields(&mut new);
         complain(call, options, &patch, &unknown, old)?;
         if meta::resource_version(&new).is_empty() {
-            // A patch that says nothing of the version is applied to whatever is there.
+            // A patch without a resource version applies to any version of the object.
             meta::copy(&mut new, old, "resourceVersion");
         }
         Ok(new)
@@ -96,7 +96,7 @@ pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result
 }
 
 impl Patch {
-    /// What an error about the result quotes: the patched object, or the strategic patch as Go prints it.
+    /// The text that an error about the result quotes: the patched object, or the strategic patch as Go prints it.
     fn shown(&self, patched: &Value) -> String {
         match self {
             Patch::Strategic(patch) => windlass_schema::go_value(&patch.value),
@@ -124,7 +124,7 @@ pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value
     Err(not_an_object_of_the_kind(&new.to_string(), why))
 }
 
-/// A patch may not make an object another one.
+/// Checks that a patch kept the kind, version and name of an object.
 fn expect_same(call: &Call<'_>, patch: &Patch, new: &Value) -> Result<(), ApiError> {
     call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(&patch.shown(new), why))?;
     let resource = &call.resource;

@@ -1,4 +1,4 @@
-//! Kinds that are questions: their POST is answered and nothing is stored.
+//! Reviews, such as SubjectAccessReviews: a `POST` is answered, and nothing is stored.
 
 use http::{Response, StatusCode};
 
@@ -8,7 +8,7 @@ use crate::auth::Reviewer;
 use crate::body::Body;
 use crate::wire::{self, ApiError};
 
-/// The answer to a review; `None` if the resource is none.
+/// Answers a review; `None` if the resource is not a review.
 pub(super) fn answer(call: &Call<'_>) -> Option<Result<Response<Body>, ApiError>> {
     let asks = matches!(call.resource.group.as_str(), "authentication.k8s.io" | "authorization.k8s.io");
     if !asks || call.route.verb != "create" {

@@ -1,4 +1,4 @@
-//! The scale subresource: replicas, wherever the kind keeps them.
+//! The scale subresource: reads and writes the replicas, wherever the kind keeps them.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::meta;
 use crate::resource::ScalePaths;
 use crate::wire::{self, ApiError, LabelSelector};
 
-/// The paths of built-in kinds, whose selector is an object.
+/// Returns the paths of built-in kinds, whose selector is an object.
 fn builtin_paths() -> ScalePaths {
     ScalePaths {
         spec_replicas: ".spec.replicas".to_owned(),
@@ -45,7 +45,7 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     .await
 }
 
-/// Writes the replicas of the scale that `change` makes of the present one.
+/// Changes the scale of an object, and writes its replicas.
 async fn write_scale(
     call: &mut Call<'_>,
     options: WriteOptions,
@@ -82,7 +82,7 @@ fn paths(call: &Call<'_>) -> Result<ScalePaths, ApiError> {
     }
 }
 
-/// The scale of an object.
+/// Makes the `Scale` of an object.
 fn scale_of(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(call)?;
     let spec = match at(object, &paths.spec_replicas) {
@@ -125,7 +125,7 @@ fn scale_of(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
     Ok(scale)
 }
 
-/// The selector of a workload as text.
+/// Formats the selector of a workload.
 fn selector_text(object: &Value) -> String {
     let Some(selector) = object.pointer("/spec/selector").and_then(Value::as_object) else {
         return String::new();

@@ -1,4 +1,4 @@
-//! POST of a TokenRequest: a token for a service account.
+//! `POST …/token`: signs a token for a service account.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! PUT: an object in the place of another.
+//! `PUT`: replaces an object.
 
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     call.object(StatusCode::OK, &stored).await
 }
 
-/// The object must have the name that the path has.
+/// Checks that an object has the name in the path.
 pub(super) fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
     let name = meta::name(object);
     if name.is_empty() {

@@ -1,4 +1,4 @@
-//! Rules for metadata, the same for every kind.
+//! Validation of metadata, the same for every kind.
 
 use serde_json::Value;
 use windlass_schema::FieldError;
@@ -9,7 +9,7 @@ use crate::wire::names;
 
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// What is wrong with the metadata of an object, by itself.
+/// Validates the metadata of an object.
 pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = meta::name(object);
@@ -118,7 +118,7 @@ fn owners(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// An owner as the real server shows it: in the order of its type.
+/// Formats an owner reference as kube-apiserver does, in the order of its type.
 fn show_owner(owner: &Value) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let shown: Vec<String> = fields
@@ -156,9 +156,9 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with the metadata of an object that is written over `old`.
+/// Validates a change of metadata.
 ///
-/// The real server looks twice, and says what it finds twice.
+/// kube-apiserver validates twice and reports each error twice.
 pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if meta::is_deleting(old) {

@@ -1,4 +1,4 @@
-//! GET of a collection as a stream of changes.
+//! Watches: a collection as a stream of events.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -21,15 +21,15 @@ use crate::store::{Change, Event, Log, Stored, Tail};
 use crate::wire::table::IncludeObject;
 use crate::wire::{ApiError, Representation, Target};
 
-/// How often a quiet watch says how far it has come.
+/// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// How long before its end a watch says so once more.
+/// How long before its end a watch sends its last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// How long a watch lasts if the client does not say: this long to twice this long.
+/// The shortest duration, in seconds, of a watch without `timeoutSeconds`; the longest is twice as long.
 const SHORTEST_WATCH: u64 = 1_800;
-/// Events rendered into one frame.
+/// The largest number of events in one frame.
 const BATCH: usize = 256;
-/// Objects of the initial state rendered into one frame.
+/// The largest number of objects of the initial state in one frame.
 const INITIAL_BATCH: usize = 64;
 
 pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -74,7 +74,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     Ok(response)
 }
 
-/// One watch: a cursor into the log of its resource, and what it wants to see.
+/// One watch: a cursor into the log of its resource, and a selection.
 struct Watcher {
     state: Arc<State>,
     resource: Arc<Resource>,
@@ -82,25 +82,25 @@ struct Watcher {
     namespace: Option<String>,
     options: ListOptions,
     representation: Representation,
-    /// What rows carry, where it is a table.
+    /// The part of an object that the rows of a table carry.
     include: IncludeObject,
-    /// Objects of the initial state that are still to be sent.
+    /// The objects of the initial state that are not sent yet.
     initial: VecDeque<Arc<Stored>>,
     /// Fires at the next bookmark, or at the end.
     timer: Pin<Box<Sleep>>,
-    /// The revision to announce once they are.
+    /// The revision of the bookmark that ends the initial state.
     initial_end: Option<u64>,
     cursor: u64,
     next_bookmark: Instant,
     last_bookmark: Option<Instant>,
     deadline: Instant,
-    /// Tables name their columns once.
+    /// Whether a table has named its columns: only the first one does.
     columns_sent: bool,
     done: bool,
 }
 
 impl Watcher {
-    /// Decides where to start: with the present state, or after a revision.
+    /// Starts the watch with the present state, or after a revision.
     async fn begin(&mut self, revision: Option<u64>) -> Result<(), ApiError> {
         let wants_state = self.options.send_initial_events.unwrap_or(matches!(revision, None | Some(0)));
         if !wants_state {
@@ -132,7 +132,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// The next frame, `None` when the watch is over.
+    /// Waits for the next frame; `None` when the watch ends.
     async fn next(&mut self) -> Option<Bytes> {
         if self.done {
             return None;
@@ -209,7 +209,7 @@ impl Watcher {
         error_event(error)
     }
 
-    /// The object in the version of the watch, if it is selected.
+    /// Converts an object to the version of the watch, if it is selected.
     async fn selected(&self, key: &str, stored: &Arc<Stored>) -> Result<Option<Arc<Stored>>, ApiError> {
         let selection = &self.options.selection;
         if !selection.may_match(key, stored) {
@@ -219,7 +219,7 @@ impl Watcher {
         Ok(selection.matches(key, &shown).then_some(shown))
     }
 
-    /// Writes what a change means to this watch: an object may come into its selection, or leave it.
+    /// Writes an event as this watch sees it: a modified object may enter or leave its selection.
     async fn render(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), ApiError> {
         if let Some(namespace) = &self.namespace {
             let inside = event.key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'));

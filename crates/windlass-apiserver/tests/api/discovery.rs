@@ -21,7 +21,7 @@ fn named(list: &Value, name: &str) -> Value {
 /// A resource as discovered, in lines that compare well.
 pub(crate) fn resource(list: &Value, name: &str) -> String {
     let mut resource = named(list, name);
-    // A hash whose value nobody reads.
+    // Clients do not read the value of the hash.
     resource.as_object_mut().unwrap().remove("storageVersionHash");
     if let Some(verbs) = resource["verbs"].as_array_mut() {
         verbs.sort_by_key(ToString::to_string);

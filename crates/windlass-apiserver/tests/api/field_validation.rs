@@ -1,4 +1,4 @@
-//! `fieldValidation`: what becomes of fields that the kind does not have, and of fields that come twice.
+//! `fieldValidation`: fields that the kind does not have, and fields that come twice.
 
 use expect_test::expect;
 use http::Method;

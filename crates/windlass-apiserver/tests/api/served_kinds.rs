@@ -1,4 +1,4 @@
-//! What becomes of requests when CustomResourceDefinitions come, change and go.
+//! Requests while CustomResourceDefinitions come, change and go; and limits of stored objects.
 
 use std::time::Duration;
 

@@ -62,12 +62,12 @@ fn validate_webhook(webhook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if name.is_empty() {
         errors.push(FieldError::required(field("name"), ""));
     } else {
-        let complaints = names::dns_1123_subdomain(name);
-        if complaints.is_empty() && name.split('.').count() < 3 {
+        let problems = names::dns_1123_subdomain(name);
+        if problems.is_empty() && name.split('.').count() < 3 {
             let detail = "should be a domain with at least three segments separated by dots";
             errors.push(FieldError::invalid(field("name"), name, detail));
         }
-        errors.extend(complaints.into_iter().map(|text| FieldError::invalid(field("name"), name, text)));
+        errors.extend(problems.into_iter().map(|text| FieldError::invalid(field("name"), name, text)));
     }
     for (index, rule) in list_at(webhook, "/rules").iter().enumerate() {
         for part in ["operations", "apiGroups", "apiVersions", "resources"] {

@@ -31,11 +31,11 @@ const CRON_JOBS: Facts = Facts {
 
 /// Checks the name of a cron job. The controller appends eleven characters to it for the names of jobs.
 fn cron_job_name(value: &str, prefix: bool) -> Vec<String> {
-    let mut complaints = names::subdomain_name(value, prefix);
+    let mut problems = names::subdomain_name(value, prefix);
     if !prefix && value.len() > 52 {
-        complaints.push("must be no more than 52 characters".to_owned());
+        problems.push("must be no more than 52 characters".to_owned());
     }
-    complaints
+    problems
 }
 
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -189,7 +189,7 @@ fn validate_scheduling_only(object: &Value, old: &Value, errors: &mut Vec<FieldE
 struct CronJobs;
 
 /// Returns why a schedule is invalid. Descriptors such as `@daily` are valid.
-fn complain_of_schedule(schedule: &str) -> Option<String> {
+fn schedule_problem(schedule: &str) -> Option<String> {
     if let Some(word) = schedule.strip_prefix('@') {
         let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
         let fits = known.contains(&word) || word.starts_with("every ");
@@ -203,10 +203,10 @@ fn complain_of_schedule(schedule: &str) -> Option<String> {
         return Some(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
     }
     let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
-    fields.iter().zip(bounds).find_map(|(field, (least, most))| complain_of_field(field, least, most))
+    fields.iter().zip(bounds).find_map(|(field, (least, most))| schedule_field_problem(field, least, most))
 }
 
-fn complain_of_field(field: &str, least: u32, most: u32) -> Option<String> {
+fn schedule_field_problem(field: &str, least: u32, most: u32) -> Option<String> {
     for part in field.split(',') {
         let range = part.split_once('/').map_or(part, |(range, _)| range);
         for end in range.split('-').filter(|end| !matches!(*end, "*" | "?")) {
@@ -256,7 +256,7 @@ impl Strategy for CronJobs {
         let schedule = text(spec, "schedule");
         if schedule.is_empty() {
             errors.push(FieldError::required("spec.schedule", ""));
-        } else if let Some(why) = complain_of_schedule(schedule) {
+        } else if let Some(why) = schedule_problem(schedule) {
             errors.push(FieldError::invalid("spec.schedule", schedule, why));
         }
         validate_not_negative(spec, &["startingDeadlineSeconds"], &mut errors);

@@ -1,4 +1,4 @@
-//! Checks that many kinds share.
+//! Validation that many kinds share.
 
 use serde_json::{Map, Value};
 use windlass_schema::FieldError;
@@ -8,7 +8,7 @@ use crate::wire::names;
 
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// What is wrong with labels.
+/// Validates the labels at `path`.
 pub(crate) fn validate_labels(labels: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels {
@@ -22,14 +22,14 @@ pub(crate) fn validate_labels(labels: &Map<String, Value>, path: &str) -> Vec<Fi
     errors
 }
 
-/// What is wrong with annotations.
+/// Validates the annotations at `path`.
 pub(crate) fn validate_annotations(annotations: &Map<String, Value>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, value) in annotations {
         size += key.len() + value.as_str().map_or(0, str::len);
-        let complaints = names::label_key(&key.to_lowercase());
-        errors.extend(complaints.into_iter().map(|text| FieldError::invalid(path, key.as_str(), text)));
+        let problems = names::label_key(&key.to_lowercase());
+        errors.extend(problems.into_iter().map(|text| FieldError::invalid(path, key.as_str(), text)));
     }
     if size > ANNOTATIONS_LIMIT {
         errors.push(FieldError::too_long(path, ANNOTATIONS_LIMIT));
@@ -37,17 +37,21 @@ pub(crate) fn validate_annotations(annotations: &Map<String, Value>, path: &str)
     errors
 }
 
-/// Complaints of a name check as errors of a field.
-pub(super) fn named(field: &str, value: &str, complaints: Vec<String>) -> impl Iterator<Item = FieldError> {
-    complaints.into_iter().map(move |text| FieldError::invalid(field, value, text))
+/// Returns an error for each problem of the name at a field.
+pub(super) fn invalid_names(
+    field: &str,
+    value: &str,
+    problems: Vec<String>,
+) -> impl Iterator<Item = FieldError> {
+    problems.into_iter().map(move |text| FieldError::invalid(field, value, text))
 }
 
-/// An error for a value outside an enumeration; none for an empty one.
+/// Returns an error for a value that is neither empty nor one of `known`.
 pub(super) fn enumerated(field: &str, value: &str, known: &[&str]) -> Option<FieldError> {
     (!value.is_empty() && !known.contains(&value)).then(|| FieldError::not_supported(field, value, known))
 }
 
-/// Numbers that must not be negative.
+/// Validates that numbers in a spec are not negative.
 pub(super) fn validate_not_negative(spec: &Value, fields: &[&str], errors: &mut Vec<FieldError>) {
     for field in fields {
         let value = int_at(spec, &format!("/{field}")).unwrap_or_default();
@@ -58,7 +62,7 @@ pub(super) fn validate_not_negative(spec: &Value, fields: &[&str], errors: &mut 
     }
 }
 
-/// The error for a field that must stay as it was, and did not.
+/// Returns an error if the field at `pointer` differs from the old one.
 pub(super) fn immutable(object: &Value, old: &Value, pointer: &str) -> Vec<FieldError> {
     let (new, before) = (object.pointer(pointer), old.pointer(pointer));
     if new == before {

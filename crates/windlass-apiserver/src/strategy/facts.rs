@@ -41,12 +41,13 @@ impl Generation {
 /// The facts about a kind that need no code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// The rule for names.
+    /// The rule for names of objects.
     pub(crate) name: NameCheck,
+    /// The changes that `metadata.generation` counts.
     pub(crate) generation: Generation,
-    /// Whether a PUT to an absent name creates.
+    /// Whether an update of an absent object creates it.
     pub(crate) create_on_update: bool,
-    /// Whether an update may come without a resourceVersion.
+    /// Whether an update may omit the resource version.
     pub(crate) unconditional_update: bool,
     /// Whether the reply to a deletion is the deleted object instead of a `Status`.
     pub(crate) returns_deleted_object: bool,

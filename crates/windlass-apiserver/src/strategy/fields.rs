@@ -1,8 +1,8 @@
-//! Reading and completing fields of an object, without a panic whatever its shape.
+//! Access to the fields of an object. Nothing here panics, whatever the object looks like.
 
 use serde_json::{Map, Value};
 
-/// Sets a field that is absent or null.
+/// Sets a field if it is absent or null.
 pub(super) fn default(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
     let slot = fields.entry(name).or_insert(Value::Null);
     if slot.is_null() {
@@ -10,7 +10,7 @@ pub(super) fn default(fields: &mut Map<String, Value>, name: &str, value: impl I
     }
 }
 
-/// Sets a field that is absent, null, or the empty string.
+/// Sets a field if it is absent, null or empty.
 pub(super) fn default_text(fields: &mut Map<String, Value>, name: &str, value: &str) {
     let slot = fields.entry(name).or_insert(Value::Null);
     if slot.is_null() || slot == "" {
@@ -18,7 +18,7 @@ pub(super) fn default_text(fields: &mut Map<String, Value>, name: &str, value: &
     }
 }
 
-/// Sets a field that is absent, null, or zero.
+/// Sets a field if it is absent, null or zero.
 pub(super) fn default_number(fields: &mut Map<String, Value>, name: &str, value: i64) {
     let slot = fields.entry(name).or_insert(Value::Null);
     if slot.is_null() || *slot == 0 {
@@ -26,12 +26,12 @@ pub(super) fn default_number(fields: &mut Map<String, Value>, name: &str, value:
     }
 }
 
-/// The object under a field, if there is one.
+/// Returns the object under a field of a value.
 pub(super) fn object_mut<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
     value.get_mut(field).and_then(Value::as_object_mut)
 }
 
-/// The object under a field of an object, if there is one.
+/// Returns the object under a field of an object.
 pub(super) fn entry_mut<'a>(
     fields: &'a mut Map<String, Value>,
     field: &str,
@@ -39,7 +39,7 @@ pub(super) fn entry_mut<'a>(
     fields.get_mut(field).and_then(Value::as_object_mut)
 }
 
-/// The objects of the list under a field.
+/// Returns the objects of the list under a field.
 pub(super) fn items_mut<'a>(
     fields: &'a mut Map<String, Value>,
     field: &str,
@@ -47,32 +47,32 @@ pub(super) fn items_mut<'a>(
     fields.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// The object's `spec`, made if it is absent.
+/// Returns the `spec` of an object, and inserts it if it is absent.
 pub(super) fn spec_mut(object: &mut Value) -> &mut Map<String, Value> {
     crate::meta::entry_object(object, "spec")
 }
 
-/// The text at a pointer; empty where there is none.
+/// Returns the text at a pointer, or an empty one.
 pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The integer at a pointer.
+/// Returns the integer at a pointer.
 pub(super) fn int_at(value: &Value, pointer: &str) -> Option<i64> {
     value.pointer(pointer).and_then(Value::as_i64)
 }
 
-/// The list at a pointer; empty where there is none.
+/// Returns the list at a pointer, or an empty one.
 pub(super) fn list_at<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The map at a pointer.
+/// Returns the map at a pointer.
 pub(super) fn map_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
     value.pointer(pointer).and_then(Value::as_object)
 }
 
-/// A field as text; empty where there is none.
+/// Returns the text of a field, or an empty one.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! What differs from kind to kind: preparation before a write, validation, selectable fields, deletion.
+//! The differences between kinds: defaults, admission, preparation, validation, selectable fields, deletion.
 //!
-//! The registry treats every resource alike and asks a [`Strategy`] at the few points where kinds differ. A kind
-//! without a strategy of its own is described by its [`Facts`].
+//! The registry treats all resources alike and calls a [`Strategy`] where kinds differ. [`Facts`] are the part of a
+//! strategy that needs no code.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,25 +40,25 @@ use crate::store::{Derived, ResourceId, View};
 use crate::wire::ApiError;
 use crate::wire::names::NameCheck;
 
-/// What a strategy may look at besides the object itself.
+/// What a strategy may read besides the object.
 pub(crate) struct StrategyContext<'a> {
-    /// Clock and randomness.
+    /// The clock and the source of randomness.
     pub(crate) env: &'a Env,
-    /// The state of the store when the request is handled: other objects, for look-ups.
+    /// The state of the store when the write began.
     pub(crate) view: &'a View,
-    /// What is looked up at every write.
+    /// State that is derived from other objects.
     pub(crate) lookups: &'a Lookups,
-    /// The name of the user who asks.
+    /// The name of the authenticated user.
     pub(crate) user: &'a str,
-    /// The API version the request is made in, for example `v1`: the object is in this version.
+    /// The API version of the request and the object, for example `v1`.
     pub(crate) version: &'a str,
-    /// The subresource written, or the empty string for the object itself.
+    /// The subresource that is written. Empty for the object itself.
     pub(crate) subresource: &'a str,
 }
 
-/// What strategies look up in other objects at every write, kept up to date with them.
+/// State that strategies derive from other objects. It is derived again only if one of them changes.
 pub(crate) struct Lookups {
-    /// The PriorityClasses, by name.
+    /// The PriorityClasses by name.
     pub(crate) priority_classes: Derived<BTreeMap<String, Value>>,
 }
 
@@ -73,36 +73,36 @@ fn by_name(view: &View, resource: &ResourceId) -> BTreeMap<String, Value> {
     view.range(resource, None).map(|(name, stored)| (name.to_string(), stored.value())).collect()
 }
 
-/// How a deletion that nothing else holds back proceeds.
+/// The grace period of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grace {
-    /// The object goes at once.
+    /// The kind has no grace period: the object is deleted at once.
     Immediate,
-    /// The object is marked and stays for so many seconds, until somebody deletes it with zero.
+    /// The object becomes terminating and is deleted by a second request with a grace period of zero.
     Seconds(i64),
 }
 
-/// How a kind differs from the generic one. All methods have defaults.
+/// The behaviour of a kind. Each method has a default, which does nothing or follows [`Facts`].
 ///
-/// Objects come in the version of the request, defaulted and pruned by the schema. Metadata that the server owns
-/// (uid, resourceVersion, generation, timestamps) is handled before and after, not here.
+/// Objects are in the version of the request, defaulted and pruned by the schema. The registry sets the metadata that
+/// the server owns: uid, resource version, generation and timestamps.
 pub(crate) trait Strategy: Send + Sync {
-    /// What can be said about the kind without code.
+    /// Returns the facts about the kind.
     fn facts(&self) -> &'static Facts {
         &Facts::CUSTOM
     }
 
-    /// The rule for names of objects.
+    /// Returns the rule for names of objects.
     fn name_check(&self) -> NameCheck {
         self.facts().name
     }
 
-    /// What is wrong with an object by itself, asked for each write but those of the status.
+    /// Validates an object. Runs at each write except of the status.
     fn validate(&self, _object: &Value) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// What of an object may not change from `old`, asked for each write over another but those of the status.
+    /// Validates the change of an object from `old`. Runs at each update except of the status.
     fn validate_change(&self, _object: &Value, _old: &Value) -> Vec<FieldError> {
         Vec::new()
     }
@@ -121,12 +121,12 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
-    /// Whether [`Strategy::allocate`] does anything.
+    /// Returns whether [`Strategy::allocate`] does anything.
     fn allocates(&self) -> bool {
         false
     }
 
-    /// Gives out what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
+    /// Allocates what is unique in the cluster, such as addresses and ports. Runs after `prepare_create` and
     /// `prepare_update`, and again if another write took what this object claims.
     fn allocate(
         &self,
@@ -137,31 +137,28 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
-    /// What an object claims for itself alone within its resource, such as `ip/10.0.0.7`: the store refuses a second
-    /// claimant, and the write begins again with `prepare_create` or `prepare_update`.
+    /// Returns what no other object of the resource may have, such as `ip/10.0.0.7`. If another object has one of these
+    /// claims when the write is committed, the write begins again with `prepare_create` or `prepare_update`.
     fn claims(&self, _object: &Value) -> Vec<String> {
         Vec::new()
     }
 
-    /// How long after its last write an object is removed; `None`: it stays.
+    /// Returns the time after its last write at which an object is deleted. `None` keeps objects for ever.
     fn time_to_live(&self) -> Option<Duration> {
         self.facts().ttl
     }
 
-    /// Completes an object that is created: defaults beyond the schema, allocated values, a cleared status.
+    /// Sets what a client may not set in a new object, such as the status.
     fn prepare_create(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<(), ApiError> {
         Ok(())
     }
 
-    /// Refuses an object that is created, with all that is wrong with it.
+    /// Validates a new object.
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
         self.validate(object)
     }
 
-    /// Completes an object that is written over another, by the main resource or by `cx.subresource`.
-    ///
-    /// Called after the registry has applied the rule of the subresource (`/status` writes touch only the status,
-    /// others never the status).
+    /// Sets what a client may not set in an update of the object or of `cx.subresource`. Runs after `restrict`.
     fn prepare_update(
         &self,
         _cx: &StrategyContext<'_>,
@@ -171,7 +168,7 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
-    /// Refuses an object that is written over another, with all that is wrong with it.
+    /// Validates an update.
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         if cx.subresource == "status" {
             return Vec::new();
@@ -197,58 +194,57 @@ pub(crate) trait Strategy: Send + Sync {
         }
     }
 
-    /// Whether a PUT to an absent name creates.
+    /// Returns whether an update of an absent object creates it.
     fn create_on_update(&self) -> bool {
         self.facts().create_on_update
     }
 
-    /// Whether an update may come without a resourceVersion.
+    /// Returns whether an update may omit the resource version.
     fn unconditional_update(&self) -> bool {
         self.facts().unconditional_update
     }
 
-    /// Whether two versions of the object differ in what `metadata.generation` counts. Asked only on writes to the
-    /// main resource.
+    /// Returns whether `metadata.generation` counts the change from `old`. Not called for writes of the status.
     fn generation_changes(&self, object: &Value, old: &Value) -> bool {
         self.facts().generation.changes(object, old)
     }
 
-    /// Whether objects of the kind carry a generation at all.
+    /// Returns whether objects of the kind have a generation.
     fn has_generation(&self) -> bool {
         self.facts().generation != Generation::None
     }
 
-    /// Turns an object of another version of the kind into one of `version`; its apiVersion is set by the caller.
+    /// Converts an object to `version`. The caller sets `apiVersion`.
     fn convert(&self, _object: &mut Value, _version: &str) {}
 
-    /// Names of the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.
+    /// Returns the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.
     fn selectable_fields(&self) -> Vec<&'static str> {
         self.facts().selectable.iter().map(|(field, _)| *field).collect()
     }
 
-    /// The value of a selectable field, the empty string where it is absent.
+    /// Returns the value of a selectable field, or an empty text.
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         self.facts().selectable_value(object, field)
     }
 
-    /// How long a deletion takes; `requested` is `gracePeriodSeconds` of the request.
+    /// Returns the grace period of a deletion. `requested` is `gracePeriodSeconds` of the request.
     fn grace(&self, _cx: &StrategyContext<'_>, _object: &Value, _requested: Option<i64>) -> Grace {
         Grace::Immediate
     }
 
-    /// Refuses a deletion, or marks the object first (a namespace goes Terminating).
+    /// Prepares an object for deletion, or refuses it. A namespace becomes `Terminating`.
     ///
-    /// Returns whether the object must stay after it has been marked, whatever its metadata.finalizers say.
+    /// Returns whether the object must be kept, even without `metadata.finalizers`.
     fn prepare_delete(&self, _cx: &StrategyContext<'_>, _object: &mut Value) -> Result<bool, ApiError> {
         Ok(false)
     }
 
-    /// Whether nothing but `metadata.finalizers` can hold an object that is being deleted.
+    /// Returns whether a terminating object without `metadata.finalizers` is deleted.
     fn may_go(&self, _object: &Value) -> bool {
         true
     }
 
-    /// Whether a deletion answers with the deleted object instead of a `Status`.
+    /// Returns whether the reply to a deletion is the deleted object instead of a `Status`.
     fn returns_deleted_object(&self) -> bool {
         self.facts().returns_deleted_object
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::checks::{enumerated, immutable, named};
+use super::checks::{enumerated, immutable, invalid_names};
 use super::fields::{list_at, spec_mut, text};
 use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::wire::{ApiError, names};
@@ -55,7 +55,7 @@ impl Strategy for Ingresses {
             let host = text(rule, "host");
             let plain = host.strip_prefix("*.").unwrap_or(host);
             if !host.is_empty() {
-                errors.extend(named(&format!("{path}.host"), host, names::dns_1123_subdomain(plain)));
+                errors.extend(invalid_names(&format!("{path}.host"), host, names::dns_1123_subdomain(plain)));
             }
             for (index, entry) in list_at(rule, "/http/paths").iter().enumerate() {
                 let path = format!("{path}.http.paths[{index}]");

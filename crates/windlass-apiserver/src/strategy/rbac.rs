@@ -103,8 +103,8 @@ impl Strategy for Bindings {
         if name.is_empty() {
             errors.push(FieldError::required("roleRef.name", ""));
         } else {
-            let complaints = names::path_segment_name(name, false);
-            errors.extend(complaints.into_iter().map(|text| FieldError::invalid("roleRef.name", name, text)));
+            let problems = names::path_segment_name(name, false);
+            errors.extend(problems.into_iter().map(|text| FieldError::invalid("roleRef.name", name, text)));
         }
         for (index, subject) in list_at(object, "/subjects").iter().enumerate() {
             validate_subject(subject, namespaced, &format!("subjects[{index}]"), &mut errors);
@@ -145,9 +145,9 @@ fn validate_subject(subject: &Value, namespaced: bool, path: &str, errors: &mut 
     };
     if kind == "ServiceAccount" {
         if !name.is_empty() {
-            let complaints = names::dns_1123_subdomain(name);
+            let problems = names::dns_1123_subdomain(name);
             let field = format!("{path}.name");
-            errors.extend(complaints.into_iter().map(|text| FieldError::invalid(field.as_str(), name, text)));
+            errors.extend(problems.into_iter().map(|text| FieldError::invalid(field.as_str(), name, text)));
         }
         if !namespaced && text(subject, "namespace").is_empty() {
             errors.push(FieldError::required(format!("{path}.namespace"), ""));

@@ -17,7 +17,6 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "replicasets" => &replica_set::ReplicaSets,
         "statefulsets" => &stateful_set::StatefulSets,
         "daemonsets" => &daemon_set::DaemonSets,
-        // Revisions are data of their owners.
         _ => &FactsOnly(&Facts::DATA),
     }
 }

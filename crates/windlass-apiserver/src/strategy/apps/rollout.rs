@@ -64,14 +64,14 @@ pub(in crate::strategy) fn validate_rollout(spec: &Value, errors: &mut Vec<Field
     }
 }
 
-/// The number before the `%`.
+/// Returns the number of a percentage.
 fn percent(value: &Value) -> Option<u64> {
     let digits = value.as_str()?.strip_suffix('%')?;
     let fits = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     fits.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// A whole number, or a percentage.
+/// Validates a number or percentage.
 pub(in crate::strategy) fn validate_int_or_percent(value: &Value, field: &str) -> Option<FieldError> {
     match value {
         Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {

@@ -1,4 +1,4 @@
-//! Pod templates, and the selectors that must choose their pods.
+//! Pod templates and the selectors that must match their labels.
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
@@ -8,7 +8,7 @@ use crate::strategy::core::{default_spec, validate_spec};
 use crate::strategy::fields::{entry_mut, list_at, map_at, text, text_at};
 use crate::wire::{LabelSelector, names};
 
-/// Completes the pod template in a spec.
+/// Sets the defaults of the pod template in a spec.
 pub(in crate::strategy) fn default_template(spec: &mut Map<String, Value>) {
     if let Some(template) = entry_mut(spec, "template") {
         let pod = template.entry("spec").or_insert_with(|| json!({}));
@@ -18,7 +18,7 @@ pub(in crate::strategy) fn default_template(spec: &mut Map<String, Value>) {
     }
 }
 
-/// What is wrong with a selector that must choose the template's pods.
+/// Validates the selector of a workload.
 pub(in crate::strategy) fn validate_selector(spec: &Value, kind: &str, errors: &mut Vec<FieldError>) {
     let Some(selector) = spec.get("selector") else {
         errors.push(FieldError::required("spec.selector", ""));
@@ -40,7 +40,7 @@ pub(in crate::strategy) fn validate_selector(spec: &Value, kind: &str, errors: &
     }
 }
 
-/// What is wrong with a label selector of an object.
+/// Validates a label selector at `path`.
 pub(in crate::strategy) fn validate_label_selector(selector: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(labels) = map_at(selector, "/matchLabels") {
@@ -67,32 +67,28 @@ pub(in crate::strategy) fn validate_label_selector(selector: &Value, path: &str)
             )),
         }
         let key = text(expression, "key");
-        let complaints = names::label_key(key);
-        errors
-            .extend(complaints.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)));
+        let problems = names::label_key(key);
+        errors.extend(problems.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)));
         for (index, value) in values.iter().filter_map(Value::as_str).enumerate() {
             let field = format!("{path}.values[{index}]");
-            let complaints = names::label_value(value);
-            errors
-                .extend(complaints.into_iter().map(|text| FieldError::invalid(field.as_str(), value, text)));
+            let problems = names::label_value(value);
+            errors.extend(problems.into_iter().map(|text| FieldError::invalid(field.as_str(), value, text)));
         }
     }
     errors
 }
 
-/// What is wrong with the template of a workload whose pods are always restarted.
+/// Validates the template of a workload whose pods are always restarted.
 pub(in crate::strategy) fn validate_template(spec: &Value, errors: &mut Vec<FieldError>) {
     let template = spec.get("template").unwrap_or(&Value::Null);
     let labels = map_at(template, "/metadata/labels");
-    if let Some(selector) = spec.get("selector")
-        && !selector.as_object().is_some_and(Map::is_empty)
-        && validate_label_selector(selector, "").is_empty()
-        && LabelSelector::from_object(selector).matches(labels)
-    {
-        // It fits.
-    } else if spec.get("selector").is_none_or(|selector| {
-        !selector.as_object().is_some_and(Map::is_empty) && validate_label_selector(selector, "").is_empty()
-    }) {
+    let mismatch = spec.get("selector").is_none_or(|selector| {
+        // An empty or invalid selector has an error of its own.
+        !selector.as_object().is_some_and(Map::is_empty)
+            && validate_label_selector(selector, "").is_empty()
+            && !LabelSelector::from_object(selector).matches(labels)
+    });
+    if mismatch {
         let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
         let detail = "`selector` does not match template `labels`";
         errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
@@ -104,7 +100,7 @@ pub(in crate::strategy) fn validate_template(spec: &Value, errors: &mut Vec<Fiel
     }
 }
 
-/// What is wrong with a template, whatever holds it.
+/// Validates a pod template in a spec.
 pub(in crate::strategy) fn validate_template_of(spec: &Value, path: &str) -> Vec<FieldError> {
     let template = spec.get("template").unwrap_or(&Value::Null);
     let mut errors = Vec::new();

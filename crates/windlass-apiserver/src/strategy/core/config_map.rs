@@ -7,7 +7,7 @@ use crate::strategy::fields::map_at;
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
 
-/// The largest sum of the values, in bytes.
+/// The limit of the sum of all values, in bytes.
 pub(super) const SIZE_LIMIT: usize = 1024 * 1024;
 
 pub(super) struct ConfigMaps;
@@ -55,7 +55,7 @@ pub(super) fn validate_key(path: &str, key: &str) -> impl Iterator<Item = FieldE
     names::config_map_key(key).into_iter().map(move |text| FieldError::invalid(field.as_str(), key, text))
 }
 
-/// What an immutable object must not change.
+/// Validates that an immutable object does not change.
 pub(super) fn validate_immutable(object: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     let is_immutable = |object: &Value| object.get("immutable").and_then(Value::as_bool) == Some(true);
     if !is_immutable(old) {
@@ -71,7 +71,7 @@ pub(super) fn validate_immutable(object: &Value, old: &Value, fields: &[&str]) -
     errors
 }
 
-/// The number of bytes that a base64 text stands for.
+/// Returns the number of bytes that a base64 text encodes.
 pub(super) fn decoded_length(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
     (text.len() / 4 * 3).saturating_sub(text.bytes().rev().take_while(|byte| *byte == b'=').count())

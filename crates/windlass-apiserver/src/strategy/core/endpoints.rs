@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::{enumerated, named};
+use crate::strategy::checks::{enumerated, invalid_names};
 use crate::strategy::fields::{int_at, list_at, text};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
@@ -41,12 +41,12 @@ impl Strategy for Endpoints {
                 if name.is_empty() && ports.len() > 1 {
                     errors.push(FieldError::required(format!("{path}.name"), ""));
                 } else if !name.is_empty() {
-                    errors.extend(named(&format!("{path}.name"), name, names::dns_1123_label(name)));
+                    errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
                 }
                 let number = int_at(port, "/port").unwrap_or_default();
-                let complaints = names::port_number(number);
+                let problems = names::port_number(number);
                 errors.extend(
-                    complaints
+                    problems
                         .into_iter()
                         .map(|text| FieldError::invalid(format!("{path}.port"), number, text)),
                 );

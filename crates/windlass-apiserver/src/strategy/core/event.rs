@@ -14,7 +14,7 @@ pub(in crate::strategy) fn of(group: &str) -> &'static dyn Strategy {
     if group.is_empty() { &Events(&EVENTS) } else { &Events(&NEW_EVENTS) }
 }
 
-/// How long an event is kept after its last write, as `--event-ttl` of kube-apiserver.
+/// The time that an event is kept after its last write: the default of `--event-ttl`.
 const TTL: Duration = Duration::from_secs(3600);
 
 const EVENTS: Facts = Facts {
@@ -118,9 +118,9 @@ impl Strategy for Events {
         let controller = text(object, "reportingController");
         if controller.is_empty() {
             let mut errors = vec![FieldError::required("reportingController", "")];
-            let complaints = names::label_key(controller);
+            let problems = names::label_key(controller);
             errors.extend(
-                complaints.into_iter().map(|text| FieldError::invalid("reportingController", "", text)),
+                problems.into_iter().map(|text| FieldError::invalid("reportingController", "", text)),
             );
             return errors;
         }

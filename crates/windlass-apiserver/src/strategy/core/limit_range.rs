@@ -59,7 +59,8 @@ fn default_limits(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Field complained of, field shown, and the two whose order is wrong with their names in the text.
+/// A rule that one amount is not above another: the field of the error, the field whose value it shows, and both
+/// fields with their names in the message.
 type Order = (&'static str, &'static str, (&'static str, &'static str), (&'static str, &'static str));
 
 const ORDERS: [Order; 6] = [
@@ -71,7 +72,7 @@ const ORDERS: [Order; 6] = [
     ("default", "default", ("default", "default"), ("max", "max")),
 ];
 
-/// Each amount must lie between the least and the most.
+/// Validates the order of the amounts of each resource.
 fn validate_limit(limit: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let mut resources = BTreeSet::new();
     for map in ["min", "max", "default", "defaultRequest"] {

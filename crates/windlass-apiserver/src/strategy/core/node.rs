@@ -24,7 +24,7 @@ fn default_allocatable(object: &mut Value) {
     }
 }
 
-/// Whether a text is an address, a slash and the number of fixed bits.
+/// Returns whether a text is a CIDR.
 fn is_range(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     let most = match address.parse::<std::net::IpAddr>() {
@@ -35,11 +35,10 @@ fn is_range(text: &str) -> bool {
     bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }
 
-/// `podCIDR` is the first of `podCIDRs`.
+/// Makes `podCIDR` the first of `podCIDRs`. Where the two differ, `podCIDR` wins.
 fn mirror_range(spec: &mut Map<String, Value>) {
     let single = spec.get("podCIDR").and_then(Value::as_str).filter(|range| !range.is_empty());
     if let Some(single) = single.map(str::to_owned) {
-        // Where the two differ, `podCIDR` wins.
         if spec.get("podCIDRs").and_then(|list| list.get(0)).is_none_or(|first| *first != *single) {
             spec.insert("podCIDRs".to_owned(), json!([single]));
         }
@@ -82,9 +81,9 @@ impl Strategy for Nodes {
         for (index, taint) in list_at(object, "/spec/taints").iter().enumerate() {
             let path = format!("metadata.taints[{index}]");
             let key = text(taint, "key");
-            let complaints = names::label_key(key);
+            let problems = names::label_key(key);
             errors.extend(
-                complaints.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)),
+                problems.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)),
             );
             let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
             errors.extend(enumerated(&format!("{path}.effect"), text(taint, "effect"), &known));

@@ -1,18 +1,18 @@
-//! What is wrong with containers.
+//! Validation of containers.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::{enumerated, named};
+use crate::strategy::checks::{enumerated, invalid_names};
 use crate::strategy::fields::{int_at, list_at, map_at, text};
 use crate::wire::{Quantity, names};
 
-/// Resources that every cluster has; others need a domain before them.
+/// The resources of every cluster. Others have a domain before their names.
 const STANDARD_RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
-/// The containers proper: there must be one.
+/// Validates the containers of a pod. There must be one at least.
 pub(super) fn validate_containers(
     spec: &Value,
     path: &str,
@@ -53,7 +53,7 @@ pub(super) fn validate_containers(
     }
 }
 
-/// Containers that run before the others, or beside them when they are restarted always.
+/// Validates the init containers of a pod, sidecars among them.
 pub(super) fn validate_init_containers(
     spec: &Value,
     path: &str,
@@ -86,7 +86,7 @@ fn validate_common(container: &Value, path: &str, volumes: &BTreeSet<&str>, erro
     if name.is_empty() {
         errors.push(FieldError::required(field("name"), ""));
     } else {
-        errors.extend(named(&field("name"), name, names::dns_1123_label(name)));
+        errors.extend(invalid_names(&field("name"), name, names::dns_1123_label(name)));
     }
     if text(container, "image").is_empty() {
         errors.push(FieldError::required(field("image"), ""));
@@ -111,11 +111,11 @@ fn validate_ports(container: &Value, path: &str, errors: &mut Vec<FieldError>) {
         let path = format!("{path}[{index}]");
         let name = text(port, "name");
         if !name.is_empty() {
-            let complaints = names::port_name(name);
-            if complaints.is_empty() && !seen.insert(name) {
+            let problems = names::port_name(name);
+            if problems.is_empty() && !seen.insert(name) {
                 errors.push(FieldError::duplicate(format!("{path}.name"), name));
             }
-            errors.extend(named(&format!("{path}.name"), name, complaints));
+            errors.extend(invalid_names(&format!("{path}.name"), name, problems));
         }
         let number = |field: &str| int_at(port, &format!("/{field}")).unwrap_or_default();
         match number("containerPort") {
@@ -144,7 +144,7 @@ fn validate_env(container: &Value, path: &str, errors: &mut Vec<FieldError>) {
         if name.is_empty() {
             errors.push(FieldError::required(format!("{path}.name"), ""));
         } else {
-            errors.extend(named(&format!("{path}.name"), name, names::env_var_name(name)));
+            errors.extend(invalid_names(&format!("{path}.name"), name, names::env_var_name(name)));
         }
         if let Some(source) = variable.get("valueFrom") {
             validate_env_source(source, variable, &format!("{path}.valueFrom"), errors);
@@ -167,12 +167,12 @@ fn validate_env_source(source: &Value, variable: &Value, path: &str, errors: &mu
     for kind in ["configMapKeyRef", "secretKeyRef"] {
         let Some(reference) = source.get(kind) else { continue };
         let name = text(reference, "name");
-        errors.extend(named(&format!("{path}.{kind}.name"), name, names::dns_1123_subdomain(name)));
+        errors.extend(invalid_names(&format!("{path}.{kind}.name"), name, names::dns_1123_subdomain(name)));
         let key = text(reference, "key");
         if key.is_empty() {
             errors.push(FieldError::required(format!("{path}.{kind}.key"), ""));
         } else {
-            errors.extend(named(&format!("{path}.{kind}.key"), key, names::config_map_key(key)));
+            errors.extend(invalid_names(&format!("{path}.{kind}.key"), key, names::config_map_key(key)));
         }
     }
     let given = SOURCES.iter().filter(|kind| source.get(**kind).is_some()).count();
@@ -327,7 +327,9 @@ fn validate_handler(handler: &Value, path: &str, errors: &mut Vec<FieldError>) {
         "httpGet" | "tcpSocket" => {
             let field = format!("{path}.{kind}.port");
             match handler.pointer(&format!("/{kind}/port")) {
-                Some(Value::String(name)) => errors.extend(named(&field, name, names::port_name(name))),
+                Some(Value::String(name)) => {
+                    errors.extend(invalid_names(&field, name, names::port_name(name)))
+                }
                 port => {
                     let port = port.and_then(Value::as_i64).unwrap_or_default();
                     errors.extend(port_number(&field, port));

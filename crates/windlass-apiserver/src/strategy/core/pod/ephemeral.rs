@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::named;
+use crate::strategy::checks::invalid_names;
 use crate::strategy::fields::{list_at, text};
 use crate::wire::names;
 
@@ -65,7 +65,7 @@ fn validate_containers(spec: &Value) -> Vec<FieldError> {
         if name.is_empty() {
             errors.push(FieldError::required(format!("{path}.name"), ""));
         } else {
-            errors.extend(named(&format!("{path}.name"), name, names::dns_1123_label(name)));
+            errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
         }
         if text(container, "image").is_empty() {
             errors.push(FieldError::required(format!("{path}.image"), ""));

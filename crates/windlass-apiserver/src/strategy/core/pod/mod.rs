@@ -128,7 +128,7 @@ impl Strategy for Pods {
     }
 
     fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
-        // Validation refuses other containers, in the words for a resize.
+        // Validation refuses a resize with other containers.
         if subresource == "resize" && !resize::same_containers(object, old) {
             return;
         }

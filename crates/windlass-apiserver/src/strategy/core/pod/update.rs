@@ -26,7 +26,7 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
     if !errors.is_empty() {
         return errors;
     }
-    // With all that may change put back, nothing must differ.
+    // Restore all mutable fields: the rest must be equal.
     let mut restored = object.clone();
     let spec = spec_mut(&mut restored);
     for field in ["activeDeadlineSeconds", "tolerations"] {

@@ -1,4 +1,4 @@
-//! What is wrong with the spec of a pod or pod template.
+//! Validation of the spec of a pod or pod template.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::container;
-use crate::strategy::checks::{enumerated, named, validate_labels};
+use crate::strategy::checks::{enumerated, invalid_names, validate_labels};
 use crate::strategy::fields::{int_at, list_at, map_at, text};
 use crate::wire::names;
 
-/// What is wrong with a pod's spec, in the order of the real server.
+/// Validates the spec of a pod, in the order of kube-apiserver.
 pub(crate) fn validate_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let volumes = validate_volumes(spec, &format!("{path}.volumes"), &mut errors);
@@ -32,11 +32,15 @@ pub(crate) fn validate_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     }
     let account = text(spec, "serviceAccountName");
     if !account.is_empty() {
-        errors.extend(named(&field("serviceAccountName"), account, names::dns_1123_subdomain(account)));
+        errors.extend(invalid_names(
+            &field("serviceAccountName"),
+            account,
+            names::dns_1123_subdomain(account),
+        ));
     }
     let node = text(spec, "nodeName");
     if !node.is_empty() {
-        errors.extend(named(&field("nodeName"), node, names::dns_1123_subdomain(node)));
+        errors.extend(invalid_names(&field("nodeName"), node, names::dns_1123_subdomain(node)));
     }
     if let Some(seconds) = int_at(spec, "/activeDeadlineSeconds")
         && !(1..=i64::from(i32::MAX)).contains(&seconds)
@@ -47,7 +51,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     for name in ["hostname", "subdomain"] {
         let value = text(spec, name);
         if !value.is_empty() {
-            errors.extend(named(&field(name), value, names::dns_1123_label(value)));
+            errors.extend(invalid_names(&field(name), value, names::dns_1123_label(value)));
         }
     }
     validate_tolerations(spec, &field("tolerations"), &mut errors);
@@ -56,7 +60,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The names of the volumes.
+/// Validates volumes and returns the names of the valid ones.
 fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError>) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {
@@ -66,14 +70,13 @@ fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError
         if name.is_empty() {
             errors.push(FieldError::required(field, ""));
         } else {
-            let complaints = names::dns_1123_label(name);
-            if complaints.is_empty() && found.contains(name) {
+            let problems = names::dns_1123_label(name);
+            if problems.is_empty() && found.contains(name) {
                 errors.push(FieldError::duplicate(field, name));
             }
-            errors.extend(named(&format!("{path}[{index}].name"), name, complaints));
+            errors.extend(invalid_names(&format!("{path}[{index}].name"), name, problems));
         }
         validate_source(volume, text(spec, "serviceAccountName"), &format!("{path}[{index}]"), errors);
-        // One with mistakes does not count.
         if errors.len() == before {
             found.insert(name);
         }
@@ -81,7 +84,7 @@ fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError
     found
 }
 
-/// In the order in which the real server looks for them; the second one found is one too many.
+/// The sources of volumes, in the order in which kube-apiserver validates them.
 const SOURCES: [&str; 29] = [
     "emptyDir",
     "hostPath",
@@ -155,7 +158,7 @@ fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) 
         let path = format!("{path}[{index}]");
         let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
         if !key.is_empty() {
-            errors.extend(named(&format!("{path}.key"), key, names::label_key(key)));
+            errors.extend(invalid_names(&format!("{path}.key"), key, names::label_key(key)));
         } else if operator != "Exists" {
             let detail =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -170,7 +173,7 @@ fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) 
         match operator {
             "" | "Equal" => {
                 let value = text(toleration, "value");
-                errors.extend(named(&format!("{path}.operator"), value, names::label_value(value)));
+                errors.extend(invalid_names(&format!("{path}.operator"), value, names::label_value(value)));
             }
             "Exists" => {
                 let value = text(toleration, "value");

@@ -19,12 +19,12 @@ const RANGE: &str = "10.0.0.0/16";
 /// The first address of the range is that of the API server.
 const FIRST: u32 = 0x0a00_0001;
 const ADDRESSES: u32 = 0xfffe;
-/// The first so many addresses are given to services that do not ask for them only when all others are taken.
+/// The number of addresses at the start of the range that are allocated last, so that clients can choose them.
 const STATIC_ADDRESSES: u32 = 256;
 const FIRST_PORT: i64 = 30_000;
 const PORTS: i64 = 2768;
 
-/// Gives a service the addresses and ports that it needs and does not have.
+/// Allocates the addresses and ports that a service needs and does not have.
 pub(super) fn allocate(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
     let errors = validate::validate_addresses(&object["spec"]);
     if !errors.is_empty() {

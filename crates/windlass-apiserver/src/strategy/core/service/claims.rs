@@ -1,4 +1,4 @@
-//! What a service has for itself alone.
+//! What no two services may have.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{has_cluster_address, is_external, kind};
 use crate::strategy::fields::{default, default_text, entry_mut, items_mut, object_mut, text_at};
 
-/// How long a client stays with a pod, in seconds.
+/// The session timeout of clients, in seconds.
 const AFFINITY_TIMEOUT: i64 = 10_800;
 
 pub(super) fn default_spec(spec: &mut Map<String, Value>) {

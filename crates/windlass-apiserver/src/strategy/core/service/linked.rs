@@ -117,7 +117,7 @@ fn addresses(spec: &Map<String, Value>) -> &[Value] {
     spec.get("clusterIPs").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The node ports in ascending order.
+/// Returns the node ports in ascending order.
 fn node_ports(spec: &Map<String, Value>) -> Vec<i64> {
     let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
     let mut numbers: Vec<i64> =

@@ -1,4 +1,4 @@
-//! What is wrong with a service.
+//! Validation of services.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use windlass_schema::FieldError;
 
 use super::has_cluster_address;
 use crate::strategy::checks::validate_labels;
-use crate::strategy::checks::{enumerated, named};
+use crate::strategy::checks::{enumerated, invalid_names};
 use crate::strategy::fields::{int_at, list_at, map_at, text};
 use crate::wire::names;
 
 const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/// What is wrong with a service, in the order of the real server.
+/// Validates a service, in the order of kube-apiserver.
 pub(super) fn validate(object: &Value) -> Vec<FieldError> {
     let spec = &object["spec"];
     let mut errors = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn validate(object: &Value) -> Vec<FieldError> {
             errors.push(FieldError::required("spec.externalName", ""));
         } else {
             let name = name.strip_suffix('.').unwrap_or(name);
-            errors.extend(named("spec.externalName", name, names::dns_1123_subdomain(name)));
+            errors.extend(invalid_names("spec.externalName", name, names::dns_1123_subdomain(name)));
         }
         if !list_at(spec, "/clusterIPs").is_empty() {
             errors.push(FieldError::forbidden(
@@ -73,7 +73,7 @@ pub(super) fn validate(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Validates the cluster addresses of a service that has them. Allocation is the first that needs them to be valid.
+/// Validates the cluster addresses of a service. Runs before allocation.
 pub(super) fn validate_addresses(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if text(spec, "type") == "ExternalName" {
@@ -116,7 +116,7 @@ fn validate_ports(spec: &Value, headless: bool, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::required(format!("{path}.name"), ""));
             }
         } else {
-            errors.extend(named(&format!("{path}.name"), name, names::dns_1123_label(name)));
+            errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
             if !seen.insert(name) {
                 errors.push(FieldError::duplicate(format!("{path}.name"), name));
             }
@@ -137,11 +137,11 @@ fn validate_ports(spec: &Value, headless: bool, errors: &mut Vec<FieldError>) {
         errors.extend(enumerated(&format!("{path}.protocol"), protocol, &["SCTP", "TCP", "UDP"]));
         match port.get("targetPort") {
             Some(Value::String(name)) => {
-                errors.extend(named(&format!("{path}.targetPort"), name, names::port_name(name)));
+                errors.extend(invalid_names(&format!("{path}.targetPort"), name, names::port_name(name)));
             }
             target => {
                 let target = target.and_then(Value::as_i64).unwrap_or_default();
-                // Without a port there is no target either: it is said once.
+                // Without a port there is no target either: one error is enough.
                 if target != 0 || number != 0 || !headless {
                     errors.extend(bad_number("targetPort", target));
                 }
@@ -177,7 +177,7 @@ fn validate_unique(ports: &[Value], errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is wrong with a service's status.
+/// Validates the status of a service.
 pub(super) fn validate_status(object: &Value) -> Vec<FieldError> {
     let ingress = list_at(object, "/status/loadBalancer/ingress");
     let mut errors = Vec::new();
@@ -195,7 +195,7 @@ pub(super) fn validate_status(object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What must not change once it was given out.
+/// Validates that an update keeps the cluster address.
 pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let (kind, before) = (text(&object["spec"], "type"), text(&old["spec"], "type"));
     let mut errors = Vec::new();

@@ -114,7 +114,7 @@ fn autoscaler_to_v2(object: &mut Value) {
         let mut all = metrics.and_then(|metrics| metrics.as_array().cloned()).unwrap_or_default();
         if let Some(percent) = spec.remove("targetCPUUtilizationPercentage") {
             let target = json!({"type": "Utilization", "averageUtilization": percent});
-            all.insert(0, json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
+            all.push(json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
         }
         spec.insert("metrics".to_owned(), all.into());
         if let Some(behavior) = behavior {

@@ -861,3 +861,31 @@ async fn roles_and_bindings_are_filled_in() {
             group="rbac.authorization.k8s.io" kind="RoleBinding" name="a"
             - FieldValueInvalid roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: cannot change roleRef"#]]);
 }
+
+#[tokio::test]
+async fn an_autoscaler_loses_nothing_in_its_older_version() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path =
+        |version: &str| format!("/apis/autoscaling/{version}/namespaces/{ns}/horizontalpodautoscalers");
+    let metrics = json!([
+        {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}},
+        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+    ]);
+    let scaler = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
+        "spec": {"maxReplicas": 3, "metrics": metrics,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}},
+    });
+    api.post(&path("v2"), scaler).await.is(201);
+    let old = format!("{}/h", path("v1"));
+    let shown = api.get(&old).await.is(200);
+    assert_eq!(shown.at("/spec/targetCPUUtilizationPercentage"), 60);
+    assert_eq!(shown.at("/spec/metrics"), Value::Null);
+    api.patch(&old, MERGE_PATCH, json!({"spec": {"maxReplicas": 9}})).await.is(200);
+    let new = api.get(&format!("{}/h", path("v2"))).await.is(200);
+    assert_eq!(new.at("/spec/maxReplicas"), 9);
+    let names = [0, 1].map(|index| new.text_at(&format!("/spec/metrics/{index}/resource/name")));
+    assert_eq!(names, ["memory", "cpu"]);
+    assert_eq!(new.at("/metadata/annotations/autoscaling.alpha.kubernetes.io~1metrics"), Value::Null);
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -149,7 +150,7 @@ impl Watcher {
         let Scope { path, selector } = scope;
         let mut objects = BTreeMap::new();
         let mut version = 0;
-        let watch = if start == Start::List {
+        let mut watch = if start == Start::List {
             let list = api.get(&format!("{path}?{selector}")).await.is(200);
             version = list.version();
             objects.extend(
@@ -161,6 +162,8 @@ impl Watcher {
             api.watch(&format!("{path}?{selector}&{initial}")).await
         };
         assert_eq!(watch.code, 200);
+        // Some watches are silent until the writers are done.
+        watch.limit = Duration::from_secs(120);
         let namespace = path.split('/').nth(4).unwrap_or(second);
         Self {
             scope: scope.clone(),

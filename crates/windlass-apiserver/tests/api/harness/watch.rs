@@ -1,6 +1,7 @@
 //! A watch as the client sees it: JSON objects, one after the other, until the stream ends.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use http_body_util::BodyExt;
@@ -12,6 +13,8 @@ use super::transport::Body;
 
 pub(crate) struct Watch {
     pub(crate) code: u16,
+    /// How long to wait for an event.
+    pub(crate) limit: Duration,
     body: Body,
     buffer: BytesMut,
     ready: VecDeque<Value>,
@@ -45,7 +48,7 @@ impl std::fmt::Display for Event {
 
 impl Watch {
     pub(super) fn new(code: u16, body: Body, id: String) -> Self {
-        Watch { code, body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
+        Watch { code, limit: DEADLINE, body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
     }
 
     /// The next event.
@@ -82,7 +85,7 @@ impl Watch {
                     value["type"].as_str().unwrap_or_else(|| panic!("not an event: {value}")).to_owned();
                 return Some(Event { kind, object: value["object"].clone(), id: self.id.clone() });
             }
-            let frame = tokio::time::timeout(DEADLINE, self.body.frame()).await.expect("the watch goes on");
+            let frame = tokio::time::timeout(self.limit, self.body.frame()).await.expect("the watch goes on");
             let frame = frame?.expect("an unbroken stream");
             if let Ok(data) = frame.into_data() {
                 self.buffer.extend_from_slice(&data);

@@ -1,11 +1,13 @@
 //! Who a request is from.
 
+use std::time::{Duration, Instant};
+
 use expect_test::expect;
 use http::Method;
 use serde_json::json;
 use windlass_apiserver::{Identity, Listen, Server};
 
-use crate::harness::Api;
+use crate::harness::{Api, DEADLINE};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -25,6 +27,29 @@ async fn a_service_account_may_look_around_and_nothing_else() {
         403 Forbidden: configmaps is forbidden: User "system:serviceaccount:ns-ID:bot" cannot list resource "configmaps" in API group "" in the namespace "default"
         kind="configmaps""#]]);
     bot.delete(&format!("/api/v1/namespaces/{ns}")).await.is(403);
+}
+
+#[tokio::test]
+async fn a_token_is_valid_as_long_as_its_service_account_exists() {
+    let api = Api::start();
+    let accounts = format!("/api/v1/namespaces/{}/serviceaccounts", api.namespace().await);
+    let account = api.post(&accounts, json!({"metadata": {"name": "bot"}})).await.is(201);
+    let reply = api.post(&format!("{accounts}/bot/token"), json!({"spec": {}})).await.is(201);
+    assert_eq!(reply.at("/spec/expirationSeconds"), 3600);
+    let review = json!({"spec": {"token": reply.at("/status/token")}});
+    let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let known = api.post(reviews, review.clone()).await.is(201);
+    let name = format!("system:serviceaccount:ns-{}:bot", api.id);
+    assert_eq!(known.at("/status/user/username"), name);
+    assert_eq!(known.at("/status/user/uid"), account.at("/metadata/uid"));
+    api.delete(&format!("{accounts}/bot")).await.is(200);
+    // The real server remembers a token for ten seconds.
+    let start = Instant::now();
+    while api.post(reviews, review.clone()).await.is(201).at("/status/authenticated") == true {
+        assert!(api.is_shared() && start.elapsed() < DEADLINE, "the token is still valid");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    api.post(&format!("{accounts}/bot/token"), json!({"spec": {}})).await.is(404);
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ impl Api {
         Self::new(Transport::open(true))
     }
 
-    /// An embedded server that the test has made, even where a real one is to be tested.
+    /// An embedded server that the test has built, in process, even if a real one is to be tested.
     pub(crate) fn embedded(server: &Server) -> Self {
         Self::new(Transport::embedded(server.clone(), false))
     }

@@ -1,8 +1,10 @@
 //! What a Kubernetes API server does, stated through HTTP.
 //!
-//! Every test talks to an embedded server of its own, or, if `WINDLASS_TEST_KUBECONFIG` names a kubeconfig, to that
-//! server. What they expect was recorded from kube-apiserver 1.36 (`cargo xtask control-plane`): where the two differ,
-//! the real one is right. `UPDATE_EXPECT=1` records anew; it belongs with a real server only.
+//! Every test talks to an embedded server of its own, in process or, if `WINDLASS_TEST_TLS` is set, over TLS. If
+//! `WINDLASS_TEST_KUBECONFIG` names a kubeconfig, the tests talk to that server instead.
+//!
+//! The expectations were recorded from kube-apiserver 1.36 (`cargo xtask control-plane`). Where the two servers differ, the
+//! real one is right. `UPDATE_EXPECT=1` records anew; use it with a real server only.
 
 #![allow(clippy::unwrap_used, reason = "a test that is wrong about a reply fails there and then")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations stand as they were recorded")]
@@ -37,9 +39,10 @@ mod subresources;
 mod authentication;
 mod deadlines;
 
-// Many clients at once.
+// Many clients at once, and one server after another.
 mod concurrency;
 mod lifetimes;
+mod restarts;
 
 // Kinds.
 mod builtins;
@@ -48,6 +51,8 @@ mod custom_resources;
 mod defaults;
 mod namespaces;
 mod not_enforced;
+mod pods;
+mod recorded;
 mod services;
 
 // Bytes and mistakes.
@@ -55,3 +60,7 @@ mod bodies;
 mod errors;
 mod evictions;
 mod representations;
+
+// The embedded server alone.
+mod footprint;
+mod unsupported;

@@ -378,3 +378,19 @@ async fn a_reply_names_its_type_and_is_not_cached() {
     let missing = api.get("/api/v1/namespaces/none-such").await.is(404);
     assert_eq!(missing.header("content-type"), Some("application/json"));
 }
+
+#[tokio::test]
+async fn a_long_list_is_whole_however_it_is_sent() {
+    let api = Api::start();
+    let path = format!("/api/v1/namespaces/{}/secrets", api.namespace().await);
+    for index in 0..8 {
+        let mut object = secret(&format!("x{index}"));
+        object["stringData"] = json!({"a": "v".repeat(100_000)});
+        api.post(&path, object).await.is(201);
+    }
+    let plain = api.get(&path).await.is(200);
+    assert_eq!(plain.names().len(), 8);
+    assert_eq!(plain.header("content-encoding"), None);
+    let pretty = api.get(&format!("{path}?pretty=true")).await.is(200);
+    assert_eq!(pretty.json(), plain.json());
+}

@@ -50,11 +50,11 @@ impl Transport {
         if let Some(path) = std::env::var_os(KUBECONFIG) {
             return Transport::Real(Box::new(Tcp::new(&Kubeconfig::read(path.as_ref()))));
         }
+        let over_tls = over_tls || std::env::var_os(TLS).is_some();
         Self::embedded(Server::builder().build().expect("a server"), over_tls)
     }
 
     pub(super) fn embedded(server: Server, over_tls: bool) -> Self {
-        let over_tls = over_tls || std::env::var_os(TLS).is_some();
         Transport::Embedded { server, over_tls, listener: OnceCell::new() }
     }
 

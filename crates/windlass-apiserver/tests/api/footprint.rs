@@ -1,12 +1,12 @@
-//! What a server costs.
+//! The cost of a server.
 
 use std::time::{Duration, Instant};
 
 use windlass_apiserver::Server;
 
-/// A generous bound, so that it holds without optimisation on a busy machine; the benchmark has the real one.
+/// The bound is generous: it holds without optimisation on a busy machine. The benchmark has the real one.
 #[test]
-fn a_server_is_made_in_no_time() {
+fn a_server_is_built_in_milliseconds() {
     Server::builder().build().unwrap();
     let start = Instant::now();
     for _ in 0..10 {

@@ -1,0 +1,60 @@
+//! What only pods have: a node, a priority, a log.
+
+use serde_json::{Value, json};
+
+use crate::fixtures::pod;
+use crate::harness::Api;
+
+async fn bind(api: &Api, pods: &str, name: &str) {
+    let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}});
+    api.post(&format!("{pods}/{name}/binding"), binding).await.is(201);
+}
+
+#[tokio::test]
+async fn a_bound_pod_keeps_its_node() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    api.post(&pods, pod("a")).await.is(201);
+    bind(&api, &pods, "a").await;
+    let bound = api.get(&format!("{pods}/a")).await.is(200);
+    assert_eq!(bound.at("/spec/nodeName"), "n");
+    assert_eq!(bound.at("/status/conditions/0/type"), "PodScheduled");
+    let again = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "m"}});
+    let refused = api.post(&format!("{pods}/a/binding"), again).await.is(409);
+    assert!(refused.text_at("/message").ends_with("pod a is already assigned to node \"n\""), "{refused}");
+}
+
+#[tokio::test]
+async fn a_pod_has_the_priority_of_its_class() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let of_class = |class: &str| {
+        let mut pod = pod("a");
+        pod["spec"]["priorityClassName"] = json!(class);
+        pod
+    };
+    let refused = api.post(&pods, of_class("nope")).await.is(403);
+    assert_eq!(refused.at("/message"), "pods \"a\" is forbidden: no PriorityClass with name nope was found");
+    let created = api.post(&pods, of_class("system-node-critical")).await.is(201);
+    assert_eq!(created.at("/spec/priority"), 2_000_001_000);
+}
+
+#[tokio::test]
+async fn a_log_is_the_text_of_the_annotation() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A real log needs a kubelet.
+        return;
+    }
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let mut body: Value = pod("a");
+    body["metadata"]["annotations"] = json!({"kubelet.windlass.dev/log": "one\ntwo\nthree"});
+    api.post(&pods, body).await.is(201);
+    let path = &format!("{pods}/a/log");
+    assert_eq!(api.get(path).await.is(200).body, "", "nothing ran yet");
+    bind(&api, &pods, "a").await;
+    assert_eq!(api.get(path).await.is(200).body, "one\ntwo\nthree\n");
+    assert_eq!(api.get(&format!("{path}?tailLines=1")).await.is(200).body, "three\n");
+    let unknown = api.get(&format!("{path}?container=x")).await.is(400);
+    assert_eq!(unknown.at("/message"), "container x is not valid for pod a");
+}

@@ -1,9 +1,8 @@
 //! Defaulting, and the effect of Go's `omitempty` on empty values.
 
-pub(crate) mod quantity;
-
 use serde_json::{Map, Value};
 
+use crate::Quantity;
 use crate::catalog::object_meta;
 use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type};
 
@@ -95,7 +94,7 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
                 return member.default().is_some() && (member.is_custom() || of_map) || !value.is_null();
             }
             drop_empty(value, member);
-            quantity::canonicalize(value, member);
+            canonicalize_quantity(value, member);
             !is_omitted(value, member)
         }),
         Value::Array(items) => {
@@ -105,6 +104,15 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Writes a quantity in its canonical form; any other value is left unchanged.
+fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>) {
+    if schema.format() == Some("quantity")
+        && let Some(Ok(quantity)) = Quantity::of_value(value)
+    {
+        *value = quantity.to_string().into();
     }
 }
 

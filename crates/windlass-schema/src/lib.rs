@@ -8,6 +8,7 @@
 mod error_list;
 mod field_error;
 mod go;
+mod quantity;
 
 mod graph;
 mod path;
@@ -35,6 +36,7 @@ pub use merge::{PatchError, strategic_merge};
 pub use openapi::{CustomKind, openapi_v3};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
+pub use quantity::{Quantity, QuantityError};
 pub use structural::check_structural;
 pub use typecheck::decode_error;
 pub use validate::{validate, validate_status, validate_update};

@@ -11,9 +11,6 @@ use super::{ApiError, MediaType, json, yaml};
 pub const OBJECT_MEDIA_TYPES: &[&str] =
     &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
-/// The largest body read, in bytes.
-pub const MAX_BODY: usize = 3 * 1024 * 1024;
-
 const PREFIX_SHOWN: usize = 30;
 const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
 
@@ -95,7 +92,7 @@ pub fn decode_body(
     let unrecognized = |why: String| {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-            summary(body)
+            body_summary(body)
         ))
     };
     let (value, duplicates) = match encoding {
@@ -140,8 +137,8 @@ pub fn decode_body(
     Ok(Decoded { value, duplicates, encoding, text: body.clone() })
 }
 
-/// The start of a body as an error shows it: text where it looks like JSON, hexadecimal otherwise.
-fn summary(body: &[u8]) -> String {
+/// Returns the start of a body as an error shows it: text if it looks like JSON, otherwise hexadecimal.
+pub fn body_summary(body: &[u8]) -> String {
     let shown = &body[..body.len().min(PREFIX_SHOWN)];
     let more = if body.len() > PREFIX_SHOWN { " ..." } else { "" };
     match body.first() {

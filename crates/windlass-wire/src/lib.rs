@@ -11,24 +11,23 @@ mod media_type;
 pub mod names;
 mod negotiate;
 pub mod patch;
-mod quantity;
 pub mod selector;
 mod status;
 pub mod table;
 mod warning;
 mod yaml;
 
-pub use body::{Decoded, Encoding, MAX_BODY, OBJECT_MEDIA_TYPES, decode_body, not_an_object};
+pub use body::{Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, not_an_object};
 pub use group::GroupResource;
 pub use gzip::{GZIP_FROM, accepts_gzip, gzip_pieces, maybe_gzip};
 pub use media_type::MediaType;
 pub use negotiate::{
     Format, Negotiated, Representation, TableVersion, Target, negotiate, pretty_by_user_agent,
 };
-pub use quantity::{Quantity, QuantityError};
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};
 pub use warning::warning_headers;
+pub use windlass_schema::{Quantity, QuantityError};
 
 /// Writes a value as YAML.
 pub fn to_yaml(value: &serde_json::Value) -> Result<String, ApiError> {

@@ -2,6 +2,9 @@
 //!
 //! Each check returns the complaints, in the real server's words; none means the value is fine.
 
+use serde_json::{Map, Value};
+use windlass_schema::FieldError;
+
 const DNS_1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
@@ -285,6 +288,36 @@ pub fn path_segment_name(value: &str, prefix: bool) -> Vec<String> {
         .filter(|illegal| value.contains(*illegal))
         .map(|illegal| format!("may not contain '{illegal}'"))
         .collect()
+}
+
+/// The most bytes that the keys and values of an object's annotations may have together.
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+/// Returns the errors of labels at `path`.
+pub fn validate_labels(labels: &Map<String, Value>, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in labels {
+        let value = value.as_str().unwrap_or_default();
+        let invalid = |value: &str, why| FieldError::invalid(path, value, why);
+        errors.extend(label_key(key).into_iter().map(|why| invalid(key, why)));
+        errors.extend(label_value(value).into_iter().map(|why| invalid(value, why)));
+    }
+    errors
+}
+
+/// Returns the errors of annotations at `path`.
+pub fn validate_annotations(annotations: &Map<String, Value>, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in annotations {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        let complaints = label_key(&key.to_lowercase());
+        errors.extend(complaints.into_iter().map(|why| FieldError::invalid(path, key.as_str(), why)));
+    }
+    if size > MAX_ANNOTATIONS {
+        errors.push(FieldError::too_long(path, MAX_ANNOTATIONS));
+    }
+    errors
 }
 
 #[cfg(test)]

@@ -154,11 +154,6 @@ impl ApiError {
         &self.0
     }
 
-    /// The status object.
-    pub fn into_status(self) -> Status {
-        *self.0
-    }
-
     /// The HTTP status code.
     pub fn code(&self) -> u16 {
         self.0.code
@@ -215,19 +210,6 @@ impl ApiError {
     pub fn uid_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
         Self::conflict(resource, name, why)
-    }
-
-    /// 409: `preconditions.resourceVersion` is not the current one.
-    pub fn version_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
-        let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
-        );
-        Self::conflict(resource, name, why)
-    }
-
-    /// 409: server-side apply found fields that others own.
-    pub fn apply_conflict(causes: Vec<Cause>, message: impl Into<String>) -> Self {
-        Self::new(409, "Conflict", message).causes(causes)
     }
 
     /// 422: the object breaks rules; `kind` is its kind, not its resource.
@@ -312,13 +294,6 @@ impl ApiError {
         }])
     }
 
-    /// 405: the resource has no such verb.
-    pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
-        let message =
-            format!("{action} is not supported on resources of kind {}", go_quote(&resource.to_string()));
-        Self::new(405, "MethodNotAllowed", message).about(resource, "")
-    }
-
     /// 405 for a path that knows other methods only.
     pub fn method_not_allowed() -> Self {
         let mut error = Self::new(
@@ -341,15 +316,6 @@ impl ApiError {
         let mut error = Self::new(406, "NotAcceptable", message);
         error.0.details = Some(Details::default());
         error
-    }
-
-    /// 406: the representation asked for with `as=` does not come in the media types asked for.
-    pub fn not_acceptable_as(target: &str, accepted: &[&str]) -> Self {
-        let message = format!(
-            "only the following media types are accepted when converting to {target}: {}",
-            accepted.join(", ")
-        );
-        Self::new(406, "NotAcceptable", message)
     }
 
     /// 415.

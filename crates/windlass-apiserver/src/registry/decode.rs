@@ -179,7 +179,7 @@ impl Call<'_> {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): {why} ({})",
             self.resource.kind,
-            summary(self.body)
+            wire::body_summary(self.body)
         ))
     }
 
@@ -202,10 +202,4 @@ fn other_version(found: &str, expected: &str) -> ApiError {
 
 fn text_or(text: &str, other: &str) -> String {
     if text.is_empty() { other.to_owned() } else { text.to_owned() }
-}
-
-fn summary(body: &[u8]) -> String {
-    let shown = &body[..body.len().min(30)];
-    let more = if body.len() > 30 { " ..." } else { "" };
-    format!("{}{more}", String::from_utf8_lossy(shown))
 }

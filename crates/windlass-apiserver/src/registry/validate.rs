@@ -7,8 +7,6 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::wire::names;
 
-const MAX_ANNOTATIONS: usize = 256 * 1024;
-
 /// Validates the metadata of an object.
 pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -39,42 +37,14 @@ pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
     } else if !namespace.is_empty() {
         errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
     }
-    errors.extend(labels(object));
-    errors.extend(annotations(object));
+    if let Some(labels) = meta::labels(object) {
+        errors.extend(names::validate_labels(labels, "metadata.labels"));
+    }
+    if let Some(annotations) = object.pointer("/metadata/annotations").and_then(Value::as_object) {
+        errors.extend(names::validate_annotations(annotations, "metadata.annotations"));
+    }
     errors.extend(owners(object));
     errors.extend(finalizers(object));
-    errors
-}
-
-fn labels(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (key, value) in meta::labels(object).into_iter().flatten() {
-        for complaint in names::label_key(key) {
-            errors.push(FieldError::invalid("metadata.labels", key.as_str(), complaint));
-        }
-        let value = value.as_str().unwrap_or_default();
-        for complaint in names::label_value(value) {
-            errors.push(FieldError::invalid("metadata.labels", value, complaint));
-        }
-    }
-    errors
-}
-
-fn annotations(object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let Some(annotations) = object.pointer("/metadata/annotations").and_then(Value::as_object) else {
-        return errors;
-    };
-    let mut size = 0;
-    for (key, value) in annotations {
-        for complaint in names::label_key(&key.to_lowercase()) {
-            errors.push(FieldError::invalid("metadata.annotations", key.as_str(), complaint));
-        }
-        size += key.len() + value.as_str().map_or(0, str::len);
-    }
-    if size > MAX_ANNOTATIONS {
-        errors.push(FieldError::too_long("metadata.annotations", MAX_ANNOTATIONS));
-    }
     errors
 }
 

@@ -1,41 +1,11 @@
 //! Validation that many kinds share.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::fields::int_at;
-use crate::wire::names;
 
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-
-/// Validates the labels at `path`.
-pub(crate) fn validate_labels(labels: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (key, value) in labels {
-        let value = value.as_str().unwrap_or_default();
-        errors.extend(
-            names::label_key(key).into_iter().map(|text| FieldError::invalid(path, key.as_str(), text)),
-        );
-        errors
-            .extend(names::label_value(value).into_iter().map(|text| FieldError::invalid(path, value, text)));
-    }
-    errors
-}
-
-/// Validates the annotations at `path`.
-pub(crate) fn validate_annotations(annotations: &Map<String, Value>, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut size = 0;
-    for (key, value) in annotations {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        let problems = names::label_key(&key.to_lowercase());
-        errors.extend(problems.into_iter().map(|text| FieldError::invalid(path, key.as_str(), text)));
-    }
-    if size > ANNOTATIONS_LIMIT {
-        errors.push(FieldError::too_long(path, ANNOTATIONS_LIMIT));
-    }
-    errors
-}
+pub(super) use crate::wire::names::{validate_annotations, validate_labels};
 
 /// Returns an error for each problem of the name at a field.
 pub(super) fn invalid_names(

@@ -3,19 +3,11 @@
 use serde_json::Value;
 
 use crate::calendar::days_of_month;
+use crate::{Quantity, QuantityError};
 
 pub(super) fn quantity(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Number(number) => number.to_string(),
-        _ => String::new(),
-    };
-    let good = crate::default::quantity::is_quantity(&text);
-    (!good).then(|| {
-        "quantities must match the regular expression \
-         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            .to_owned()
-    })
+    let quantity = Quantity::of_value(value).unwrap_or(Err(QuantityError::Malformed));
+    quantity.err().map(|error| error.to_string())
 }
 
 pub(super) fn base64(text: &str) -> Option<String> {

@@ -56,14 +56,6 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// The value that a field must have, where the selector names exactly one.
-    pub fn exact(&self, field: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|requirement| requirement.field == field && requirement.operator == FieldOperator::Equals)
-            .map(|requirement| requirement.value.as_str())
-    }
-
     /// Refuses fields other than `metadata.name`, `metadata.namespace` and `supported` with 400, naming those that are known where
     /// `custom` is set, as the real server does for custom resources and kinds without fields of their own.
     pub fn check(&self, supported: &[&str], list_known: bool) -> Result<(), ApiError> {

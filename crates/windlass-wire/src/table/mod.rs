@@ -195,27 +195,12 @@ pub struct TableOptions {
     pub now: Timestamp,
 }
 
-/// Only the metadata of an object, as `PartialObjectMetadata`.
+/// Returns the metadata of an object as `PartialObjectMetadata`.
 pub fn partial_object_metadata(object: &Value, version: TableVersion) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": version.api_version(),
         "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    })
-}
-
-/// The metadata of each object of a list, as `PartialObjectMetadataList`.
-pub fn partial_object_metadata_list<'a>(
-    metadata: Value,
-    objects: impl Iterator<Item = &'a Value>,
-    version: TableVersion,
-) -> Value {
-    let items: Vec<Value> = objects.map(|object| partial_object_metadata(object, version)).collect();
-    json!({
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": version.api_version(),
-        "metadata": metadata,
-        "items": items,
     })
 }
 

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use serde_json::Value;
+
 /// How a quantity is written: its suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
@@ -15,48 +17,74 @@ enum Format {
     Exponent,
 }
 
-/// An exact amount. `Display` is the canonical form, in which the API server writes it back.
+/// A quantity. `Display` writes the canonical form: no fraction, and the largest suffix that loses no precision.
 ///
-/// Amounts finer than a billionth are rounded up, larger ones than 2^63 - 1 capped, as the real server does.
+/// Like kube-apiserver, it rounds fractions of a billionth up and caps amounts at 2^63 - 1.
 ///
 /// ```
-/// use windlass_wire::Quantity;
+/// use windlass_schema::Quantity;
 ///
 /// assert_eq!("0.5".parse::<Quantity>()?.to_string(), "500m");
 /// assert_eq!("1024Mi".parse::<Quantity>()?.to_string(), "1Gi");
 /// assert!("1Gi".parse::<Quantity>()? > "1G".parse::<Quantity>()?);
-/// # Ok::<(), windlass_wire::QuantityError>(())
+/// # Ok::<(), windlass_schema::QuantityError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// In billionths.
+    /// The amount in billionths.
     nanos: i128,
     format: Format,
 }
 
-/// Why a text is no quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// The error of a text that is not a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// It does not have the form of one.
-    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    /// The text does not have the form of a quantity.
     Malformed,
-    /// Its suffix is none of those that are known.
-    #[error("unable to parse quantity's suffix")]
+    /// The suffix is not known.
     Suffix,
 }
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => {
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            }
+            Self::Suffix => "unable to parse quantity's suffix",
+        })
+    }
+}
+
+impl std::error::Error for QuantityError {}
 
 const BILLION: i128 = 1_000_000_000;
 const LARGEST: i128 = i64::MAX as i128 * BILLION;
 
 impl Quantity {
-    /// The sign: -1, 0 or 1.
+    /// Returns the sign: -1, 0 or 1.
     pub fn signum(&self) -> i128 {
         self.nanos.signum()
     }
 
-    /// Whether it is a whole number.
+    /// Whether the amount is a whole number.
     pub fn is_whole(&self) -> bool {
         self.nanos % BILLION == 0
+    }
+
+    /// Returns the amount in thousandths, rounded up.
+    pub fn to_milli(&self) -> i128 {
+        const MILLION: i128 = BILLION / 1000;
+        self.nanos.div_euclid(MILLION) + i128::from(self.nanos.rem_euclid(MILLION) != 0)
+    }
+
+    /// Reads the quantity in a JSON value: a text, or a number. Returns `None` for values of other types.
+    pub(crate) fn of_value(value: &Value) -> Option<Result<Self, QuantityError>> {
+        match value {
+            Value::String(text) => Some(text.trim().parse()),
+            Value::Number(number) => Some(number.to_string().parse()),
+            _ => None,
+        }
     }
 }
 
@@ -101,7 +129,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// The factor of a suffix, as base and exponent.
+/// Returns the factor of a suffix as base and exponent.
 fn scale(suffix: &str) -> Result<(i128, i32, Format), QuantityError> {
     let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if let Some(index) = binary.iter().position(|known| *known == suffix) {
@@ -132,7 +160,7 @@ fn scale(suffix: &str) -> Result<(i128, i32, Format), QuantityError> {
     Err(QuantityError::Malformed)
 }
 
-/// `whole.fraction * base^exponent` in billionths, rounded up, capped.
+/// Returns `whole.fraction * base^exponent` in billionths, rounded up and capped.
 fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> i128 {
     let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
@@ -187,7 +215,7 @@ impl fmt::Display for Quantity {
         }
         let sign = if self.nanos < 0 { "-" } else { "" };
         let nanos = self.nanos.abs();
-        // Below a kibibyte, and where it is no whole number, a binary quantity is written as a decimal one.
+        // A binary quantity below a kibibyte, or with a fraction, is written as a decimal one.
         if self.format == Format::Binary && nanos >= 1024 * BILLION && nanos % BILLION == 0 {
             let mut value = nanos / BILLION;
             let mut power = 0;

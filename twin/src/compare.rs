@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 pub struct Difference {
     /// The step.
     pub op: u32,
-    /// What differs, without names and numbers: equal for differences that have the same cause, most likely.
+    /// The difference without names and numbers. Differences with the same cause usually have the same signature.
     pub signature: String,
     /// A JSON pointer into the outcome.
     pub place: String,
@@ -55,7 +55,7 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
     }
     let (verb, plural) = resource(op);
     if embedded.code != real.code || message(embedded) != message(real) {
-        // The codes and the words say it all: the rest of the bodies has nothing in common.
+        // The rest of the bodies has nothing in common.
         let mut signatures = causes_apart(plural, embedded, real);
         if signatures.is_empty() {
             signatures.push(format!("{verb}: {} | {}", brief(embedded, plural), brief(real, plural)));
@@ -92,7 +92,7 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
             Some(Value::Array(items)) => format!("[{}]", items.len()),
             Some(other) => other.to_string(),
         };
-        // Metadata is the same for all kinds.
+        // The same for all kinds.
         let kind = if OWN.is_match(&place) { plural } else { "*" };
         let signature = format!("{kind}: {}: {} | {}", pattern(&place), shape(&embedded), shape(&real));
         if known.insert(signature.clone()) {
@@ -102,7 +102,7 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
     differences
 }
 
-/// Whether a step changed the state of one server only: then later steps say nothing about either.
+/// Whether a step changed the state of only one server. Later steps cannot be compared then.
 pub(crate) fn parts_states(op: &Op, embedded: &Outcome, real: &Outcome) -> bool {
     let is_write = ["POST", "PUT", "PATCH", "DELETE"].contains(&op.parts().0);
     is_write && (embedded.code < 300) != (real.code < 300)
@@ -143,14 +143,11 @@ fn causes(outcome: &Outcome) -> BTreeSet<String> {
 
 /// Returns the code, the words and the warnings of a reply.
 fn summary(outcome: &Outcome) -> String {
-    let mut text = outcome.code.to_string();
-    if is_failure(&outcome.body) {
-        text += &format!(" {}", outcome.body["message"].as_str().unwrap_or_default());
-    }
-    for warning in outcome.headers.get("warning").map(Vec::as_slice).unwrap_or_default() {
-        text += &format!("; Warning: {warning}");
-    }
-    text
+    let code = outcome.code.to_string();
+    let warnings = outcome.headers.get("warning").into_iter().flatten();
+    let warnings = warnings.map(|warning| format!("; Warning: {warning}"));
+    let message = message(outcome).map(|message| format!(" {message}"));
+    std::iter::once(code).chain(message).chain(warnings).collect()
 }
 
 /// Returns the verb of a step, with its subresource, and the plural of the resource.
@@ -190,7 +187,7 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| regex(r"twin00[-a-z0-9.+]*"));
 
 static INDEX: LazyLock<Regex> = LazyLock::new(|| regex(r"\[[^\]]*\]"));
 static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^rv\d+$"));
-/// What stands before the text of a warning.
+/// The prefix of a warning's text.
 static UNQUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"^299 - ""#));
 static INVALID: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"\b[A-Z][A-Za-z]+(\.[a-zA-Z0-9.]+)?( "" is invalid| cannot be handled| in version)"#)

@@ -1,4 +1,4 @@
-//! What the generator knows of a kind.
+//! The kinds that the generator uses.
 
 use std::sync::Arc;
 
@@ -12,17 +12,18 @@ pub(crate) struct Kind {
     /// The path of its group and version, without slashes around it.
     pub(crate) prefix: String,
     pub(crate) plural: String,
-    pub(crate) kind: String,
+    #[serde(rename = "kind")]
+    pub(crate) name: String,
     #[serde(default = "yes")]
     pub(crate) namespaced: bool,
-    /// How often it is chosen.
+    /// The probability of being chosen, relative to other kinds.
     pub(crate) weight: u32,
     /// Whether it has the subresource `scale`.
     #[serde(default)]
     pub(crate) scale: bool,
     /// A small valid object, without `metadata`.
     pub(crate) object: Value,
-    /// Merge patches for the object: most are valid.
+    /// Merge patches for the object. Most give a valid one.
     pub(crate) knobs: Vec<Value>,
     /// Values of `status`. Empty if there is no such subresource.
     #[serde(default)]
@@ -51,7 +52,7 @@ impl Kind {
 
     /// Returns an object with this metadata.
     pub(crate) fn example(&self, metadata: Value) -> Value {
-        let mut object = json!({"apiVersion": self.api_version(), "kind": self.kind, "metadata": metadata});
+        let mut object = json!({"apiVersion": self.api_version(), "kind": self.name, "metadata": metadata});
         crate::player::merge(&mut object, self.object.clone());
         object
     }
@@ -75,7 +76,7 @@ pub(crate) fn builtin() -> Vec<Arc<Kind>> {
     let with_schema = |mut kind: Kind| {
         let version = kind.api_version().to_owned();
         let (group, version) = version.split_once('/').unwrap_or(("", &version));
-        kind.schema = catalog.schema(group, version, &kind.kind);
+        kind.schema = catalog.schema(group, version, &kind.name);
         Arc::new(kind)
     };
     kinds.into_iter().map(with_schema).collect()

@@ -1,7 +1,7 @@
-//! `cargo xtask twin` runs this.
+//! The program behind `cargo xtask twin`.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints its results")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the program prints its results")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -182,12 +182,10 @@ impl Search {
         self.reports += 1;
         let file = self.args.out.join(format!("{seed}-{number}-{}.jsonl", self.reports));
         fs::create_dir_all(&self.args.out)?;
-        let text: String = differences
-            .iter()
-            .map(|difference| format!("{}\n{difference}\n", difference.signature))
-            .collect();
-        let comment: String = text.lines().map(|line| format!("# {line}\n")).collect();
-        fs::write(&file, format!("{comment}{}", op::write(&short)))?;
+        let lines = differences.iter().map(|difference| format!("{}\n{difference}\n", difference.signature));
+        let text: String = lines.collect();
+        let comment = text.lines().flat_map(|line| ["# ", line, "\n"]).collect::<String>();
+        fs::write(&file, comment + &op::write(&short))?;
         println!("{text}  script:   {} ({} steps) {note}\n", file.display(), short.len());
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Takes out of an outcome what has to differ between two servers.
+//! Removes from an outcome what always differs between two servers.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 use crate::op::PLACEHOLDER;
 use crate::outcome::Outcome;
 
-/// Renames what one server made up, in the order in which it appears: uids and resource versions.
+/// Replaces uids and resource versions with labels, numbered in the order of their appearance.
 ///
-/// Names instead of blanks: that an object keeps its uid, and that a write without a change keeps the version, is
-/// compared too.
+/// With labels instead of blanks, it is also compared whether an object keeps its uid, and its resource version in a
+/// write without a change.
 pub(crate) struct Normaliser {
     id: String,
     /// The label of each uid: the name of its object.
     uids: BTreeMap<String, String>,
-    /// How many objects had that name, each with a uid of its own.
+    /// The number of objects, each with its own uid, that had a name.
     namesakes: BTreeMap<String, usize>,
     /// The versions of each object, by uid.
     versions: BTreeMap<String, Vec<String>>,
@@ -108,10 +108,6 @@ impl Normaliser {
         for (name, mut value) in old {
             match (name.as_str(), &value) {
                 ("nodePort" | "healthCheckNodePort", Value::Number(_)) => value = "PORT".into(),
-                ("clusterIP", Value::String(address)) if address.starts_with("10.") => value = "IP".into(),
-                ("clusterIPs", Value::Array(list)) if list.iter().any(|ip| is_ip(ip)) => {
-                    value = Value::from(vec!["IP"; list.len()]);
-                }
                 _ => self.rewrite(&mut value),
             }
             fields.insert(self.text(&name), value);
@@ -133,7 +129,7 @@ impl Normaliser {
         }
     }
 
-    /// Removes the items of a list that this run has not made.
+    /// Removes the items of a list that do not belong to this run.
     fn drop_strangers(&self, fields: &mut Map<String, Value>) {
         let ours = |object: &Value| {
             let metadata = &object["metadata"];
@@ -146,7 +142,7 @@ impl Normaliser {
             items.retain(ours);
         }
         if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
-            // Other people's sentences, which the embedded server does not repeat.
+            // The embedded server has no descriptions of fields.
             columns.iter_mut().for_each(|column| column["description"] = "".into());
         }
         if let Some(Value::Array(rows)) = fields.get_mut("rows") {
@@ -161,6 +157,8 @@ impl Normaliser {
             |found: &Captures<'_>| self.uids.get(&found[0]).cloned().unwrap_or_else(|| "uid:?".to_owned());
         let text = UID.replace_all(&text, label);
         let text = TIME.replace_all(&text, "TIME");
+        let text = ADDRESS.replace_all(&text, "IP");
+        let text = PORT.replace_all(&text, ":PORT/");
         let text = VERSION.replace_all(&text, "${1}RV");
         OBJECT.replace_all(&text, "Invalid value: (an object): ").into_owned()
     }
@@ -168,23 +166,23 @@ impl Normaliser {
 
 static UID: LazyLock<Regex> =
     LazyLock::new(|| regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"));
-/// Scripts have their times in earlier years.
+/// Times in scripts are earlier.
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| regex(r"20[2-9][5-9]-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
 static VERSION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(, current: |ResourceVersion in [a-z ]+: |in record \(|resource version: )\d+"));
-/// An object in a message; which fields stand first there is different.
+/// An address of a service.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
+/// A node port in a table of services.
+static PORT: LazyLock<Regex> = LazyLock::new(|| regex(r":3[0-2]\d{3}/"));
+/// An object in a message. The order of its fields differs.
 static OBJECT: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "\{(\\.|[^"\\])*\}": "#));
-/// The names that the generator asks for.
+/// Names from `generateName`.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| regex("(gen[0-9]+-)[bcdfghjklmnpqrstvwxz2456789]{5}"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^(\d+[smh])+( ago)?$"));
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
-}
-
-fn is_ip(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.starts_with("10."))
 }
 
 /// Blanks the ages in the cells of a table.
@@ -197,7 +195,7 @@ fn blank_ages(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Sorts the causes of a failure, also in its message: Go ranges over maps in no order.
+/// Sorts the causes of a failure, also in its message. Their order is random where Go ranges over a map.
 fn sort_causes(status: &mut Value) {
     let Some(causes) = status["details"]["causes"].as_array().cloned() else { return };
     if causes.len() < 2 {

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The start of every name in a script: the run's own id takes its place, so that runs do not meet on a shared server.
+/// The start of all names in a script. Each run replaces it with its id, so that runs on a shared server do not collide.
 pub const PLACEHOLDER: &str = "twin00";
 
 /// A step: one line of JSON in a script.
 ///
-/// Paths, bodies and texts refer to earlier replies: `{{4/metadata/resourceVersion}}` is the value at that JSON pointer in
-/// the reply to step 4. A reference to a reply that does not exist, or that has no such value, stands for `none`.
+/// Paths and bodies may refer to earlier replies: `{{4/metadata/resourceVersion}}` is the value at that JSON pointer in the
+/// reply to step 4, or `none` if there is no such value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Op {
-    /// The number of the step. It stays when other steps are removed.
+    /// The number of the step. It does not change when other steps are removed.
     pub id: u32,
     /// An HTTP method, or one of [`WATCH`], [`DRAIN`], [`AWAIT`], [`GONE`]; then a path with its query.
     pub run: String,
@@ -23,7 +23,7 @@ pub struct Op {
     /// The `Content-Type` header. Default: JSON if there is a body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<String>,
-    /// A step whose reply the body is applied to, as a merge patch: get, change, put.
+    /// A step. The body is applied to its reply as a merge patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u32>,
     /// The body.
@@ -36,7 +36,7 @@ pub struct Op {
 
 /// Opens a watch; a later [`DRAIN`] reads its events.
 pub const WATCH: &str = "WATCH";
-/// Reads what has happened on all open watches.
+/// Reads the events of all open watches.
 pub const DRAIN: &str = "DRAIN";
 /// Repeats a GET until its code is 200.
 pub const AWAIT: &str = "AWAIT";

@@ -1,4 +1,4 @@
-//! What a server did in one step.
+//! The outcome of a step.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 /// A reply, or the events of watches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The status code; 0 if the step is no request.
+    /// The status code, or 0 if the step is not a request.
     #[serde(default)]
     pub code: u16,
-    /// The headers that clients act on.
+    /// The headers in [`HEADERS`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Vec<String>>,
     /// The body: JSON, or a string.

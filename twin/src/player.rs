@@ -14,21 +14,21 @@ use crate::outcome::{HEADERS, Outcome};
 use crate::server::Session;
 use crate::watch::Watch;
 
-/// The time that the real server has for whatever it does after its reply.
+/// The time in which the real server finishes what it does after its reply, such as serving a new kind.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The time in which a watch of the real server delivers an event, by far.
+/// The time in which a watch of the real server delivers an event.
 const DELIVERY: Duration = Duration::from_millis(1500);
-/// The resources that the real server acts on some milliseconds after a write.
+/// The resources that the real server follows with a watch of its own, so that a write takes effect some milliseconds later.
 const FOLLOWED: [&str; 5] =
     ["customresourcedefinitions", "priorityclasses", "storageclasses", "ingressclasses", "limitranges"];
 
-/// A server, and what it has said so far.
+/// A server and its replies so far.
 pub(crate) struct Player {
     session: Session,
     normaliser: Normaliser,
     replies: BTreeMap<u32, Value>,
     watches: BTreeMap<u32, Watch>,
-    /// Paths of what was created, to be deleted at the end.
+    /// The paths of the created objects, for the clean-up.
     created: BTreeSet<String>,
 }
 
@@ -44,8 +44,8 @@ impl Player {
         }
     }
 
-    /// Plays a step and returns the normalised outcome. `expected` is the outcome on the other server, if that played it first: it tells
-    /// how many events to wait for.
+    /// Plays a step and returns the normalised outcome. `expected` is the outcome on the other server, which tells how many events to
+    /// wait for.
     pub(crate) async fn play(&mut self, op: &Op, expected: Option<&Outcome>) -> Outcome {
         let raw = match op.parts().0 {
             op::DRAIN => self.drain(expected).await,
@@ -132,7 +132,7 @@ impl Player {
         outcome
     }
 
-    /// Waits until the server's cache of a collection is fresh: a list without a version is answered only then.
+    /// Waits until the server's cache of a collection is fresh. A list without a resource version is answered from a fresh cache.
     async fn refresh(&self, path: &str) {
         let bare = path.split('?').next().unwrap_or_default();
         let op = Op { run: "GET".to_owned(), ..Op::default() };
@@ -241,7 +241,7 @@ impl Player {
         }
     }
 
-    /// Deletes what the script created, on a server that others use.
+    /// Deletes the created objects if the server is shared.
     pub(crate) async fn clean_up(mut self) {
         self.watches.clear();
         if !self.session.shared {
@@ -307,8 +307,12 @@ pub(crate) fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            encoded.extend(['%', hex(byte >> 4), hex(byte & 15)]);
         }
     }
     encoded
+}
+
+fn hex(digit: u8) -> char {
+    char::from_digit(digit.into(), 16).unwrap_or('0').to_ascii_uppercase()
 }

@@ -21,9 +21,9 @@ pub enum Backend {
 /// A server, opened for one script.
 pub(crate) struct Session {
     pub(crate) client: Client,
-    /// What stands for [`PLACEHOLDER`] there; as long as that.
+    /// Replaces [`PLACEHOLDER`]. It has the same length.
     pub(crate) id: String,
-    /// Whether other runs use the server, and some of its parts follow its writes with a delay.
+    /// Whether other runs use the server. Then some of its parts follow writes with a delay.
     pub(crate) shared: bool,
 }
 
@@ -46,13 +46,13 @@ impl Backend {
 async fn connect(path: &Path) -> Result<Client, Box<dyn std::error::Error>> {
     let kubeconfig = Kubeconfig::read_from(path)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    // A 504 is an answer.
+    // A reply with 429 or 504 is a result.
     config.default_retry = false;
     config.read_timeout = Some(Duration::from_secs(60));
     Ok(Client::try_from(config)?)
 }
 
-/// Returns an id that no earlier run used, as long as the placeholder.
+/// Returns an id that no earlier run used, of the placeholder's length.
 fn unique_id() -> String {
     let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
     let mut random = fastrand::Rng::with_seed(nanos as u64);

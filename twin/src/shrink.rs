@@ -1,14 +1,14 @@
-//! Makes a script that shows a difference as short as possible.
+//! Shortens a script that shows a difference.
 
 use serde_json::Value;
 
 use crate::op::{Op, WATCH};
 use crate::twin::Twin;
 
-/// How often a script is played to make it shorter.
+/// The maximum number of times that a script is played.
 const ATTEMPTS: usize = 60;
 
-/// A script on its way to be shorter.
+/// A script and the difference that it shows.
 struct Shrinker<'a> {
     twin: &'a Twin,
     signature: &'a str,
@@ -49,7 +49,7 @@ impl Shrinker<'_> {
         Ok(true)
     }
 
-    /// Removes the steps after the first that shows the difference.
+    /// Removes the steps after the one that shows the difference.
     async fn cut_tail(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let run = self.twin.play(&self.ops).await?;
         let step = run.differences.iter().find(|difference| difference.signature == self.signature);
@@ -59,7 +59,7 @@ impl Shrinker<'_> {
         Ok(())
     }
 
-    /// Keeps the steps about the resource of the last one only.
+    /// Keeps only the steps about the resource of the last step.
     async fn keep_related(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let Some(last) = self.ops.last() else { return Ok(()) };
         let paths: Vec<&str> = if last.parts().1.is_empty() {
@@ -107,7 +107,7 @@ impl Shrinker<'_> {
                     self.offer_at(index, variant).await?;
                 }
             }
-            // A field that cannot go as a whole may have parts that can.
+            // If a field is needed, its parts may not be.
             let mut skipped = 0;
             while let Some(variant) = without_field(&self.ops[index], skipped) {
                 if self.attempts == 0 {

@@ -1,4 +1,4 @@
-//! What a real server answered to some scripts, in a file, so that a comparison needs no real server.
+//! Recorded outcomes of a real server, so that a comparison needs no real server.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub struct Step {
 /// The steps of a script.
 pub type Recording = Vec<Step>;
 
-/// Plays a script on a real server, twice. Returns `None` if the outcomes were different: then chance plays a part in it.
+/// Plays a script twice on a real server. Returns `None` if the outcomes differ, because they are then not reproducible.
 pub async fn record(real: &Backend, ops: &[Op]) -> Result<Option<Recording>, Box<dyn std::error::Error>> {
     let first = play(real, ops).await?;
     let second = play(real, ops).await?;
@@ -47,7 +47,7 @@ async fn play(real: &Backend, ops: &[Op]) -> Result<Vec<Outcome>, Box<dyn std::e
     Ok(outcomes)
 }
 
-/// Plays a recorded script on the embedded server and returns what differs. Ends when the states have parted.
+/// Plays a recorded script on the embedded server and returns the differences. Ends when the servers' states differ.
 pub async fn replay(recording: &[Step]) -> Result<Vec<Difference>, Box<dyn std::error::Error>> {
     let mut player = Player::new(Backend::Embedded.open().await?);
     let mut differences = Vec::new();

@@ -11,21 +11,21 @@ use crate::server::Backend;
 pub struct Twin {
     /// The server under test.
     pub embedded: Backend,
-    /// The server that is right.
+    /// The reference.
     pub real: Backend,
 }
 
-/// A script that was played.
+/// The result of a script.
 #[derive(Debug, Default)]
 pub struct Run {
     /// The outcomes on the real server.
     pub real: Vec<Outcome>,
-    /// What differed.
+    /// The differences.
     pub differences: Vec<Difference>,
 }
 
 impl Twin {
-    /// Plays a script step by step, on the embedded server first. Ends when the states of the servers have parted.
+    /// Plays a script step by step, on the embedded server first. Ends when the servers' states differ.
     pub async fn play(&self, ops: &[Op]) -> Result<Run, Box<dyn std::error::Error>> {
         let mut embedded = Player::new(self.embedded.open().await?);
         let mut real = Player::new(self.real.open().await?);

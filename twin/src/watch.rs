@@ -27,17 +27,14 @@ impl Watch {
         while let Some(body) = &mut self.body {
             let patience = if events.len() < expected { limit } else { quiet };
             let Ok(frame) = timeout(patience, body.frame()).await else { break };
-            match frame {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        self.buffer.extend_from_slice(&data);
-                        events.extend(self.lines().into_iter().filter(is_told));
-                    }
-                }
-                Some(Err(_)) | None => {
-                    self.body = None;
-                    events.push(json!({"type": END}));
-                }
+            let Some(Ok(frame)) = frame else {
+                self.body = None;
+                events.push(json!({"type": END}));
+                break;
+            };
+            if let Ok(data) = frame.into_data() {
+                self.buffer.extend_from_slice(&data);
+                events.extend(self.lines().into_iter().filter(is_compared));
             }
         }
         events
@@ -55,8 +52,8 @@ impl Watch {
     }
 }
 
-/// Whether an event has to come: a server may send bookmarks whenever it likes, but for the one that ends the initial events.
-fn is_told(event: &Value) -> bool {
+/// Whether an event is compared. Bookmarks may come at any time, except the one that ends the initial events.
+fn is_compared(event: &Value) -> bool {
     event["type"] != "BOOKMARK"
         || event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"
 }

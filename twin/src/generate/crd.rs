@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions, and the kinds that they make.
+//! CustomResourceDefinitions and the kinds that they define.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::kind::Kind;
 /// The API group of the run's custom resources.
 pub(super) const GROUP: &str = "twin00.example.com";
 
-/// A definition as it was last written, if that write was accepted.
+/// A definition as it was last written.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
@@ -27,7 +27,7 @@ pub(super) fn definition(random: &mut Rng, plural: &str) -> Definition {
     match random.u32(..4) {
         0 => versions.push(version(random, "v1beta1", false)),
         1 => {
-            // The usual second version: the same schema, and one field more.
+            // The same schema with one more field, as a second version usually is.
             let mut second = versions[0].clone();
             second["name"] = "v2".into();
             second["storage"] = false.into();
@@ -106,7 +106,7 @@ fn version(random: &mut Rng, name: &str, storage: bool) -> Value {
     version
 }
 
-/// Returns the schema of `spec`: some of the properties that a schema can have.
+/// Returns a schema of `spec` with some of the properties below.
 fn properties(random: &mut Rng) -> Value {
     let all = [
         ("size", json!({"type": "integer", "minimum": 1, "maximum": 10})),
@@ -184,7 +184,7 @@ fn properties(random: &mut Rng) -> Value {
     spec
 }
 
-/// Returns the next state of a definition: one thing is changed, as somebody who develops it would.
+/// Returns a definition with one change, as its developer would make it.
 pub(super) fn edit(random: &mut Rng, old: &Definition) -> Definition {
     let mut new = old.clone();
     let fresh = properties(random);
@@ -245,7 +245,7 @@ fn kind(random: &mut Rng, spec: &Value, version: &Value) -> Kind {
     Kind {
         prefix: format!("apis/{GROUP}/{}", text(&version["name"])),
         plural: text(&spec["names"]["plural"]),
-        kind: text(&spec["names"]["kind"]),
+        name: text(&spec["names"]["kind"]),
         namespaced: spec["scope"] == "Namespaced",
         weight: 30,
         scale: subresources["scale"].is_object(),

@@ -1,4 +1,4 @@
-//! Values: those that a schema allows, and those that nobody expects.
+//! Values that a schema allows, and values that are wrong.
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use windlass_schema::{NodeRef, Type};
 
 use super::pick;
 
-/// Returns a value that has the type that a schema asks for; it may break other rules.
+/// Returns a value of the type that a schema requires. Other rules may be violated.
 pub(super) fn typed(random: &mut Rng, node: NodeRef<'_>, depth: usize) -> Value {
     if node.is_int_or_string() {
         return pick(random, &[json!(1), json!("50%"), json!(80), json!("x"), json!(0)]).clone();
@@ -45,25 +45,23 @@ fn string(random: &mut Rng, node: NodeRef<'_>, definition: &str) -> &'static str
     if node.format() == Some("byte") {
         return "aGk=";
     }
-    *pick(
-        random,
-        &[
-            "a",
-            "b",
-            "x",
-            "a.example.com",
-            "example.com/a",
-            "v1",
-            "TCP",
-            "1.2.3.4",
-            "/a",
-            "Always",
-            "True",
-            "",
-            "Mixed Case",
-            "red",
-        ],
-    )
+    const WORDS: [&str; 14] = [
+        "a",
+        "b",
+        "x",
+        "a.example.com",
+        "example.com/a",
+        "v1",
+        "TCP",
+        "1.2.3.4",
+        "/a",
+        "Always",
+        "True",
+        "",
+        "Mixed Case",
+        "red",
+    ];
+    WORDS[random.usize(..WORDS.len())]
 }
 
 fn object(random: &mut Rng, node: NodeRef<'_>, depth: usize) -> Value {
@@ -91,12 +89,12 @@ fn object(random: &mut Rng, node: NodeRef<'_>, depth: usize) -> Value {
     fields.into()
 }
 
-/// Adds a field that the schema knows, with a value of its type, somewhere in an object.
+/// Adds a field of the schema, with a value of its type, at a random place of an object.
 pub(super) fn add_field(random: &mut Rng, object: &mut Value, node: NodeRef<'_>) {
     let Value::Object(fields) = object else { return };
     let properties: Vec<_> = node.properties().collect();
     let inner: Vec<String> = fields.keys().filter(|name| !is_identity(name)).cloned().collect();
-    // Deeper most of the time: that is where the fields are.
+    // Descend most of the time, because most fields are deep.
     if !inner.is_empty() && random.u32(..10) < 7 {
         let name = pick(random, &inner).clone();
         let child = node.property(&name).or_else(|| node.additional());
@@ -125,7 +123,7 @@ fn is_identity(name: &str) -> bool {
     ["apiVersion", "kind", "metadata"].contains(&name)
 }
 
-/// Spoils one place of a value.
+/// Makes a random place of a value wrong.
 pub(super) fn spoil(random: &mut Rng, value: &mut Value) {
     let mut places = Vec::new();
     collect(value, String::new(), &mut places);
@@ -156,7 +154,7 @@ pub(super) fn spoil(random: &mut Rng, value: &mut Value) {
     }
 }
 
-/// Returns a value that is wrong in most places.
+/// Returns a value that is wrong for most fields.
 pub(super) fn odd(random: &mut Rng) -> Value {
     let long = "x".repeat(300);
     let values = [
@@ -204,7 +202,7 @@ fn collect(value: &Value, place: String, places: &mut Vec<String>) {
         }
         _ => {}
     }
-    // The names of the run's own things stay: without them the step would say little.
+    // Without its name, an object would be rejected before anything else is looked at.
     if !place.is_empty() && place != "/metadata" && place != "/metadata/name" {
         places.push(place);
     }

@@ -169,8 +169,11 @@ static UID: LazyLock<Regex> =
 /// Times in scripts are earlier.
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| regex(r"20[2-9][5-9]-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"));
-static VERSION: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(, current: |ResourceVersion in [a-z ]+: |in record \(|in the precondition \(|resource version: )\d+"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(, current: |ResourceVersion in [a-z ]+: |in record \(|in the precondition \(|resource version: )\d+",
+    )
+});
 /// An address of a service.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
 /// A node port in a table of services.

@@ -1,29 +1,29 @@
-//! Who may do what.
+//! Authorisation.
 //!
-//! Until RBAC is here the rule is short: members of `system:masters` may do everything, everybody may ask for health
-//! and version, everybody with credentials may read discovery and ask who they are, and nothing else is allowed.
+//! RBAC is not evaluated. Members of `system:masters` may do everything. All users may read health and version;
+//! authenticated users may also read discovery and create reviews about themselves. Everything else is forbidden.
 
 use super::Identity;
 use crate::wire::{ApiError, Denied, GroupResource};
 
-/// What somebody wants to do, as the authoriser sees it.
+/// The attributes of a request that authorisation depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes<'a> {
-    /// `get`, `list`, `create`, …; for a path that is no resource the HTTP method in lower case.
+    /// `get`, `list`, `create`, …; for a path that is not a resource, the HTTP method in lower case.
     pub(crate) verb: &'a str,
     pub(crate) group: &'a str,
-    /// Plural name; empty for a path that is no resource.
+    /// The plural name; empty for a path that is not a resource.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    /// The path, where it is no resource.
+    /// The path, if it is not a resource.
     pub(crate) path: &'a str,
 }
 
-/// Paths open to all, with credentials or without.
+/// The paths that all users may read.
 pub(super) const PUBLIC_PATHS: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
-/// Paths open to all who show credentials; `/*` is everything below.
+/// The paths that authenticated users may read. `/*` stands for everything below.
 pub(super) const DISCOVERY_PATHS: &[&str] = &[
     "/api",
     "/api/*",
@@ -37,7 +37,7 @@ pub(super) const DISCOVERY_PATHS: &[&str] = &[
     "/version",
     "/version/",
 ];
-/// What all who show credentials may create: questions about themselves.
+/// The reviews that authenticated users may create: those about themselves.
 pub(super) const SELF_REVIEWS: &[(&str, &[&str])] = &[
     ("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
     ("authentication.k8s.io", &["selfsubjectreviews"]),
@@ -59,7 +59,10 @@ pub(crate) fn allowed(identity: &Identity, attributes: &Attributes<'_>) -> bool 
     !identity.is_anonymous() && attributes.verb == "create" && SELF_REVIEWS.iter().any(of_self)
 }
 
-/// The same as an error in the real server's words.
+/// Authorises a request.
+///
+/// # Errors
+/// 403 if it is forbidden.
 pub(crate) fn authorize(identity: &Identity, attributes: &Attributes<'_>) -> Result<(), ApiError> {
     if allowed(identity, attributes) {
         return Ok(());

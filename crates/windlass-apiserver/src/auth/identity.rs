@@ -1,6 +1,6 @@
-//! Who asks.
+//! The user of a request.
 
-/// A user as the API server sees one: a name and the groups it is in.
+/// An authenticated or anonymous user: a name, and groups.
 ///
 /// ```
 /// use windlass_apiserver::Identity;
@@ -18,27 +18,27 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The group whose members may do everything.
+    /// The group whose members are permitted everything.
     pub const MASTERS: &str = "system:masters";
     const AUTHENTICATED: &str = "system:authenticated";
     const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-    /// The cluster's administrator.
+    /// Returns the administrator: `kubernetes-admin`, a member of `system:masters`.
     pub fn admin() -> Self {
         Self::user("kubernetes-admin").with_group(Self::MASTERS)
     }
 
-    /// An authenticated user.
+    /// Returns an authenticated user, a member of `system:authenticated`.
     pub fn user(name: impl Into<String>) -> Self {
         Self { name: name.into(), uid: None, groups: vec![Self::AUTHENTICATED.to_owned()] }
     }
 
-    /// Somebody as a review names them: in no groups but those it gives.
+    /// Returns a user without any groups, as an access review names one.
     pub(crate) fn unverified(name: impl Into<String>) -> Self {
         Self { name: name.into(), uid: None, groups: Vec::new() }
     }
 
-    /// Someone who showed no credentials.
+    /// Returns the user of requests without credentials: `system:anonymous`.
     pub fn anonymous() -> Self {
         Self {
             name: "system:anonymous".to_owned(),
@@ -47,7 +47,7 @@ impl Identity {
         }
     }
 
-    /// The same user, in one group more. `system:authenticated` stays the last, as the real server lists it.
+    /// Adds a group. `system:authenticated` stays the last one, as in the real server.
     pub fn with_group(mut self, group: impl Into<String>) -> Self {
         let group = group.into();
         if !self.is_in(&group) {
@@ -58,23 +58,23 @@ impl Identity {
         self
     }
 
-    /// The same user, with a uid.
+    /// Sets the uid.
     pub fn with_uid(mut self, uid: impl Into<String>) -> Self {
         self.uid = Some(uid.into());
         self
     }
 
-    /// The user's name.
+    /// Returns the user's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The user's uid, where the credentials carry one.
+    /// Returns the user's uid, if the credentials have one.
     pub fn uid(&self) -> Option<&str> {
         self.uid.as_deref()
     }
 
-    /// The user's groups.
+    /// Returns the user's groups.
     pub fn groups(&self) -> &[String] {
         &self.groups
     }
@@ -84,7 +84,7 @@ impl Identity {
         self.groups.iter().any(|g| g == group)
     }
 
-    /// Whether these are nobody's credentials.
+    /// Whether the request had no credentials.
     pub fn is_anonymous(&self) -> bool {
         self.is_in(Self::UNAUTHENTICATED)
     }

@@ -1,4 +1,4 @@
-//! The kinds that are questions: who am I, may I, may they, whose token is this.
+//! Access, token and self subject reviews.
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
@@ -10,20 +10,20 @@ use crate::wire::ApiError;
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const AUDIENCE: &str = "https://kubernetes.default.svc";
 
-/// What a review may look at besides itself.
+/// Answers reviews.
 pub(crate) struct Reviewer<'a> {
-    /// Who asks.
+    /// The user of the request.
     pub(crate) asker: &'a Identity,
-    /// Namespace of the request; empty for cluster-scoped reviews.
+    /// The namespace of the request; empty for cluster-scoped reviews.
     pub(crate) namespace: &'a str,
-    /// Whose token a token is.
+    /// Returns the user of a token.
     pub(crate) identity_of: &'a dyn Fn(&str) -> Option<Identity>,
-    /// The time, as metadata carries it.
+    /// The time, as in metadata.
     pub(crate) now: String,
 }
 
 impl Reviewer<'_> {
-    /// Answers a review of `kind`, by filling in its status; `None` if the kind is no review.
+    /// Answers a review by setting its status. Returns `None` if `kind` is not a review.
     pub(crate) fn answer(&self, kind: &str, review: Value) -> Option<Result<Value, ApiError>> {
         Some(match kind {
             "SelfSubjectAccessReview" => self.access(review, Some(self.asker.clone())),

@@ -1,7 +1,6 @@
-//! Tokens of service accounts: JSON Web Tokens that this server signs and knows again.
+//! Tokens of service accounts: JSON Web Tokens that this server signs and verifies.
 //!
-//! They are signed by HMAC-SHA256 with a secret of this server's life, so that nobody else can check them: others ask
-//! by TokenReview.
+//! They are signed by HMAC-SHA256 with a secret that the server keeps until it stops. Others verify them with a TokenReview.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,17 +9,17 @@ use sha2::{Digest, Sha256};
 
 use super::Identity;
 
-/// Who the tokens are of.
+/// The `iss` claim.
 const ISSUER: &str = "https://kubernetes.default.svc";
-/// The size of SHA-256's blocks.
+/// The block size of SHA-256, in bytes.
 const BLOCK: usize = 64;
 
-/// Signs tokens, and knows its own.
+/// Signs and verifies tokens.
 pub(crate) struct Issuer {
     secret: [u8; 32],
 }
 
-/// What a token says, once its signature was found right.
+/// The claims of a token whose signature is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) namespace: String,
@@ -32,7 +31,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// The user that a token stands for.
+    /// Returns the user of the token.
     pub(crate) fn identity(&self) -> Identity {
         Identity::user(format!("system:serviceaccount:{}:{}", self.namespace, self.name))
             .with_uid(&*self.uid)
@@ -42,16 +41,16 @@ impl Claims {
 }
 
 impl Issuer {
-    /// An issuer with a secret of its own, from the machine's randomness whatever the server's seed is.
+    /// Creates an issuer with a random secret. The server's seed does not determine it.
     pub(crate) fn new() -> Self {
         let mut secret = [0; 32];
         secret[..16].copy_from_slice(uuid::Uuid::new_v4().as_bytes());
         secret[16..].copy_from_slice(uuid::Uuid::new_v4().as_bytes());
-        // Six bits of each half are fixed in a UUID; 244 unknown ones are plenty.
+        // Six bits of each half are fixed in a UUID; 244 random ones are enough.
         Self { secret }
     }
 
-    /// A token; `now` in seconds since 1970, `id` unique.
+    /// Signs a token. `now` is in seconds since 1970; `id` must be unique.
     pub(crate) fn sign(&self, claims: &Claims, now: i64, id: &str) -> String {
         let header = json!({"alg": "HS256", "typ": "JWT"});
         let payload = json!({
@@ -73,11 +72,11 @@ impl Issuer {
         format!("{signed}.{signature}")
     }
 
-    /// What a token says, if it is of this issuer and has not expired.
+    /// Returns the claims of a token, if this issuer signed it and it has not expired.
     pub(crate) fn verify(&self, token: &str, now: i64) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        // Digests are compared, so that the time taken tells nothing about the signature.
+        // Digests are compared, so that the time it takes reveals nothing about the signature.
         let wanted = hmac(&self.secret, signed.as_bytes());
         if Sha256::digest(&signature) != Sha256::digest(wanted) {
             return None;
@@ -101,7 +100,7 @@ impl Issuer {
     }
 }
 
-/// HMAC-SHA256 (RFC 2104) with a key no longer than a block.
+/// Returns the HMAC-SHA256 (RFC 2104). The key must not be longer than a block.
 fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     let pad = |with: u8| {
         let mut block = [with; BLOCK];
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_tampered_with_is_none() {
+    fn a_changed_token_is_not_valid() {
         let issuer = Issuer::new();
         let token = issuer.sign(&claims(), 10, "id");
         let (head, rest) = token.split_once('.').unwrap();
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_is_the_standards() {
+    fn the_hmac_is_that_of_the_rfc() {
         // RFC 4231, test case 2.
         let code = hmac(b"Jefe", b"what do ya want for nothing?");
         let hex: String = code.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();

@@ -1,4 +1,4 @@
-//! The way in without a socket.
+//! Requests from the same process, without a socket.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::{Handle, RequestBody};
 use crate::auth::Identity;
 use crate::body::Body;
 
-/// The server as a `tower` service of one identity: what `kube::Client::new` takes. Cheap to clone.
+/// The server as a `tower` service for one user. `kube::Client::new` takes it. Cheap to clone.
 ///
-/// A request goes through the same chain as one that came over TLS, but for authentication: who asks was said when
-/// the service was made, and credentials in its headers count for nothing.
+/// A request is handled like one that came over TLS, except that it is not authenticated: the user is that of the service,
+/// and credentials in the headers are ignored.
 #[derive(Clone)]
 pub struct InProcess {
     handler: Arc<dyn Handle>,

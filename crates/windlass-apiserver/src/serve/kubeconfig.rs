@@ -1,11 +1,11 @@
-//! The kubeconfig of a listening server.
+//! The kubeconfig of a listener.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ClientCertificate;
 
-/// A kubeconfig with one cluster, one user and one context, all called `windlass`.
+/// Returns a kubeconfig with one cluster, one user and one context, all named `windlass`.
 pub(super) fn kubeconfig(server: &str, authority_pem: &str, user: &ClientCertificate) -> String {
     let authority = STANDARD.encode(authority_pem);
     let certificate = STANDARD.encode(user.certificate_pem());

@@ -1,4 +1,4 @@
-//! The way in over TLS: HTTP/1.1 and HTTP/2 on one port.
+//! The TLS listener: HTTP/1.1 and HTTP/2 on one port.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
@@ -25,18 +25,18 @@ use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
 use crate::wire::ApiError;
 
-/// A client that has not finished its TLS handshake by then is let go.
+/// The time limit of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A client that has not sent its headers by then is let go; the real server's figure.
+/// The time limit for the headers of an HTTP/1.1 request; the real server's figure.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// What an HTTP/2 client may send of one body before it is read; the real server's figure.
+/// The bytes of one body that an HTTP/2 client may send before they are read; the real server's figure.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// What an HTTP/2 client may send in all before it is read.
+/// The bytes that an HTTP/2 client may send on one connection before they are read.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// How long requests under way may take to end at a shutdown.
+/// How long a shutdown waits for requests in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where and for whom to listen.
+/// Settings of a listener: its address and its bearer tokens.
 #[derive(Clone, Debug)]
 pub struct Listen {
     address: SocketAddr,
@@ -45,37 +45,37 @@ pub struct Listen {
 }
 
 impl Default for Listen {
-    /// Loopback, at any free port.
+    /// Any free port of the loopback address.
     fn default() -> Self {
         Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     }
 }
 
 impl Listen {
-    /// Listens on `address`; port 0 is any free one.
+    /// Listens on `address`. Port 0 chooses a free one.
     pub fn on(address: SocketAddr) -> Self {
         Self { address, allow_remote: false, tokens: Tokens::default() }
     }
 
-    /// Listens on loopback, at `port`; 0 is any free one.
+    /// Listens on `port` of the loopback address. 0 chooses a free one.
     pub fn port(port: u16) -> Self {
         Self::on(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
-    /// Lets the address be one that other machines reach. Whoever reaches it can try to get in.
+    /// Permits an address that other machines can reach. Their requests are authenticated like any other.
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
     }
 
-    /// Lets whoever shows the bearer `token` in as `identity`.
+    /// Authenticates requests with the bearer `token` as `identity`, as long as this listener exists.
     pub fn with_token(mut self, token: &str, identity: Identity) -> Self {
         self.tokens.add(token, identity);
         self
     }
 }
 
-/// Why a server does not listen.
+/// A listener could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ListenError(#[from] ListenErrorKind);
@@ -83,12 +83,12 @@ pub struct ListenError(#[from] ListenErrorKind);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListenErrorKind {
     #[error(
-        "{0} can be reached from other machines, and who reaches it can try to get in: name a loopback address, \
-         or allow remote addresses explicitly"
+        "{0} can be reached from other machines: choose a loopback address, or permit others with \
+         Listen::allow_remote"
     )]
     Remote(IpAddr),
     #[error(
-        "port {port} on {ip} is taken: stop what listens there, or choose another port (0 is any free one)"
+        "port {port} of {ip} is in use: stop the process that listens there, or choose another port (0 chooses a free one)"
     )]
     Taken { ip: IpAddr, port: u16 },
     #[error("cannot listen on {address}: {source}")]
@@ -102,13 +102,13 @@ pub(super) enum ListenErrorKind {
 }
 
 impl ListenError {
-    /// Whether somebody else listens on the port.
+    /// Whether another process listens on the port.
     pub fn is_address_in_use(&self) -> bool {
         matches!(self.0, ListenErrorKind::Taken { .. })
     }
 }
 
-/// A server that listens. Dropping it stops it at once; [`shutdown`](Self::shutdown) lets requests end.
+/// A running listener. Dropping it closes the port at once; [`shutdown`](Self::shutdown) waits for requests in flight.
 #[derive(Debug)]
 pub struct Listening {
     address: SocketAddr,
@@ -120,17 +120,17 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The address, with the port that was found free.
+    /// Returns the address, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address as a URL.
+    /// Returns the address as a URL.
     pub fn url(&self) -> String {
         url(self.address)
     }
 
-    /// The authority of this server: for certificates of more users.
+    /// Returns the certificate authority, to issue certificates for more users.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
@@ -139,21 +139,21 @@ impl Listening {
         &self.tokens
     }
 
-    /// A kubeconfig with the rights of an administrator. Whoever reads it owns the server.
+    /// Returns a kubeconfig with the rights of an administrator.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// A kubeconfig for another user.
+    /// Returns a kubeconfig for another user.
     pub fn kubeconfig_for(&self, user: &super::ClientCertificate) -> String {
         kubeconfig(&self.url(), self.authority.certificate_pem(), user)
     }
 
-    /// Stops listening, ends watches, and waits a little for the requests under way.
+    /// Closes the port, ends watches, and waits up to five seconds for requests in flight.
     pub async fn shutdown(mut self) {
         self.stopping.cancel();
         if let Ok(connections) = (&mut self.accepting).await {
-            // What has not ended by then is cut with its task.
+            // Connections that are still open then are closed.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, connections.shutdown()).await;
         }
     }
@@ -169,7 +169,7 @@ fn url(address: SocketAddr) -> String {
     format!("https://{address}")
 }
 
-/// Starts to listen. The port is open when this returns.
+/// Starts a listener. The port is open when this returns.
 pub(crate) async fn listen(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, ListenError> {
     start(handler, options).await.map_err(ListenError)
 }
@@ -236,7 +236,7 @@ fn auto_server() -> auto::Builder<TokioExecutor> {
     server
 }
 
-/// The accepting task: what a connection needs.
+/// The accept loop, and what each connection needs.
 #[derive(Clone)]
 struct Accept {
     acceptor: TlsAcceptor,
@@ -249,7 +249,7 @@ struct Accept {
 }
 
 impl Accept {
-    /// Accepts until told to stop; the connections that are open then are the caller's to wait for.
+    /// Accepts connections until the listener stops. Returns those that are still open.
     async fn run(self, listener: TcpListener) -> GracefulShutdown {
         let connections = GracefulShutdown::new();
         loop {
@@ -261,8 +261,8 @@ impl Accept {
                         tokio::spawn(self.clone().connection(stream, connections.watcher()));
                     }
                     Err(error) => {
-                        // Out of file descriptors, most likely: the next may fare better.
-                        tracing::warn!(%error, "a connection could not be accepted");
+                        // Most likely the process is out of file descriptors.
+                        tracing::warn!(%error, "cannot accept a connection");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 },
@@ -271,7 +271,7 @@ impl Accept {
     }
 
     async fn connection(self, stream: TcpStream, watcher: Watcher) {
-        // Small writes are the rule here: watch events, one by one.
+        // Watch events are small writes that must not be delayed.
         let _ = stream.set_nodelay(true);
         let is_local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
         let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream));

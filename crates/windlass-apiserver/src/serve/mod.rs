@@ -1,4 +1,4 @@
-//! The two ways in: TLS on a socket, and a `tower` service in the same process. Both end in one [`Handle`].
+//! The two entrances: TLS on a socket, and a `tower` service in the same process. Both call one [`Handle`].
 
 mod deadline;
 mod request_body;
@@ -28,7 +28,7 @@ pub(crate) use listen::listen;
 pub use listen::{Listen, ListenError, Listening};
 pub(crate) use request_body::{ReceiveMemory, RequestBody};
 
-/// The handler behind both ways in.
+/// The handler of requests from both entrances.
 pub(crate) trait Handle: Send + Sync + 'static {
     /// Answers a request of `identity`. The handler reads the body when the request is authorised.
     fn handle(
@@ -43,7 +43,7 @@ pub(crate) trait Handle: Send + Sync + 'static {
     }
 }
 
-/// The reply to a request that never reaches the handler.
+/// Returns the reply to a request that never reaches the handler.
 fn refuse(error: &crate::wire::ApiError) -> Response<Body> {
     let body = Body::full(error.status().to_json());
     let mut response = Response::new(body);

@@ -9,7 +9,7 @@ use crate::output::Output;
 /// Prints where the control plane is, and kubectl commands to try.
 pub(super) fn print(out: &mut Output, url: &str, startup_time: Duration, kubeconfig: &Path) {
     let ready = startup_time.as_millis();
-    out.line(format_args!("A Kubernetes control plane serves at {url} (ready in {ready} ms)."));
+    out.line(format_args!("A Kubernetes control plane is ready at {url} ({ready} ms)."));
     out.line(format_args!("Its kubeconfig: {}", kubeconfig.display()));
     out.line("");
     out.line("Try in another terminal:");

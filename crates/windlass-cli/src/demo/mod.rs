@@ -68,7 +68,7 @@ pub(crate) async fn tour(
     if let Some(path) = kubeconfig {
         plane.write_kubeconfig(path)?;
     }
-    out.timed(format_args!("the control plane serves at {}", plane.url()));
+    out.timed(format_args!("the control plane is ready at {}", plane.url()));
     plane.start_controllers();
     let kubeconfig = plane.kubeconfig().to_owned();
     let client = plane.client();

@@ -23,7 +23,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Folders of the workspace that are checked later.
-const EXCLUDED: &[&str] = &["crates/windlass-apiserver/", "crates/windlass-cache/src/scan/shape/"];
+const EXCLUDED: &[&str] = &["crates/windlass-cache/src/scan/shape/"];
 
 pub(super) fn check(report: &mut Report) -> Result {
     for extension in ["md", "rs"] {

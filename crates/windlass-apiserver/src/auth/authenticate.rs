@@ -59,7 +59,7 @@ fn digest(token: &str) -> [u8; 32] {
 /// What the client certificate of a connection says about the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientAuth {
-    /// Nothing: there is no certificate, or it names nobody.
+    /// There is no certificate, or it names no user.
     NoOpinion,
     Verified(Identity),
     /// The certificate is not valid, or not of this server's authority.

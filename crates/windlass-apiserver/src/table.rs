@@ -8,7 +8,8 @@ use crate::wire::TableVersion;
 use crate::wire::table::{IncludeObject, TableKind, TableOptions};
 
 impl Resource {
-    fn table_kind(&self) -> TableKind {
+    /// The columns of the resource in a `Table`.
+    pub(crate) fn table_kind(&self) -> TableKind {
         match &self.custom {
             Some(custom) => TableKind::custom(&custom.columns),
             None => TableKind::built_in(&self.group, &self.plural),

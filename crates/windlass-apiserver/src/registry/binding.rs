@@ -64,7 +64,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         Ok(new)
     })
     .await?;
-    success(call)
+    success(call).await
 }
 
 /// Sets the condition that says the pod has a node.
@@ -99,10 +99,10 @@ pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
 }
 
 /// Returns the `Status` that answers a write without an object of its own.
-pub(super) fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     });
     let negotiated = call.negotiate(Target::Object)?;
-    call.json(StatusCode::CREATED, crate::respond::object_bytes(&status), negotiated)
+    call.json(StatusCode::CREATED, crate::respond::object_bytes(&status), negotiated).await
 }

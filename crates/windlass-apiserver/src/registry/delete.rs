@@ -46,7 +46,7 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
                 ..Details::default()
             });
             let negotiated = call.negotiate(wire::Target::Object)?;
-            call.json(StatusCode::OK, status.to_json().into(), negotiated)
+            call.json(StatusCode::OK, status.to_json().into(), negotiated).await
         }
     }
 }
@@ -92,7 +92,7 @@ pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Response<Body>,
     json.extend_from_slice(&out);
     json.extend_from_slice(b"]}");
     let negotiated = call.negotiate(wire::Target::List)?;
-    call.json(StatusCode::OK, json.into(), negotiated)
+    call.json(StatusCode::OK, json.into(), negotiated).await
 }
 
 /// Deletes one object, or marks it for deletion if something holds it.

@@ -29,7 +29,7 @@ pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     let pod = pod(call)?;
     if ignores_budgets(&pod.value()) {
         evict_unguarded(call, &options).await?;
-        return success(call);
+        return success(call).await;
     }
     let budget = spend_budget(call, &pod, &options).await?;
     let mut guarded = options.clone();
@@ -43,7 +43,7 @@ pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
             _ => Err(error),
         },
         Err(error) => Err(error),
-        Ok(()) => success(call),
+        Ok(()) => success(call).await,
     }
 }
 

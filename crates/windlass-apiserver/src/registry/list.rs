@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde_json::{Map, Value, json};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use super::get::not_older;
 use super::options::{self, ListOptions, VersionMatch};
 use super::{Call, reply};
 use crate::body::Body;
-use crate::resource::Resource;
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
-use crate::wire::{ApiError, Format, Representation, Target, continue_token};
+use crate::wire::table::{IncludeObject, TableKind};
+use crate::wire::{ApiError, Format, Representation, TableVersion, Target, continue_token};
 
 /// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;
@@ -28,69 +29,86 @@ struct Page {
 pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = ListOptions::parse(&call.query, &call.resource, false)?;
     let negotiated = call.negotiate(Target::List)?;
+    let form = ItemForm::new(call, negotiated.representation)?;
     let page = select(call, &options).await?;
-    let resource = &call.resource;
-    let metadata = Value::Object(page.metadata);
-    let bytes = match negotiated.representation {
-        Representation::Object => {
-            let mut pieces = pieces(Arc::clone(resource), &metadata, page.items);
-            let first = pieces.next().unwrap_or_default();
-            match pieces.next() {
-                None => first,
-                // A long list is written while it is sent, unless all of it must be at hand.
-                Some(second) if negotiated.format == Format::Json && !negotiated.pretty => {
-                    let pieces = [first, second].into_iter().chain(pieces);
-                    return Ok(call.stream(pieces, negotiated));
-                }
-                Some(second) => {
-                    let mut all = Vec::from(first);
-                    all.extend_from_slice(&second);
-                    pieces.for_each(|piece| all.extend_from_slice(&piece));
-                    all.into()
-                }
-            }
-        }
-        Representation::PartialObjectMetadata(version) => {
-            let mut metadata = metadata;
-            if metadata["continue"] == "" {
-                metadata.as_object_mut().map(|fields| fields.remove("continue"));
-            }
-            let mut out = format!(
-                "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-                version.api_version()
-            )
-            .into_bytes();
-            for (index, item) in page.items.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                write_partial_metadata(item.metadata(), version.api_version(), &mut out);
-            }
-            out.extend_from_slice(b"]}");
-            out.into()
-        }
-        Representation::Table(version) => {
-            let items: Vec<Value> = page.items.iter().map(|item| item.value()).collect();
-            let items: Vec<&Value> = items.iter().collect();
-            let list = json!({"metadata": metadata});
-            crate::respond::object_bytes(&call.table(version, &items, &list)?)
-        }
-    };
-    call.json(StatusCode::OK, bytes, negotiated)
+    let mut pieces = pieces(form.head(call, page.metadata), form, page.items);
+    let first = pieces.next().unwrap_or_default();
+    let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
+    if negotiated.format == Format::Json && !negotiated.pretty {
+        // A long list is written while it is sent.
+        return Ok(call.stream([first, second].into_iter().chain(pieces), negotiated));
+    }
+    let mut all = Vec::from(first);
+    all.extend_from_slice(&second);
+    for piece in pieces {
+        all.extend_from_slice(&piece);
+        tokio::task::yield_now().await;
+    }
+    call.json(StatusCode::OK, all.into(), negotiated).await
 }
 
-/// Serialises a list, piece by piece.
+/// How the items of a list are written.
+enum ItemForm {
+    Object { is_custom: bool },
+    Metadata(TableVersion),
+    Row { kind: TableKind, include: IncludeObject, version: TableVersion, now: Timestamp },
+}
+
+impl ItemForm {
+    fn new(call: &Call<'_>, representation: Representation) -> Result<Self, ApiError> {
+        Ok(match representation {
+            Representation::Object => Self::Object { is_custom: call.resource.is_custom() },
+            Representation::PartialObjectMetadata(version) => Self::Metadata(version),
+            Representation::Table(version) => Self::Row {
+                kind: call.resource.table_kind(),
+                include: call.include_object()?,
+                version,
+                now: call.state.env.now(),
+            },
+        })
+    }
+
+    /// The bytes of the list up to its first item.
+    fn head(&self, call: &Call<'_>, mut metadata: Map<String, Value>) -> Vec<u8> {
+        let resource = &call.resource;
+        let (kind, version, items) = match self {
+            Self::Object { .. } => (resource.list_kind.as_str(), resource.api_version(), "items"),
+            Self::Metadata(version) => ("PartialObjectMetadataList", version.api_version(), "items"),
+            Self::Row { version, .. } => ("Table", version.api_version(), "rows"),
+        };
+        if !matches!(self, Self::Object { .. }) && metadata.get("continue").is_some_and(|token| token == "") {
+            metadata.remove("continue");
+        }
+        let columns = match self {
+            Self::Row { kind, .. } => format!("\"columnDefinitions\":{},", kind.column_definitions()),
+            _ => String::new(),
+        };
+        let metadata = Value::Object(metadata);
+        let head = format!(
+            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{metadata},{columns}\"{items}\":["
+        );
+        head.into_bytes()
+    }
+
+    fn write(&self, item: &Stored, out: &mut Vec<u8>) {
+        match self {
+            Self::Object { is_custom } => reply::write_item(*is_custom, item, out),
+            Self::Metadata(version) => write_partial_metadata(item.metadata(), version.api_version(), out),
+            Self::Row { kind, include, version, now } => {
+                let row = kind.row(&item.value(), *include, *version, *now);
+                out.extend_from_slice(row.to_string().as_bytes());
+            }
+        }
+    }
+}
+
+/// Serialises a list, piece by piece, after its `head`.
 fn pieces(
-    resource: Arc<Resource>,
-    metadata: &Value,
+    head: Vec<u8>,
+    form: ItemForm,
     items: Vec<Arc<Stored>>,
 ) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let head = format!(
-        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-        resource.list_kind,
-        resource.api_version()
-    );
-    let mut out = head.into_bytes();
+    let mut out = head;
     let mut items = items.into_iter();
     let (mut first, mut done) = (true, false);
     std::iter::from_fn(move || {
@@ -108,7 +126,7 @@ fn pieces(
                 out.push(b',');
             }
             first = false;
-            reply::write_item(resource.is_custom(), &item, &mut out);
+            form.write(&item, &mut out);
         }
         Some(std::mem::take(&mut out).into())
     })

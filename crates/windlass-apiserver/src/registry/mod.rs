@@ -54,8 +54,8 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
     if !fits || !call.resource.allows(verb) {
         return Err(ApiError::method_not_allowed());
     }
-    if let Some(reply) = reviews::answer(&call) {
-        return reply;
+    if reviews::is_review(&call) {
+        return reviews::answer(&call).await;
     }
     match verb {
         "create" if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
@@ -91,7 +91,7 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
         ("scale", "patch") => scale::patch(&mut call).await,
         ("binding", "create") => binding::bind(&mut call).await,
         ("log", "get") => log::read(&call),
-        ("token", "create") => token::request(&call),
+        ("token", "create") => token::request(&call).await,
         ("eviction", "create") => eviction::evict(&mut call).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }

@@ -46,7 +46,7 @@ impl Call<'_> {
                 respond::object_bytes(&self.table(version, &[&value], &value)?)
             }
         };
-        self.json(code, bytes, negotiated)
+        self.json(code, bytes, negotiated).await
     }
 
     /// The part of an object that the rows of a table carry.
@@ -65,7 +65,7 @@ impl Call<'_> {
     }
 
     /// An object that is not stored, in the representation that was asked for.
-    pub(super) fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
+    pub(super) async fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
         let negotiated = self.negotiate(Target::Object)?;
         let bytes = match negotiated.representation {
             Representation::Object => respond::object_bytes(value),
@@ -74,22 +74,26 @@ impl Call<'_> {
             }
             Representation::Table(version) => respond::object_bytes(&self.table(version, &[value], value)?),
         };
-        self.json(code, bytes, negotiated)
+        self.json(code, bytes, negotiated).await
     }
 
     /// JSON bytes in the format that was asked for, compressed if large.
-    pub(super) fn json(
+    pub(super) async fn json(
         &self,
         code: StatusCode,
         json: Bytes,
         negotiated: Negotiated,
     ) -> Result<Response<Body>, ApiError> {
         let bytes = match negotiated.format {
-            Format::Json if negotiated.pretty => indent(&json).into(),
+            Format::Json if negotiated.pretty => apart(json.len(), move || Ok(indent(&json).into())).await?,
             Format::Json => json,
             Format::Yaml => {
-                let value: Value = serde_json::from_slice(&json).map_err(ApiError::internal)?;
-                wire::to_yaml(&value)?.into()
+                let length = json.len();
+                let write = move || {
+                    let value: Value = serde_json::from_slice(&json).map_err(ApiError::internal)?;
+                    Ok(wire::to_yaml(&value)?.into())
+                };
+                apart(length, write).await?
             }
         };
         let (bytes, compressed) = wire::maybe_gzip(self.header(header::ACCEPT_ENCODING), bytes);
@@ -128,6 +132,19 @@ impl Call<'_> {
         respond::warn(headers, &self.warnings);
         response
     }
+}
+
+/// Does work that takes long for a large body, on another thread if the body is large.
+async fn apart(
+    length: usize,
+    work: impl FnOnce() -> Result<Bytes, ApiError> + Send + 'static,
+) -> Result<Bytes, ApiError> {
+    /// Bodies up to this size are done with in a few milliseconds.
+    const LARGE: usize = 512 << 10;
+    if length < LARGE {
+        return work();
+    }
+    tokio::task::spawn_blocking(work).await.map_err(ApiError::internal)?
 }
 
 fn say_gzip(response: &mut Response<Body>) {

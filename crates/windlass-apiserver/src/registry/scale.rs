@@ -23,7 +23,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let view = call.state.store.view();
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     let object = call.resource.present_one(stored).await?.value();
-    call.value(StatusCode::OK, &scale_of(call, &object)?)
+    call.value(StatusCode::OK, &scale_of(call, &object)?).await
 }
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -72,7 +72,7 @@ async fn write_scale(
     })
     .await?;
     let object = call.resource.present_one(&stored).await?.value();
-    call.value(StatusCode::OK, &scale_of(call, &object)?)
+    call.value(StatusCode::OK, &scale_of(call, &object)?).await
 }
 
 fn paths(call: &Call<'_>) -> Result<ScalePaths, ApiError> {

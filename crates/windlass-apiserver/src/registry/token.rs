@@ -16,7 +16,7 @@ const DEFAULT_SECONDS: i64 = 3_600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 
-pub(super) fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded = wire::decode_body(content_type, call.body, "TokenRequest", |bytes| {
@@ -64,7 +64,7 @@ pub(super) fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             "expirationTimestamp": rfc3339(now + jiff::SignedDuration::from_secs(seconds)),
         },
     });
-    call.value(StatusCode::CREATED, &reply)
+    call.value(StatusCode::CREATED, &reply).await
 }
 
 fn check_duration(seconds: i64) -> Result<(), ApiError> {

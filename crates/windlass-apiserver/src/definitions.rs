@@ -62,13 +62,16 @@ pub(crate) async fn resume(state: &Arc<State>) {
 async fn settle(state: &Arc<State>, name: String) {
     let state = Arc::clone(state);
     let work = async move {
-        let mut definitions = state.definitions.lock().await;
         let mut changed = BTreeSet::from([name]);
         while !changed.is_empty() {
-            for name in std::mem::take(&mut changed) {
-                changed.extend(settle_one(&state, &mut definitions, &name).await);
+            let terminating = settle_all(&state, changed).await;
+            changed = BTreeSet::new();
+            // Other definitions are settled while the instances of this one are removed.
+            for (name, definition) in terminating {
+                if clean_up(&state, &name, &definition).await {
+                    changed.insert(name);
+                }
             }
-            changed.extend(definitions.outdated(&state.store.view()));
         }
     };
     if let Err(error) = tokio::spawn(work).await {
@@ -76,8 +79,31 @@ async fn settle(state: &Arc<State>, name: String) {
     }
 }
 
-/// Settles one definition. Returns the others whose names may be free by now.
-async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) -> Vec<String> {
+/// Settles the `changed` definitions and all that were written meanwhile. Returns those that are terminating.
+async fn settle_all(state: &State, mut changed: BTreeSet<String>) -> Vec<(String, Value)> {
+    let mut definitions = state.definitions.lock().await;
+    let mut terminating = Vec::new();
+    while !changed.is_empty() {
+        for name in std::mem::take(&mut changed) {
+            let settled = settle_one(state, &mut definitions, &name).await;
+            changed.extend(settled.waiting);
+            terminating.extend(settled.terminating.map(|definition| (name, definition)));
+        }
+        changed.extend(definitions.outdated(&state.store.view()));
+    }
+    terminating
+}
+
+/// The outcome of [`settle_one`].
+#[derive(Default)]
+struct Settled {
+    /// Other definitions whose names may be free by now.
+    waiting: Vec<String>,
+    /// The definition, if it is terminating.
+    terminating: Option<Value>,
+}
+
+async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) -> Settled {
     let view = state.store.view();
     let Some(stored) = view.get(&definitions_id(), name) else {
         let consequences = publish(state, |served| definitions.forget(&state.builtin, served, name));
@@ -85,7 +111,7 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
             // Instances are left only if the finalizer of the definition was removed by hand.
             state.store.forget(&resource.storage);
         }
-        return consequences.waiting;
+        return Settled { waiting: consequences.waiting, terminating: None };
     };
     let before = stored.value();
     let mut definition = before.clone();
@@ -96,16 +122,13 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
         match rewrite(state, name, stored, Some(&definition)).await {
             Ok(written) => written,
             // Another write came first: it is settled next.
-            Err(Rejected::Raced | Rejected::Claimed) => return Vec::new(),
+            Err(Rejected::Raced | Rejected::Claimed) => return Settled::default(),
             Err(Rejected::Guarded(_)) => Arc::clone(stored),
         }
     };
     let consequences =
         publish(state, |served| definitions.learn(&state.builtin, served, &stored, &definition));
-    if stored.is_terminating() {
-        clean_up(state, name, &definition).await;
-    }
-    consequences.waiting
+    Settled { waiting: consequences.waiting, terminating: stored.is_terminating().then_some(definition) }
 }
 
 /// Replaces the table of what is served, and ends the watches of what it does not have any more.
@@ -138,20 +161,25 @@ async fn rewrite(
     state.store.commit(write, |_| Ok(())).await
 }
 
-/// Removes the instances of a terminating definition, and the definition itself once none is left.
-async fn clean_up(state: &State, name: &str, definition: &Value) {
+/// Removes the instances of a terminating definition, and the definition itself once none is left. Returns whether the
+/// definition was written or removed.
+async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     let group = crd::text(definition, &["spec", "group"]);
     let instances = ResourceId::new(group, crd::text(definition, &["spec", "names", "plural"]));
     // Names that were never accepted are another definition's.
     if crd::is_established(definition) {
         remove_instances(state, &instances, definition).await;
         if state.store.view().count(&instances) > 0 {
-            return;
+            return false;
         }
     }
     loop {
         let view = state.store.view();
-        let Some(current) = view.get(&definitions_id(), name) else { return };
+        let current = view.get(&definitions_id(), name);
+        // Another definition may have the name by now.
+        let Some(current) = current.filter(|current| current.uid() == meta::uid(definition)) else {
+            return false;
+        };
         let mut value = current.value();
         let left: Vec<String> = meta::finalizers(&value)
             .filter(|finalizer| *finalizer != crd::CLEANUP_FINALIZER)
@@ -159,12 +187,12 @@ async fn clean_up(state: &State, name: &str, definition: &Value) {
             .collect();
         let had = meta::finalizers(&value).count();
         if !left.is_empty() && left.len() == had {
-            return;
+            return false;
         }
         meta::set_finalizers(&mut value, &left);
         let write = (!left.is_empty()).then_some(&value);
         if rewrite(state, name, current, write).await.is_ok() {
-            return;
+            return true;
         }
     }
 }

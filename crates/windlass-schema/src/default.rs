@@ -87,8 +87,13 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
             let Some(member) = schema.member(name) else { return true };
             if is_unwanted_null(value, member) {
                 let of_map = schema.property(name).is_none();
-                if of_map && member.format() == Some("quantity") {
-                    *value = "0".into();
+                match member.format() {
+                    Some("quantity") if of_map => *value = "0".into(),
+                    // Only maps of Go types have a policy for empty values: custom resources are not Go types.
+                    Some("byte") if of_map && schema.empty_policy() != EmptyPolicy::Keep => {
+                        *value = "".into();
+                    }
+                    _ => {}
                 }
                 // The default of a custom resource, or the zero value of a Go map's element, replaces the null later.
                 return member.default().is_some() && (member.is_custom() || of_map) || !value.is_null();

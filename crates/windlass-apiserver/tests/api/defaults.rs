@@ -122,3 +122,15 @@ async fn a_limit_range_has_one_item_of_a_type() {
             - FieldValueDuplicate spec.limits[1].type: Duplicate value: "Container""#
     ]]);
 }
+
+#[tokio::test]
+async fn bytes_that_are_null_are_empty() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let secret = json!({"metadata": {"name": "a"}, "data": {"none": null}, "stringData": {"text": "b"}});
+    let data = defaulted(&api, &format!("/api/v1/namespaces/{ns}/secrets"), secret, "/data").await;
+    assert_eq!(data, json!({"none": "", "text": "Yg=="}));
+    let map = json!({"metadata": {"name": "a"}, "binaryData": {"none": null}});
+    let data = defaulted(&api, &format!("/api/v1/namespaces/{ns}/configmaps"), map, "/binaryData").await;
+    assert_eq!(data, json!({"none": ""}));
+}

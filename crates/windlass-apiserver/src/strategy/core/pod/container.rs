@@ -328,7 +328,7 @@ fn validate_handler(handler: &Value, path: &str, errors: &mut Vec<FieldError>) {
             let field = format!("{path}.{kind}.port");
             match handler.pointer(&format!("/{kind}/port")) {
                 Some(Value::String(name)) => {
-                    errors.extend(invalid_names(&field, name, names::port_name(name)))
+                    errors.extend(invalid_names(&field, name, names::port_name(name)));
                 }
                 port => {
                     let port = port.and_then(Value::as_i64).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Regular expressions in Go's dialect (RE2), translated for the `regex` crate.
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -34,6 +36,53 @@ impl fmt::Debug for Pattern {
     }
 }
 
+/// The size of a compiled pattern up to which it counts as small, in bytes. It takes less than a millisecond to compile.
+const SMALL: usize = 64 << 10;
+
+/// The size of the largest pattern that is compiled, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// The most distinct patterns in a schema.
+const MAX_PATTERNS: usize = 10_000;
+
+/// The most patterns in a schema that are not [small](SMALL).
+const MAX_LARGE: usize = 200;
+
+/// The patterns of a schema. It has a limited number of them: compiling one may take some milliseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Patterns {
+    errors: RefCell<HashMap<String, Option<String>>>,
+    large: Cell<usize>,
+}
+
+impl Patterns {
+    /// Returns the error of a pattern that is not valid.
+    pub(crate) fn error(&self, source: &str) -> Option<String> {
+        if let Some(error) = self.errors.borrow().get(source) {
+            return error.clone();
+        }
+        let error = self.compile(source).err();
+        self.errors.borrow_mut().insert(source.to_owned(), error.clone());
+        error
+    }
+
+    fn compile(&self, source: &str) -> Result<(), String> {
+        if self.errors.borrow().len() >= MAX_PATTERNS {
+            return Err(format!("the schema has more than {MAX_PATTERNS} patterns"));
+        }
+        let small = regex::RegexBuilder::new(&translate(source)).size_limit(SMALL).build();
+        if let Err(regex::Error::CompiledTooBig(_)) = small {
+            self.large.set(self.large.get() + 1);
+            if self.large.get() > MAX_LARGE {
+                return Err(format!(
+                    "the schema has more than {MAX_LARGE} patterns that are large when compiled"
+                ));
+            }
+        }
+        compile(source).map(drop)
+    }
+}
+
 /// Compiles a pattern. Errors are worded as Go's `regexp` words them.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
     let fail = |what: &str, part: &str| Err(format!("error parsing regexp: {what}: `{part}`"));
@@ -41,7 +90,7 @@ pub(crate) fn compile(source: &str) -> Result<Regex, String> {
         return fail("invalid repeat count", count);
     }
     let translated = translate(source);
-    let error = match regex::RegexBuilder::new(&translated).size_limit(4 << 20).build() {
+    let error = match regex::RegexBuilder::new(&translated).size_limit(LARGEST).build() {
         Ok(regex) => return Ok(regex),
         Err(error) => error.to_string(),
     };

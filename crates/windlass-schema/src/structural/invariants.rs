@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{Props, is_zero};
+use crate::FieldError;
 use crate::error_list::ErrorList;
 use crate::path::Path;
-use crate::{FieldError, pattern};
+use crate::pattern::Patterns;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
@@ -15,20 +16,20 @@ enum Level {
 }
 
 pub(super) fn check(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
-    structural(schema, Level::Root, path, errors);
+    structural(schema, Level::Root, path, &Patterns::default(), errors);
 }
 
-fn structural(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut ErrorList) {
+fn structural(schema: Props<'_>, level: Level, path: Path<'_>, patterns: &Patterns, errors: &mut ErrorList) {
     let items = schema.schema("items");
     if schema.kind() == "array" && items.is_none() {
         errors.push(FieldError::required(path.child("items"), "must be specified"));
     }
     if let Some(items) = items {
-        structural(items, Level::Item, path.child("items"), errors);
+        structural(items, Level::Item, path.child("items"), patterns, errors);
     }
     let properties = path.child("properties");
     for (name, property) in schema.named("properties") {
-        structural(property, Level::Field, properties.key(name), errors);
+        structural(property, Level::Field, properties.key(name), patterns, errors);
     }
     let additional = path.child("additionalProperties");
     if level == Level::Root
@@ -39,12 +40,12 @@ fn structural(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut Erro
         errors.push(FieldError::forbidden(additional, "must not be used at the root"));
     }
     if let Some(inner) = schema.schema("additionalProperties") {
-        structural(inner, Level::Field, additional, errors);
+        structural(inner, Level::Field, additional, patterns, errors);
     }
     extensions(schema, path, errors);
     let skip_any_of = is_int_or_string(schema);
     let skip_first = schema.schemas("allOf").next().is_some_and(is_int_or_string);
-    values(schema, skip_any_of, skip_first, path, errors);
+    values(schema, skip_any_of, skip_first, path, patterns, errors);
     types(schema, level, path, errors);
     metadata(schema, level, path, errors);
 }
@@ -135,7 +136,14 @@ fn metadata(schema: Props<'_>, level: Level, path: Path<'_>, errors: &mut ErrorL
     }
 }
 
-fn values(schema: Props<'_>, skip_any_of: bool, skip_first: bool, path: Path<'_>, errors: &mut ErrorList) {
+fn values(
+    schema: Props<'_>,
+    skip_any_of: bool,
+    skip_first: bool,
+    path: Path<'_>,
+    patterns: &Patterns,
+    errors: &mut ErrorList,
+) {
     for name in ["anyOf", "allOf", "oneOf"] {
         if name == "anyOf" && skip_any_of {
             continue;
@@ -143,28 +151,28 @@ fn values(schema: Props<'_>, skip_any_of: bool, skip_first: bool, path: Path<'_>
         let list = path.child(name);
         for (index, branch) in schema.schemas(name).enumerate() {
             let skip = name == "allOf" && skip_first && index == 0;
-            nested(branch, skip, list.index(index), errors);
+            nested(branch, skip, list.index(index), patterns, errors);
         }
     }
     if let Some(branch) = schema.schema("not") {
-        nested(branch, false, path.child("not"), errors);
+        nested(branch, false, path.child("not"), patterns, errors);
     }
     let source = schema.text("pattern");
-    if let Some(Err(error)) = (!source.is_empty()).then(|| pattern::compile(source)) {
+    if let Some(error) = (!source.is_empty()).then(|| patterns.error(source)).flatten() {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
         errors.push(FieldError::invalid(path.child("pattern"), source, detail));
     }
 }
 
 /// Checks a schema in a junctor, which may constrain values but not structure.
-fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, errors: &mut ErrorList) {
-    values(schema, skip_any_of, false, path, errors);
+fn nested(schema: Props<'_>, skip_any_of: bool, path: Path<'_>, patterns: &Patterns, errors: &mut ErrorList) {
+    values(schema, skip_any_of, false, path, patterns, errors);
     if let Some(items) = schema.schema("items") {
-        nested(items, false, path.child("items"), errors);
+        nested(items, false, path.child("items"), patterns, errors);
     }
     let properties = path.child("properties");
     for (name, property) in schema.named("properties") {
-        nested(property, false, properties.key(name), errors);
+        nested(property, false, properties.key(name), patterns, errors);
     }
     let mut forbid = |name: &str, detail: &str| errors.push(FieldError::forbidden(path.child(name), detail));
     if schema.has("type") {

@@ -82,3 +82,22 @@ fn schemas_are_judged_as_a_real_server_judges_them() {
         assert_eq!(json!(found), case["errors"], "{}", case["schema"]);
     }
 }
+
+#[test]
+fn a_schema_has_a_limited_number_of_large_patterns() {
+    let schema = |count: usize, pattern: &str| {
+        let properties: serde_json::Map<String, Value> = (0..count)
+            .map(|n| (format!("p{n:04}"), json!({"type": "string", "pattern": format!("{pattern}{n}")})))
+            .collect();
+        json!({"type": "object", "properties": properties})
+    };
+    assert!(check_structural(&schema(60, "^[a-z0-9]{1,63}"), "s").is_empty());
+    let errors = check_structural(&schema(201, r"\pL{8}"), "s");
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].field, "s.properties[p0200].pattern");
+    assert!(
+        errors[0].detail.ends_with("more than 200 patterns that are large when compiled"),
+        "{}",
+        errors[0]
+    );
+}

@@ -1,4 +1,4 @@
-//! Request bodies: JSON, YAML or Kubernetes' protobuf, read into one kind of value.
+//! Decodes request bodies: JSON, YAML and Kubernetes' protobuf.
 
 use std::fmt::Write;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::{ApiError, MediaType, json, yaml};
 
-/// Media types of objects that the server reads.
+/// The media types of objects that the server accepts.
 pub const OBJECT_MEDIA_TYPES: &[&str] =
     &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 const PREFIX_SHOWN: usize = 30;
 const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
 
-/// The form a body comes in.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// `application/json`, also where no type is named.
+    /// `application/json`; the default.
     Json,
     /// `application/yaml`.
     Yaml,
@@ -26,7 +26,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding named by a `Content-Type` header; 415 for others.
+    /// Returns the encoding that a `Content-Type` header names. 415 if it is not supported.
     pub fn of(content_type: Option<&str>) -> Result<Self, ApiError> {
         let Some(header) = content_type.filter(|header| !header.is_empty()) else { return Ok(Self::Json) };
         let media_type = MediaType::parse(header);
@@ -39,20 +39,20 @@ impl Encoding {
     }
 }
 
-/// A body that was read.
+/// A decoded body.
 #[derive(Clone, Debug)]
 pub struct Decoded {
     /// The object.
     pub value: Value,
-    /// The complaints of strict decoding so far: fields that are there twice.
+    /// The errors of strict decoding so far: duplicate fields.
     pub duplicates: Vec<String>,
     encoding: Encoding,
     text: Bytes,
 }
 
 impl Decoded {
-    /// All complaints of strict decoding in the order of the text: the duplicates, and the fields (`spec.x`) that the
-    /// schema does not know.
+    /// Returns all errors of strict decoding in the order of the text: the duplicate fields, and the fields (`spec.x`)
+    /// that the schema does not know.
     pub fn strict_complaints(&self, unknown: &[String]) -> Vec<String> {
         let unknown_text = |path: &String| format!("unknown field {}", windlass_schema::go_quote(path));
         if self.encoding != Encoding::Json || (unknown.len() < 2 && self.duplicates.is_empty()) {
@@ -78,10 +78,12 @@ impl Decoded {
     }
 }
 
-/// Reads a body that should hold an object of `kind` (named in complaints).
+/// Decodes the body of a request for an object of `kind`, which errors name.
 ///
-/// `protobuf` turns the message behind the `k8s\0` prefix into a value. A body that is no object, or does not parse, is 400 with the
-/// real server's words; the `apiVersion` and `kind` in the value are the caller's to check.
+/// `protobuf` decodes a message with the `k8s\0` prefix. The caller checks the `apiVersion` and `kind` of the value.
+///
+/// # Errors
+/// 400 with kube-apiserver's message if the body does not parse or is not an object.
 pub fn decode_body(
     content_type: Option<&str>,
     body: &Bytes,

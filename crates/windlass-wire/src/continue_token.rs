@@ -1,4 +1,4 @@
-//! Continue tokens: where a list that was cut at its limit goes on.
+//! Continue tokens: the position at which the next page of a list begins.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,10 +19,10 @@ struct Token<'a> {
     remaining: Option<u64>,
 }
 
-/// Where a list goes on.
+/// The position at which the next page of a list begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The version that the list is of; -1 for the current one, after the first one was forgotten.
+    /// The resource version of the list; -1 for the current one, after the list's own has expired.
     pub revision: i64,
     /// The first key of the next page, with the prefix given to [`decode`].
     pub start_key: String,
@@ -30,13 +30,13 @@ pub struct Position {
     pub remaining: Option<u64>,
 }
 
-/// The token of a position; `start_key` is without its prefix, for example `ns/name\0`.
+/// Creates the token of a position; `start_key` is without its prefix, for example `ns/name\0`.
 pub fn encode(revision: i64, start_key: &str, remaining: Option<u64>) -> String {
     let token = Token { v: VERSION, rv: revision, start: start_key, remaining };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
-/// Reads a token; 400 for one that was tampered with.
+/// Decodes a token. 400 if it is malformed.
 pub fn decode(token: &str, prefix: &str) -> Result<Position, ApiError> {
     read(token, prefix).map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))
 }
@@ -73,7 +73,7 @@ fn read(token: &str, prefix: &str) -> Result<Position, String> {
     })
 }
 
-/// A key must not climb out of its prefix.
+/// Checks that a key does not leave its prefix.
 fn is_clean(key: &str) -> bool {
     let key = key.strip_prefix('/').unwrap_or(key);
     !key.is_empty() && key.split('/').all(|part| !part.is_empty() && part != "." && part != "..")

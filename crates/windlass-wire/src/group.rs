@@ -12,12 +12,12 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// A resource of a group.
+    /// Creates the name of a resource in a group.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self { group: group.into(), resource: resource.into() }
     }
 
-    /// Whether both are empty: the request is for no resource.
+    /// Whether both are empty: the request is not for a resource.
     pub fn is_empty(&self) -> bool {
         self.group.is_empty() && self.resource.is_empty()
     }

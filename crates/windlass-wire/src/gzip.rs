@@ -6,10 +6,10 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Bodies from this size on are compressed for clients that say they can take it.
+/// The size in bytes from which bodies are compressed for clients that accept it.
 pub const GZIP_FROM: usize = 128 * 1024;
 
-/// Whether a client takes gzip, by its `Accept-Encoding`.
+/// Whether a client accepts gzip, by its `Accept-Encoding`.
 pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
     accept_encoding.is_some_and(|header| {
         header.split(',').any(|part| part.split(';').next().map(str::trim) == Some("gzip"))

@@ -1,12 +1,11 @@
-//! A JSON reader that notices what serde_json passes over: fields that are there twice, and their order; and that
-//! complains as Go's reader does.
+//! A JSON parser that reports duplicate fields and the positions of fields, with the errors of Go's decoder.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
 
-/// Objects nested deeper than this are refused. (Go stops at 10,000: our visitors recurse on bounded stacks.)
+/// The deepest nesting. (Go's limit is 10,000; functions here recurse on stacks of two megabytes.)
 pub(crate) const MAX_DEPTH: usize = 400;
 
 /// The most duplicate fields that are reported, as in kube-apiserver.
@@ -15,16 +14,16 @@ const MAX_DUPLICATES: usize = 100;
 /// The length of the paths of all reported duplicates together, in bytes.
 const MAX_DUPLICATE_BYTES: usize = 256 * 1024;
 
-/// What was read.
+/// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// The value; of a field that is there twice, the last.
+    /// The value. Of duplicate fields, it has the last.
     pub(crate) value: Value,
-    /// Paths of the fields that are there more than once.
+    /// The paths of duplicate fields.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Reads one JSON value, and nothing behind it.
+/// Parses a JSON document.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     let mut reader = Reader::new(bytes);
     let value = reader.document()?;

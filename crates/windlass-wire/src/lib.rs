@@ -34,12 +34,15 @@ pub fn to_yaml(value: &serde_json::Value) -> Result<String, ApiError> {
     yaml::write(value).map_err(ApiError::internal)
 }
 
-/// Reads a YAML or JSON document (JSON is YAML) as patches and files have it; 400 if it is broken.
+/// Parses a YAML or JSON document. 400 if it is malformed.
 pub fn from_yaml(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
     yaml::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
 }
 
-/// Reads a JSON document, and the paths of fields that it has twice; Go's words if it is broken.
+/// Parses a JSON document. Returns the value and the paths of duplicate fields.
+///
+/// # Errors
+/// The error of Go's decoder if the document is malformed or nests deeper than 400 levels.
 pub fn from_json_with_duplicates(bytes: &[u8]) -> Result<(serde_json::Value, Vec<String>), String> {
     json::parse(bytes).map(|parsed| (parsed.value, parsed.duplicates))
 }

@@ -7,12 +7,12 @@ pub struct MediaType {
     pub essence: String,
     /// Parameters in their order, names in lower case, values unquoted; without `q`.
     pub parameters: Vec<(String, String)>,
-    /// Preference in thousandths, 1000 where none is given.
+    /// The preference `q` in thousandths; 1000 if there is none.
     pub quality: u16,
 }
 
 impl MediaType {
-    /// Reads one media type; a broken parameter is passed over.
+    /// Parses a media type; malformed parameters are ignored.
     pub fn parse(text: &str) -> Self {
         let mut parts = text.split(';');
         let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -31,7 +31,7 @@ impl MediaType {
         media_type
     }
 
-    /// Reads an `Accept` header: its clauses, the preferred first.
+    /// Parses an `Accept` header. Returns its media types, the preferred one first.
     pub fn parse_accept(header: &str) -> Vec<Self> {
         let mut clauses: Vec<Self> =
             header.split(',').map(str::trim).filter(|clause| !clause.is_empty()).map(Self::parse).collect();
@@ -47,7 +47,7 @@ impl MediaType {
         }
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }

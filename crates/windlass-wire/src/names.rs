@@ -1,6 +1,6 @@
-//! Which names and labels are well-formed, and what is said about those that are not.
+//! The syntax of names, labels and annotations.
 //!
-//! Each check returns the complaints, in the real server's words; none means the value is fine.
+//! Each check returns the problems of a value in kube-apiserver's words. A valid value has none.
 
 use serde_json::{Map, Value};
 use windlass_schema::FieldError;
@@ -15,7 +15,7 @@ const ENV_NAME: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
 
 const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
-/// A check of a name: the value, and whether it is only the start of one (`generateName`).
+/// A check of a name. The arguments are the value, and whether it is a prefix (`generateName`).
 pub type NameCheck = fn(&str, bool) -> Vec<String>;
 
 fn pattern(rule: &str, regex: &str, examples: &[&str]) -> String {
@@ -30,7 +30,7 @@ fn longest(bytes: usize) -> String {
     format!("must be no more than {bytes} bytes")
 }
 
-/// The older checks count in what they call characters.
+/// The message about a value of more than `max` bytes; older checks call them characters.
 fn longest_characters(bytes: usize) -> String {
     format!("must be no more than {bytes} characters")
 }
@@ -59,7 +59,7 @@ fn matches_label_key(name: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// `generateName` may end with a dash, since more will follow it.
+/// Removes the dash at the end of a `generateName`, which more characters follow.
 fn without_trailing_dash(value: &str, prefix: bool) -> String {
     match value.strip_suffix('-') {
         Some(start) if prefix && !start.is_empty() => {
@@ -71,7 +71,7 @@ fn without_trailing_dash(value: &str, prefix: bool) -> String {
     }
 }
 
-/// A lowercase RFC 1123 label: `my-name`, at most 63 bytes.
+/// Checks a lowercase RFC 1123 label: `my-name`, at most 63 bytes.
 pub fn dns_1123_label(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 63 {
@@ -91,7 +91,7 @@ pub fn dns_1123_label(value: &str) -> Vec<String> {
     complaints
 }
 
-/// A lowercase RFC 1123 subdomain: `example.com`, at most 253 bytes.
+/// Checks a lowercase RFC 1123 subdomain: `example.com`, at most 253 bytes.
 pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 253 {
@@ -107,7 +107,7 @@ pub fn dns_1123_subdomain(value: &str) -> Vec<String> {
     complaints
 }
 
-/// An RFC 1035 label: as [`dns_1123_label`], but starting with a letter.
+/// Checks an RFC 1035 label: as [`dns_1123_label`], but starting with a letter.
 pub fn dns_1035_label(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 63 {
@@ -123,7 +123,7 @@ pub fn dns_1035_label(value: &str) -> Vec<String> {
     complaints
 }
 
-/// The key of a label, also the form of finalizers and annotation keys: `name` or `example.com/name`.
+/// Checks the key of a label; also the syntax of finalizers and annotation keys: `name` or `example.com/name`.
 pub fn label_key(value: &str) -> Vec<String> {
     let rule = |head: &str| {
         pattern(&format!("{head}{LABEL_KEY_RULE}"), LABEL_KEY, &["MyName", "my.name", "123-abc"])
@@ -163,7 +163,7 @@ pub fn label_key(value: &str) -> Vec<String> {
     complaints
 }
 
-/// The value of a label: empty, or at most 63 bytes of letters, digits, `-`, `_`, `.`.
+/// Checks the value of a label: empty, or at most 63 bytes of letters, digits, `-`, `_`, `.`.
 pub fn label_value(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 63 {
@@ -182,7 +182,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     complaints
 }
 
-/// The key of an entry of a `ConfigMap` or `Secret`.
+/// Checks the key of an entry of a `ConfigMap` or `Secret`.
 pub fn config_map_key(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 253 {
@@ -205,7 +205,7 @@ pub fn config_map_key(value: &str) -> Vec<String> {
     complaints
 }
 
-/// The name of an environment variable: printable ASCII, no `=`.
+/// Checks the name of an environment variable: printable ASCII, no `=`.
 pub fn env_var_name(value: &str) -> Vec<String> {
     let fits = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
     if !value.is_empty() && value.bytes().all(fits) {
@@ -220,7 +220,7 @@ pub fn env_var_name(value: &str) -> Vec<String> {
     ]
 }
 
-/// The classic form of an environment variable: a C identifier.
+/// Checks the name of an environment variable in its older syntax: a C identifier.
 pub fn c_identifier(value: &str) -> Vec<String> {
     let bytes = value.as_bytes();
     let starts = bytes.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
@@ -234,7 +234,7 @@ pub fn c_identifier(value: &str) -> Vec<String> {
     )]
 }
 
-/// The name of a port: at most 15 bytes, with a letter, no doubled or outer dash.
+/// Checks the name of a port: at most 15 bytes, with a letter, no doubled or outer dash.
 pub fn port_name(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if value.len() > 15 {
@@ -255,7 +255,7 @@ pub fn port_name(value: &str) -> Vec<String> {
     complaints
 }
 
-/// A port number.
+/// Checks a port number.
 pub fn port_number(value: i64) -> Vec<String> {
     if (1..=65535).contains(&value) {
         return Vec::new();
@@ -263,22 +263,22 @@ pub fn port_number(value: i64) -> Vec<String> {
     vec!["must be between 1 and 65535, inclusive".to_owned()]
 }
 
-/// The name of most objects.
+/// Checks the name of most objects.
 pub fn subdomain_name(value: &str, prefix: bool) -> Vec<String> {
     dns_1123_subdomain(&without_trailing_dash(value, prefix))
 }
 
-/// The name of a namespace and others that become one part of a host name.
+/// Checks the name of a namespace and other names that are a label of a host name.
 pub fn label_name(value: &str, prefix: bool) -> Vec<String> {
     dns_1123_label(&without_trailing_dash(value, prefix))
 }
 
-/// The name of a service in releases before 1.36, and of a few other kinds.
+/// Checks the name of a service before Kubernetes 1.36, and of a few other kinds.
 pub fn dns_1035_name(value: &str, prefix: bool) -> Vec<String> {
     dns_1035_label(&without_trailing_dash(value, prefix))
 }
 
-/// A name that only has to fit into a path: roles, bindings.
+/// Checks a name that only has to be a segment of a path: roles, bindings.
 pub fn path_segment_name(value: &str, prefix: bool) -> Vec<String> {
     if !prefix && (value == "." || value == "..") {
         return vec![format!("may not be '{value}'")];

@@ -1,8 +1,8 @@
-//! What a client wants to get: the media type, and the object as it is, as a Table or as its metadata only.
+//! Content negotiation: the media type of a response, and whether it is the object, a `Table` or only metadata.
 
 use super::{ApiError, MediaType};
 
-/// How a response is written.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// `application/json`.
@@ -13,7 +13,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The `Content-Type` of a response in this format.
+    /// Returns the `Content-Type` of a response in this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -22,7 +22,7 @@ impl Format {
     }
 }
 
-/// What is written.
+/// The representation of an object in a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Representation {
     /// The object or list itself.
@@ -30,11 +30,11 @@ pub enum Representation {
     Object,
     /// A `Table`, in `meta.k8s.io/v1` or `v1beta1`.
     Table(TableVersion),
-    /// Only apiVersion, kind and metadata of the object, or of each object of a list.
+    /// The `PartialObjectMetadata` of the object, or of each object of a list.
     PartialObjectMetadata(TableVersion),
 }
 
-/// The version of `meta.k8s.io` that a transformed response claims.
+/// The version of `meta.k8s.io` of a `Table` or `PartialObjectMetadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableVersion {
     /// `meta.k8s.io/v1`.
@@ -44,7 +44,7 @@ pub enum TableVersion {
 }
 
 impl TableVersion {
-    /// The `apiVersion` written.
+    /// Returns the `apiVersion`.
     pub fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
@@ -64,26 +64,26 @@ pub struct Negotiated {
     pub pretty: bool,
 }
 
-/// What a request asks for: one object, a list, or a stream of events.
+/// The kind of response: one object, a list, or a stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// One object.
     Object,
     /// A list.
     List,
-    /// A watch, which comes as JSON only.
+    /// A watch, which supports JSON only.
     Watch,
 }
 
 const MEDIA_TYPES: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAM_MEDIA_TYPES: &[&str] =
     &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-/// The texts of the 406 that comes before any resource is looked at.
+/// The media types that a 406 lists.
 const AVAILABLE: &str = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// Decides by the `Accept` header, clause by clause; 406 if none can be met.
+/// Chooses the representation by the `Accept` header. 406 if it names none that is supported.
 ///
-/// Responses in protobuf are not offered: every client that asks for it also takes JSON. A client that insists gets 406.
+/// Responses in protobuf are not supported: clients that prefer it also accept JSON.
 pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, ApiError> {
     let Some(header) = accept.map(str::trim).filter(|header| !header.is_empty()) else {
         return Ok(Negotiated::default());
@@ -143,7 +143,7 @@ fn representation(clause: &MediaType, target: Target) -> Option<Representation> 
     }
 }
 
-/// Whether a client without `?pretty` is a person at a terminal or browser.
+/// Whether JSON is indented for a client that does not set `?pretty`: for curl, wget and browsers.
 pub fn pretty_by_user_agent(user_agent: &str) -> bool {
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|start| user_agent.starts_with(start))
 }

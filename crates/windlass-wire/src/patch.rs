@@ -56,7 +56,7 @@ impl JsonPatch {
     /// Reads the operations of a patch. `null` is a patch without operations.
     ///
     /// If `typed`, the types of the members are checked, as kube-apiserver does unless the client asks for
-    /// `fieldValidation=Ignore`; otherwise an operation with a member of a wrong type is one that cannot be applied.
+    /// `fieldValidation=Ignore`; otherwise an operation with a member of a wrong type does not apply.
     ///
     /// # Errors
     /// If the patch is not a list of objects. The error is the one of Go's decoder.

@@ -1,4 +1,4 @@
-//! `metav1.Status`: how every failure, and some successes, are told to a client.
+//! `metav1.Status`: the reply to every request that fails, and to some that succeed.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,13 +17,13 @@ pub struct Status {
     metadata: ListMeta,
     /// `Success` or `Failure`.
     pub status: &'static str,
-    /// For people.
+    /// The message for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// For programs.
+    /// The machine-readable reason.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: &'static str,
-    /// Which object, and what is wrong with it.
+    /// The object that the status is about, and its errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
     /// The HTTP status code; 0 (absent) on some successes.
@@ -53,10 +53,10 @@ pub struct Details {
     /// Uid of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Each single mistake.
+    /// The errors of single fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// When a client may try again.
+    /// The seconds after which a client may try again; 0 for no advice.
     #[serde(skip_serializing_if = "is_zero_u32")]
     pub retry_after_seconds: u32,
 }
@@ -64,13 +64,13 @@ pub struct Details {
 /// One entry of [`Details::causes`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cause {
-    /// For programs: `FieldValueInvalid`, `ResourceVersionTooLarge`, …
+    /// The machine-readable reason: `FieldValueInvalid`, `ResourceVersionTooLarge`, …
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// For people.
+    /// The message for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The field's path.
+    /// The path of the field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
@@ -98,7 +98,7 @@ impl Status {
         }
     }
 
-    /// The `Status` of a delete that is done: `{status: Success, details}` without message and code.
+    /// Creates the `Status` of a completed delete: `{status: Success, details}` without message and code.
     pub fn success(details: Details) -> Self {
         Self {
             kind: "Status",
@@ -109,18 +109,18 @@ impl Status {
         }
     }
 
-    /// The token to go on listing with, where an expired one makes that possible.
+    /// Returns the token with which a list can go on after its own token expired, or "".
     pub fn continue_token(&self) -> &str {
         &self.metadata.continue_token
     }
 
-    /// The object's bytes on the wire.
+    /// Writes the status as JSON.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// A request that failed, as the client will hear of it.
+/// The error of a request, as it is sent to the client.
 #[derive(Clone, PartialEq)]
 pub struct ApiError(Box<Status>);
 
@@ -149,22 +149,22 @@ impl ApiError {
         self
     }
 
-    /// The status object.
+    /// Returns the status object.
     pub fn status(&self) -> &Status {
         &self.0
     }
 
-    /// The HTTP status code.
+    /// Returns the HTTP status code.
     pub fn code(&self) -> u16 {
         self.0.code
     }
 
-    /// The machine-readable reason.
+    /// Returns the machine-readable reason.
     pub fn reason(&self) -> &'static str {
         self.0.reason
     }
 
-    /// 404: no object of that name.
+    /// 404: there is no object with this name.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{resource} {} not found", go_quote(name))).about(resource, name)
     }
@@ -176,7 +176,7 @@ impl ApiError {
         error
     }
 
-    /// 409: an object of that name is already there.
+    /// 409: there is already an object with this name.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{resource} {} already exists", go_quote(name)))
             .about(resource, name)
@@ -206,13 +206,13 @@ impl ApiError {
         )
     }
 
-    /// 409: `preconditions.uid` is another object's.
+    /// 409: the object does not have the uid in `preconditions`.
     pub fn uid_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
         Self::conflict(resource, name, why)
     }
 
-    /// 422: the object breaks rules; `kind` is its kind, not its resource.
+    /// 422: the object is invalid; `kind` is its kind, not its resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
@@ -243,12 +243,12 @@ impl ApiError {
         )
     }
 
-    /// 422 for options of a request (`ListOptions`, `DeleteOptions`, …) that break rules.
+    /// 422: the options of a request (`ListOptions`, `DeleteOptions`, …) are invalid.
     pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         Self::invalid("meta.k8s.io", kind, "", errors)
     }
 
-    /// 422 for a request as a whole, such as a JSON patch that does not fit.
+    /// 422 for a request as a whole, such as a JSON patch that does not apply.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         let mut error =
             Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
@@ -278,12 +278,12 @@ impl ApiError {
         Self::new(403, "Forbidden", message).about(resource, name)
     }
 
-    /// 403 because the user may not.
+    /// 403: the user is not authorised.
     pub fn denied(denied: &Denied<'_>) -> Self {
         Self::forbidden(&denied.resource, denied.name, denied)
     }
 
-    /// 403: nothing new may be made in a namespace that is on its way out.
+    /// 403: no object can be created in a terminating namespace.
     pub fn namespace_terminating(resource: &GroupResource, name: &str, namespace: &str) -> Self {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -294,7 +294,7 @@ impl ApiError {
         }])
     }
 
-    /// 405 for a path that knows other methods only.
+    /// 405: the path does not support the method.
     pub fn method_not_allowed() -> Self {
         let mut error = Self::new(
             405,
@@ -311,7 +311,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406 of a request whose `Accept` names nothing the server speaks at all.
+    /// 406: `Accept` names no media type that the server supports.
     pub fn not_acceptable_text(message: impl Into<String>) -> Self {
         let mut error = Self::new(406, "NotAcceptable", message);
         error.0.details = Some(Details::default());
@@ -327,22 +327,22 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// 415 for a patch in a form that no resource knows.
+    /// 415 for a patch of a type that does not exist.
     pub fn no_media_type() -> Self {
         Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
     }
 
-    /// 410: what a resource version or a continue token speaks of is forgotten.
+    /// 410: the state at a resource version, or of a continue token, is no longer kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
-    /// 410: a watch, or a list at an exact version, from before the history's start.
+    /// 410: a watch or a list starts before the oldest resource version that is kept.
     pub fn too_old_resource_version(wanted: u64, oldest: u64) -> Self {
         Self::expired(format!("too old resource version: {wanted} ({oldest})"))
     }
 
-    /// 410 that lets the client go on with `continue_token`, at the cost of an inconsistent list.
+    /// 410 with a token that continues the list at the current state, so that the list is inconsistent.
     pub fn continue_expired(continue_token: String) -> Self {
         let mut error = Self::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -355,7 +355,7 @@ impl ApiError {
         error
     }
 
-    /// 504 with the cause that tells a client it is ahead of the server.
+    /// 504: the requested resource version is newer than the server's.
     pub fn resource_version_too_large(wanted: u64, current: u64) -> Self {
         Self::timeout(format!("Too large resource version: {wanted}, current: {current}"), 1).causes(vec![
             Cause {
@@ -406,18 +406,18 @@ impl ApiError {
             .causes(vec![Cause { message: why, ..Cause::default() }])
     }
 
-    /// 501: the real server would do it, this one does not.
+    /// 501: this server does not implement the subresource.
     pub fn not_served(resource: &GroupResource, subresource: &str) -> Self {
         let message = format!("this server does not implement the subresource {subresource} of {resource}");
         Self::new(501, "NotImplemented", message)
     }
 
-    /// 500 without a reason, as the real server answers where it forgot to give one.
+    /// 500 without a reason, as kube-apiserver replies to some errors.
     pub fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// 500: an object larger than etcd takes, in the words of etcd.
+    /// 500: the object is larger than etcd accepts. The message is etcd's.
     pub fn storage_too_large() -> Self {
         Self::unexplained("etcdserver: request is too large")
     }
@@ -428,14 +428,14 @@ impl ApiError {
     }
 }
 
-/// The request that a user may not make; `Display` is the sentence in the error.
+/// A request that a user is not authorised to make. `Display` writes the sentence in the error.
 #[derive(Clone, Debug)]
 pub struct Denied<'a> {
     /// Name of the user.
     pub user: &'a str,
     /// Verb of the request.
     pub verb: &'a str,
-    /// Group and resource; empty for a path that is no resource.
+    /// The group and resource; empty if the path is not that of a resource.
     pub resource: GroupResource,
     /// Subresource, or empty.
     pub subresource: &'a str,
@@ -443,7 +443,7 @@ pub struct Denied<'a> {
     pub namespace: &'a str,
     /// Name of the object, or empty.
     pub name: &'a str,
-    /// Path of the request, said where it is no resource.
+    /// The path of the request; used if it is not that of a resource.
     pub path: &'a str,
 }
 
@@ -468,7 +468,7 @@ impl fmt::Display for Denied<'_> {
     }
 }
 
-/// Nothing in an error may look like HTML to a browser.
+/// Escapes the characters of HTML, so that a browser cannot take an error for a page.
 fn sanitize(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

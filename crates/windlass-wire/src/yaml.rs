@@ -1,16 +1,16 @@
-//! YAML bodies: read into the same values as JSON, with YAML 1.1's idea of a boolean, as the real server has it.
+//! YAML bodies, with the booleans of YAML 1.1, as in kube-apiserver.
 
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Options};
 
 use super::json::MAX_DEPTH;
 
-/// What was read.
+/// A parsed document.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// The value; of a field that is there twice, the last.
+    /// The value. Of duplicate fields, it has the last.
     pub(crate) value: Value,
-    /// What to say about fields that are there twice, if any are.
+    /// The errors about duplicate fields.
     pub(crate) duplicates: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
     }
 }
 
-/// Reads one YAML document.
+/// Parses a YAML document.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
     match serde_saphyr::from_str_with_options::<Value>(text, options(DuplicateKeyPolicy::Error)) {

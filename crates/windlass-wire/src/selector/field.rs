@@ -4,7 +4,7 @@ use windlass_schema::go_quote;
 
 use crate::ApiError;
 
-/// How a field is compared.
+/// An operator of a field selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOperator {
     /// `=` or `==`.
@@ -13,7 +13,7 @@ pub enum FieldOperator {
     NotEquals,
 }
 
-/// One comparison.
+/// A comparison of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRequirement {
     /// The field's path.
@@ -29,7 +29,7 @@ pub struct FieldRequirement {
 pub struct FieldSelector(Vec<FieldRequirement>);
 
 impl FieldSelector {
-    /// Reads a selector; 400 with the real server's words for one that is broken.
+    /// Parses a selector. 400 if it is malformed.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let mut terms = split_terms(text);
         terms.sort_unstable();
@@ -46,12 +46,12 @@ impl FieldSelector {
         Ok(Self(requirements))
     }
 
-    /// The comparisons.
+    /// Returns the comparisons.
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.0
     }
 
-    /// Whether everything matches.
+    /// Whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -78,7 +78,7 @@ impl FieldSelector {
         Ok(())
     }
 
-    /// Whether an object matches; `value` gives the value of a field, the empty string where it has none.
+    /// Whether an object matches. `value` returns the value of a field, or "" if the object does not have it.
     pub fn matches(&self, mut value: impl FnMut(&str) -> String) -> bool {
         self.0.iter().all(|requirement| {
             let equal = value(&requirement.field) == requirement.value;

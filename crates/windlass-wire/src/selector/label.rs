@@ -7,24 +7,24 @@ use windlass_schema::{FieldError, go_quote};
 
 use crate::{ApiError, names};
 
-/// How a label is compared.
+/// An operator of a label selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelOperator {
-    /// One of the values; also `=` and `==`.
+    /// The label has one of the values; also `=` and `==`.
     In,
-    /// Absent, or none of the values; also `!=`.
+    /// The label is absent or has none of the values; also `!=`.
     NotIn,
-    /// There.
+    /// The label exists.
     Exists,
-    /// Absent.
+    /// The label is absent.
     DoesNotExist,
-    /// There, and a larger integer.
+    /// The label is an integer larger than the value.
     GreaterThan,
-    /// There, and a smaller integer.
+    /// The label is an integer smaller than the value.
     LessThan,
 }
 
-/// One comparison.
+/// A comparison of one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelRequirement {
     /// The label's key.
@@ -61,14 +61,14 @@ impl LabelRequirement {
 pub struct LabelSelector(Vec<LabelRequirement>);
 
 impl LabelSelector {
-    /// Reads a selector as it comes in a query; 400 with the real server's words for one that is broken.
+    /// Parses the selector of a query. 400 if it is malformed.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         Parser::new(text).selector().map(Self).map_err(ApiError::bad_request)
     }
 
-    /// The selector of an object's `spec.selector`: `matchLabels` and `matchExpressions`.
+    /// Reads the `spec.selector` of an object: `matchLabels` and `matchExpressions`.
     ///
-    /// Broken expressions match nothing: they are refused when the object is written.
+    /// Malformed expressions, which validation rejects, match nothing.
     pub fn from_object(selector: &Value) -> Self {
         let mut requirements = Vec::new();
         if let Some(labels) = selector.get("matchLabels").and_then(Value::as_object) {
@@ -92,17 +92,17 @@ impl LabelSelector {
         Self(requirements)
     }
 
-    /// The selector of a plain map of labels, as services have it.
+    /// Reads a selector that is a map of labels, as services have it.
     pub fn from_map(labels: &Map<String, Value>) -> Self {
         Self(exact(labels).collect())
     }
 
-    /// The comparisons.
+    /// Returns the comparisons.
     pub fn requirements(&self) -> &[LabelRequirement] {
         &self.0
     }
 
-    /// Whether everything matches.
+    /// Whether every object matches.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -134,7 +134,7 @@ impl std::fmt::Display for LabelRequirement {
     }
 }
 
-/// As it stands in a query.
+/// Writes the selector as it is written in a query.
 impl std::fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, requirement) in self.0.iter().enumerate() {
@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What the real server checks of a requirement's values.
+/// Checks the values of a comparison.
 fn check(requirement: &LabelRequirement) -> Result<(), String> {
     let mut errors = Vec::new();
     if matches!(requirement.operator, LabelOperator::GreaterThan | LabelOperator::LessThan) {

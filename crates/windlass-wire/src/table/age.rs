@@ -1,9 +1,9 @@
-//! Spans of time as people read them.
+//! Durations and ages in the format of kubectl.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A span of seconds in at most two units, coarser the longer it is: `45s`, `3m20s`, `25h`, `2y30d`.
+/// Formats a number of seconds in at most two units: `45s`, `3m20s`, `25h`, `2y30d`.
 ///
 /// ```
 /// use windlass_wire::table::human_duration;
@@ -44,7 +44,7 @@ pub fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// How long ago a time of an object was; `<unknown>` where it has none.
+/// Formats the age of a time in an object; `<unknown>` if it is absent.
 pub(super) fn since(time: Option<&Value>, now: Timestamp) -> String {
     match time.and_then(Value::as_str).filter(|text| !text.is_empty()) {
         None => "<unknown>".to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn since(time: Option<&Value>, now: Timestamp) -> String {
     }
 }
 
-/// Whole seconds from one time to a later one.
+/// Returns the whole seconds between two times.
 pub(super) fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
     to.duration_since(from).as_secs()
 }

@@ -1,4 +1,4 @@
-//! Tables of what configures the API server and the cluster as a whole.
+//! Tables of kinds that configure the API server and the cluster.
 
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ impl Column {
         Self { name, kind, format: "", priority: 0 }
     }
 
-    /// The object's name, first in nearly every table.
+    /// The name of the object, the first column of nearly every table.
     pub(super) const fn name() -> Self {
         Self { name: "Name", kind: "string", format: "name", priority: 0 }
     }
@@ -31,12 +31,12 @@ impl Column {
         Self::new(name, "integer")
     }
 
-    /// A column of truth values.
+    /// A column of booleans.
     pub(super) const fn boolean(name: &'static str) -> Self {
         Self::new(name, "boolean")
     }
 
-    /// A column of points in time, which the client turns into ages.
+    /// A column of times, which clients show as ages.
     pub(super) const fn date(name: &'static str) -> Self {
         Self::new(name, "date")
     }
@@ -63,5 +63,5 @@ impl Column {
     }
 }
 
-/// How long ago the object was made.
+/// The age of the object.
 pub(super) const AGE: Column = Column::text("Age");

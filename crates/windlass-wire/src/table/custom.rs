@@ -1,4 +1,4 @@
-//! The columns that a custom resource's definition asks for.
+//! The `additionalPrinterColumns` of custom resources.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub struct PrinterColumn {
 }
 
 impl PrinterColumn {
-    /// Reads a column of a definition.
+    /// Reads a column of a CustomResourceDefinition.
     pub fn parse(column: &Value) -> Self {
         Self {
             name: text(column, "name").to_owned(),
@@ -30,7 +30,7 @@ impl PrinterColumn {
         }
     }
 
-    /// The column of definitions that ask for none.
+    /// The column of resources without `additionalPrinterColumns`.
     pub(super) fn age() -> Self {
         Self {
             name: "Age".to_owned(),
@@ -52,7 +52,7 @@ impl PrinterColumn {
         })
     }
 
-    /// The cell: the first thing that the path leads to, if it has the column's type.
+    /// Returns the cell of an object: the first value at the path, if it has the type of the column.
     pub(super) fn cell(&self, row: &Row<'_>) -> Value {
         let found = self.path.as_ref().map(|path| path.find(row.object)).unwrap_or_default();
         let Some(value) = found.first() else { return Value::Null };

@@ -48,13 +48,13 @@ enum Operand {
     Path(Vec<Step>),
 }
 
-/// The longest path taken: it is part of a definition, which anybody may send.
+/// The longest path that is accepted, in bytes.
 const MAX_STEPS: usize = 64;
-/// The most values a path may lead to on the way.
+/// The most values that a step of a path may find.
 const MAX_FOUND: usize = 10_000;
 
 impl JsonPath {
-    /// Reads a path, with or without the `{}` around it and the `$` before it.
+    /// Parses a path, with or without the `{}` around it and the `$` before it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
@@ -64,7 +64,7 @@ impl JsonPath {
         Ok(Self(steps))
     }
 
-    /// What the path leads to, in order; nothing where it leads nowhere.
+    /// Returns the values at the path, in order.
     pub fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
         walk(&self.0, root)
     }

@@ -30,7 +30,7 @@ use row::Row;
 
 use super::{ApiError, TableVersion};
 
-/// What a row carries besides its cells.
+/// The `object` of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncludeObject {
     /// Nothing.
@@ -43,7 +43,7 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
-    /// Reads the query parameter `includeObject`; 400 for a word it does not know.
+    /// Parses the query parameter `includeObject`. 400 if the value is not known.
     pub fn parse(text: Option<&str>) -> Result<Self, ApiError> {
         match text {
             None | Some("" | "Metadata") => Ok(Self::Metadata),
@@ -57,7 +57,7 @@ impl IncludeObject {
     }
 }
 
-/// The columns of a kind, and how its objects fill them.
+/// The columns of a kind.
 #[derive(Clone, Debug)]
 pub struct TableKind(Kind);
 
@@ -97,7 +97,7 @@ static PLAIN: BuiltIn = BuiltIn {
 };
 
 impl TableKind {
-    /// The table of a built-in resource; name and creation time for those without columns of their own.
+    /// Returns the columns of a built-in resource. Resources without columns of their own have name and creation time.
     pub fn built_in(group: &str, resource: &str) -> Self {
         let found =
             BUILT_IN.iter().copied().flatten().find(|kind| kind.group == group && kind.resource == resource);
@@ -112,7 +112,7 @@ impl TableKind {
         Self(Kind::Custom(if columns.is_empty() { vec![PrinterColumn::age()] } else { columns }))
     }
 
-    /// The `columnDefinitions`.
+    /// Returns the `columnDefinitions`.
     pub fn column_definitions(&self) -> Value {
         match &self.0 {
             Kind::BuiltIn(kind) => kind.columns.iter().map(Column::definition).collect(),
@@ -122,7 +122,7 @@ impl TableKind {
         }
     }
 
-    /// One row.
+    /// Returns the row of an object.
     pub fn row(
         &self,
         object: &Value,
@@ -172,7 +172,7 @@ impl TableKind {
         })
     }
 
-    /// The table of one object.
+    /// Returns the table of one object.
     pub fn table_of_one(&self, object: &Value, options: TableOptions) -> Value {
         let mut metadata = Map::new();
         if let Some(version) = object.pointer("/metadata/resourceVersion") {
@@ -182,16 +182,16 @@ impl TableKind {
     }
 }
 
-/// How a table is written.
+/// The options of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
-    /// What rows carry.
+    /// The `object` of rows.
     pub include: IncludeObject,
-    /// The version it claims.
+    /// The version of the table.
     pub version: TableVersion,
-    /// Whether the columns are told.
+    /// Whether the table has `columnDefinitions`.
     pub headers: bool,
-    /// What ages are counted to.
+    /// The time from which ages are counted.
     pub now: Timestamp,
 }
 

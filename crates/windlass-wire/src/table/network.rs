@@ -1,4 +1,4 @@
-//! Tables of services and what leads to them.
+//! Tables of services, endpoints, ingresses and network policies.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The table of pods: how many containers are ready, what the pod is at, how often it was restarted.
+//! The table of pods: ready containers, status, restarts.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(super) const KINDS: &[BuiltIn] = &[BuiltIn {
     cells,
 }];
 
-/// What a row says about a pod that has ended.
+/// The condition of the row of a pod that has ended.
 pub(super) fn conditions(row: &Row<'_>) -> Option<Value> {
     let message = match row.str("/status/phase") {
         "Succeeded" => "The pod has completed successfully.",

@@ -1,4 +1,4 @@
-//! Tables of who may do what, and of budgets and scaling.
+//! Tables of RBAC, disruption budgets, autoscalers and priority classes.
 
 use serde_json::Value;
 

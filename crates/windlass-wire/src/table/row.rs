@@ -1,4 +1,4 @@
-//! Looking into an object for its cells.
+//! Reads the values of cells from an object.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -42,12 +42,12 @@ impl<'a> Row<'a> {
         self.value("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
     }
 
-    /// The cell of the object's name.
+    /// Returns the cell of the name.
     pub(super) fn name(&self) -> Value {
         self.text("/metadata/name")
     }
 
-    /// The cell of the object's age.
+    /// Returns the cell of the age.
     pub(super) fn age(&self) -> Value {
         self.since("/metadata/creationTimestamp")
     }
@@ -65,7 +65,7 @@ impl<'a> Row<'a> {
         if text.is_empty() { otherwise.into() } else { text.into() }
     }
 
-    /// The cell of a quantity or int-or-string.
+    /// Returns the cell of a quantity or int-or-string.
     pub(super) fn scalar_or(&self, pointer: &str, otherwise: &str) -> Value {
         self.value(pointer).map_or_else(|| otherwise.to_owned(), scalar).into()
     }
@@ -74,30 +74,30 @@ impl<'a> Row<'a> {
         self.int(pointer).into()
     }
 
-    /// Cells of the names and images of the containers below a pod template.
+    /// Returns the cells of the names and images of the containers in a pod template.
     pub(super) fn containers(&self, pointer: &str) -> [Value; 2] {
         ["name", "image"]
             .map(|field| join(self.list(pointer).iter().map(|container| text(container, field))).into())
     }
 
-    /// The cell of a `LabelSelector`; `empty` where it selects everything.
+    /// Returns the cell of a `LabelSelector`; `empty` if it selects everything.
     pub(super) fn selector(&self, pointer: &str, empty: &str) -> Value {
         let text = self.value(pointer).map(format_selector).unwrap_or_default();
         if text.is_empty() { empty.into() } else { text.into() }
     }
 
-    /// The cell of a map of labels.
+    /// Returns the cell of a map of labels.
     pub(super) fn labels(&self, pointer: &str) -> Value {
         format_labels(self.map(pointer)).into()
     }
 }
 
-/// A field of a value as text; empty where it is absent.
+/// Returns a field as text; "" if it is absent.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A string or number as text.
+/// Returns a string or number as text.
 pub(super) fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -147,17 +147,17 @@ fn format_selector(selector: &Value) -> String {
     terms.into_iter().map(|(_, term)| term).collect::<Vec<_>>().join(",")
 }
 
-/// The status of a condition by its type.
+/// Returns the status of the condition with this type.
 pub(super) fn condition<'a>(conditions: &'a [Value], kind: &str) -> Option<&'a Value> {
     conditions.iter().find(|condition| text(condition, "type") == kind)
 }
 
-/// Whether a condition of that type is `True`.
+/// Whether the condition with this type is `True`.
 pub(super) fn is_true(conditions: &[Value], kind: &str) -> bool {
     condition(conditions, kind).is_some_and(|condition| text(condition, "status") == "True")
 }
 
-/// The first `max` of many, and how many more there are.
+/// Joins the first `max` texts and the number of the others.
 pub(super) fn with_more(texts: Vec<String>, max: usize, separator: &str) -> String {
     let more = texts.len().saturating_sub(max);
     let shown = texts.into_iter().take(max).collect::<Vec<_>>().join(separator);

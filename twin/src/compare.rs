@@ -73,20 +73,18 @@ pub(crate) fn compare(op: &Op, embedded: &Outcome, real: &Outcome) -> Vec<Differ
             })
             .collect();
     }
-    let (left, right) = (serde_json::to_value(embedded), serde_json::to_value(real));
+    for signature in warnings_apart(embedded, real) {
+        let (embedded, real) = (Some(summary(embedded).into()), Some(summary(real).into()));
+        differences.push(Difference { op: op.id, signature, place: String::new(), embedded, real });
+    }
+    let (left, right) = (without_warnings(embedded), without_warnings(real));
     let mut found = Vec::new();
-    walk(&left.unwrap_or_default(), &right.unwrap_or_default(), "", &mut found);
+    walk(&left, &right, "", &mut found);
     let mut known = BTreeSet::new();
     for (place, embedded, real) in found {
         let shape = |value: &Option<Value>| match value {
             None => "none".to_owned(),
             Some(Value::String(text)) if VERSION.is_match(text) => "version".to_owned(),
-            Some(Value::Array(items)) if place.starts_with("/headers") => items
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|text| UNQUOTED.replace(text, ""))
-                .map(|text| skeleton(&text))
-                .collect(),
             Some(Value::String(text)) => skeleton(text),
             Some(Value::Object(_)) => "{}".to_owned(),
             Some(Value::Array(items)) => format!("[{}]", items.len()),
@@ -127,6 +125,25 @@ fn causes_apart(plural: &str, embedded: &Outcome, real: &Outcome) -> Vec<String>
     let ours = left.difference(&right).map(|cause| line("embedded", cause));
     let theirs = right.difference(&left).map(|cause| line("real", cause));
     ours.chain(theirs).collect()
+}
+
+/// Returns a signature for each warning that only one of the servers gives.
+fn warnings_apart(embedded: &Outcome, real: &Outcome) -> Vec<String> {
+    let warnings = |outcome: &Outcome| {
+        let texts = outcome.headers.get("warning").into_iter().flatten();
+        let texts = texts.map(|text| text.trim_start_matches("299 - \"").trim_end_matches('"'));
+        texts.map(skeleton).collect::<BTreeSet<String>>()
+    };
+    let (left, right) = (warnings(embedded), warnings(real));
+    let ours = left.difference(&right).map(|text| format!("warning only embedded: {text}"));
+    let theirs = right.difference(&left).map(|text| format!("warning only real: {text}"));
+    ours.chain(theirs).collect()
+}
+
+fn without_warnings(outcome: &Outcome) -> Value {
+    let mut outcome = outcome.clone();
+    outcome.headers.remove("warning");
+    serde_json::to_value(outcome).unwrap_or_default()
 }
 
 fn causes(outcome: &Outcome) -> BTreeSet<String> {
@@ -187,8 +204,6 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| regex(r"twin00[-a-z0-9.+]*"));
 
 static INDEX: LazyLock<Regex> = LazyLock::new(|| regex(r"\[[^\]]*\]"));
 static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^rv\d+$"));
-/// The prefix of a warning's text.
-static UNQUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"^299 - ""#));
 static INVALID: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"\b[A-Z][A-Za-z]+(\.[a-zA-Z0-9.]+)?( "" is invalid| cannot be handled| in version)"#)
 });

@@ -37,6 +37,10 @@ impl Normaliser {
     /// Normalises the next outcome.
     pub(crate) fn outcome(&mut self, mut outcome: Outcome) -> Outcome {
         self.value(&mut outcome.body);
+        if let Some(warnings) = outcome.headers.get_mut("warning") {
+            warnings.retain(|warning| !warning.contains(NOT_ENFORCED));
+        }
+        outcome.headers.retain(|_, values| !values.is_empty());
         for values in outcome.headers.values_mut() {
             values.iter_mut().for_each(|text| *text = self.text(text));
         }
@@ -163,6 +167,9 @@ impl Normaliser {
         OBJECT.replace_all(&text, "Invalid value: (an object): ").into_owned()
     }
 }
+
+/// The start of a warning that only the embedded server gives, for each kind that has no effect there.
+const NOT_ENFORCED: &str = "\"stored, but not enforced: ";
 
 static UID: LazyLock<Regex> =
     LazyLock::new(|| regex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"));

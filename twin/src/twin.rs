@@ -43,4 +43,20 @@ impl Twin {
         real.clean_up().await;
         Ok(run)
     }
+
+    /// Plays a script on the embedded server alone and returns the outcome of a step.
+    pub(crate) async fn embedded_outcome(
+        &self,
+        ops: &[Op],
+        step: u32,
+    ) -> Result<Option<Outcome>, Box<dyn std::error::Error>> {
+        let mut embedded = Player::new(self.embedded.open().await?);
+        for op in ops {
+            let outcome = embedded.play(op, None).await;
+            if op.id == step {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(None)
+    }
 }

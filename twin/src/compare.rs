@@ -213,9 +213,10 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
-/// Returns a text without quoted values, names and numbers.
+/// Returns a text on one line, without quoted values, names and numbers.
 fn skeleton(text: &str) -> String {
-    let text = BRACED.replace_all(text, "{}");
+    let text = text.replace('\n', " ");
+    let text = BRACED.replace_all(&text, "{}");
     let text = QUOTED.replace_all(&text, "\"\"");
     let text = NAMED.replace_all(&text, "NAME");
     let text = NUMBER.replace_all(&text, "0");

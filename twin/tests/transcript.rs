@@ -1,6 +1,6 @@
 //! Replays what a real server answered (`cargo xtask twin --record`) on the embedded server.
 //!
-//! `UPDATE_EXPECT=1` writes the differences that there are to `transcript.differences.txt`. The list should become shorter.
+//! `UPDATE_EXPECT=1` writes the differences that there are to `transcript.differences.txt`: a list that should become shorter.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -35,7 +35,8 @@ async fn the_embedded_server_answers_as_the_real_one_did() {
             writeln!(new, "{signature}\n{difference}\n").unwrap();
         }
     }
-    assert!(new.is_empty(), "the embedded server differs from the real one:\n\n{new}");
+    let help = "A fix may show differences that were behind it; UPDATE_EXPECT=1 accepts them.";
+    assert!(new.is_empty(), "the embedded server differs from the real one. {help}\n\n{new}");
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ impl Episode {
         let path = kind.collection(namespace);
         let mut query = Query::default();
         query::selectors(&mut self.random, &mut query, &kind, !kind.namespaced);
-        if self.random.u32(..8) == 0 {
+        if kind.namespaced && self.random.u32(..8) == 0 {
             query.add("limit", "1");
         }
         let body = self.delete_options(&mut query, None);

@@ -85,14 +85,14 @@ impl Episode {
         format!("{{{{{seen}/metadata/resourceVersion}}}}")
     }
 
-    /// Lists a collection in pages.
+    /// Lists a collection in pages. Only one of this script's own: a page depends on the objects behind it.
     pub(super) fn pages(&mut self) {
         let kind = self.kind();
-        let (path, cluster_wide) = self.collection(&kind);
-        let mut query = Query::default();
-        if cluster_wide {
-            query.add("labelSelector", "run=twin00");
+        if !kind.namespaced {
+            return;
         }
+        let path = kind.collection(self.namespace());
+        let mut query = Query::default();
         let limit = *pick(&mut self.random, &["1", "1", "2", "3"]);
         query.add("limit", limit);
         let run = query.on(&format!("GET {path}"));

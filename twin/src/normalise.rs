@@ -49,6 +49,7 @@ impl Normaliser {
     }
 
     fn value(&mut self, value: &mut Value) {
+        self.drop_strangers(value);
         self.learn(value);
         self.rewrite(value);
         if value["kind"] == "Status" {
@@ -98,8 +99,8 @@ impl Normaliser {
     }
 
     fn rewrite_object(&self, fields: &mut Map<String, Value>) {
-        self.drop_strangers(fields);
         blank_ages(fields);
+        blank_descriptions(fields);
         if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
             self.rewrite_metadata(metadata);
         }
@@ -134,22 +135,18 @@ impl Normaliser {
     }
 
     /// Removes the items of a list that do not belong to this run.
-    fn drop_strangers(&self, fields: &mut Map<String, Value>) {
+    fn drop_strangers(&self, list: &mut Value) {
         let ours = |object: &Value| {
             let metadata = &object["metadata"];
             let has = |name: &str| metadata[name].as_str().is_some_and(|text| text.contains(&self.id));
             !metadata.is_object() || has("name") || has("namespace")
         };
-        if fields.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"))
-            && let Some(Value::Array(items)) = fields.get_mut("items")
+        if list["kind"].as_str().is_some_and(|kind| kind.ends_with("List"))
+            && let Some(Value::Array(items)) = list.get_mut("items")
         {
             items.retain(ours);
         }
-        if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
-            // The embedded server has no descriptions of fields.
-            columns.iter_mut().for_each(|column| column["description"] = "".into());
-        }
-        if let Some(Value::Array(rows)) = fields.get_mut("rows") {
+        if let Some(Value::Array(rows)) = list.get_mut("rows") {
             rows.retain(|row| ours(&row["object"]));
         }
     }
@@ -202,6 +199,13 @@ fn blank_ages(fields: &mut Map<String, Value>) {
         if cell.as_str().is_some_and(|text| AGE.is_match(text)) {
             *cell = "AGE".into();
         }
+    }
+}
+
+/// Blanks the descriptions of a table's columns, which the embedded server does not have.
+fn blank_descriptions(fields: &mut Map<String, Value>) {
+    if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
+        columns.iter_mut().for_each(|column| column["description"] = "".into());
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Number of runs of each contender; the contenders alternate. Without it 3, and 1 against kube-apiserver
     #[arg(long)]
     repeats: Option<usize>,
-    /// Number of updates in server-updates; its goal applies to 1000000
+    /// Number of updates in server-updates; with 1000000, memory has a goal
     #[arg(long, default_value_t = 100_000)]
     updates: usize,
     /// Fraction of the objects to use, for a quick look; the goals apply to 1

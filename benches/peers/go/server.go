@@ -64,7 +64,12 @@ func runServer(args []string) (cell, error) {
 	if err := this.waitReady(); err != nil {
 		return nil, err
 	}
-	return this.result, load()
+	if err := load(); err != nil {
+		// What has been measured so far counts.
+		say("stopped early: %v", err)
+		this.result["stopped"] = 1
+	}
+	return this.result, nil
 }
 
 // waitReady waits until the server is ready.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -82,7 +83,20 @@ type failure struct {
 
 func (f *failure) Error() string { return fmt.Sprintf("%s: %d: %.300s", f.request, f.code, f.body) }
 
+// open sends a request, again and later if the server asks for that, as client-go does.
 func (c *client) open(ctx context.Context, ask request) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		response, err := c.openOnce(ctx, ask)
+		var failed *failure
+		if !errors.As(err, &failed) || failed.code != http.StatusTooManyRequests || attempt == 10 {
+			return response, err
+		}
+		say("%v", err)
+		time.Sleep(time.Second)
+	}
+}
+
+func (c *client) openOnce(ctx context.Context, ask request) (*http.Response, error) {
 	method := ask.method
 	if method == "" {
 		method = http.MethodGet

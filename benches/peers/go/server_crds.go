@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -79,16 +78,18 @@ func (r *run) createCRDs(client *client, count int) error {
 	return nil
 }
 
-// watchCRDs reports when so many CRDs are established.
+// watchCRDs reports when so many CRDs are established. A watch that the server ends is opened again.
 func (r *run) watchCRDs(ctx context.Context, client *client, count int, seen *atomic.Int64, done chan<- error) error {
-	response, err := client.open(ctx, request{path: definitions + "?watch=true"})
+	open := func() (*http.Response, error) { return client.open(ctx, request{path: definitions + "?watch=true"}) }
+	response, err := open()
 	if err != nil {
 		return err
 	}
-	go func() {
+	names := map[string]bool{}
+	follow := func() {
 		defer response.Body.Close()
-		names := map[string]bool{}
-		for lines := json.NewDecoder(bufio.NewReaderSize(response.Body, 1<<16)); ; {
+		lines := json.NewDecoder(bufio.NewReaderSize(response.Body, 1<<16))
+		for len(names) < count {
 			var event struct {
 				Type   string
 				Object struct {
@@ -98,8 +99,7 @@ func (r *run) watchCRDs(ctx context.Context, client *client, count int, seen *at
 					}
 				}
 			}
-			if err := lines.Decode(&event); err != nil {
-				done <- fmt.Errorf("the watch of CRDs ended with %d of %d established: %w", len(names), count, err)
+			if lines.Decode(&event) != nil {
 				return
 			}
 			for _, condition := range event.Object.Status.Conditions {
@@ -108,11 +108,18 @@ func (r *run) watchCRDs(ctx context.Context, client *client, count int, seen *at
 				}
 			}
 			seen.Store(int64(len(names)))
-			if len(names) == count {
-				done <- nil
+		}
+	}
+	go func() {
+		for follow(); len(names) < count; follow() {
+			say("the watch of CRDs ended with %d of %d established, and is opened again", len(names), count)
+			time.Sleep(100 * time.Millisecond)
+			if response, err = open(); err != nil {
+				done <- err
 				return
 			}
 		}
+		done <- nil
 	}()
 	return nil
 }

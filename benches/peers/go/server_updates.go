@@ -55,6 +55,9 @@ func (r *run) loadUpdates() error {
 	}
 	r.memory("after")
 	r.result["slope"] = memory.slope()
+	if r.options.updates >= 1_000_000 {
+		r.result["slope_million"] = r.result["slope"]
+	}
 	say("memory grew by %.1f bytes an update in the second half", r.result["slope"])
 	return nil
 }

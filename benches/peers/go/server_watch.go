@@ -35,8 +35,12 @@ func (r *run) loadWatches() error {
 	)
 }
 
-// marker comes before the number of a patch in an event.
-var marker = []byte(`"n":"`)
+var (
+	// marker comes before the number of a patch in an event.
+	marker = []byte(`"n":"`)
+	// versionMarker comes before the resource version of an object.
+	versionMarker = []byte(`"resourceVersion":"`)
+)
 
 // deliveries is what the watchers of a run have seen.
 type deliveries struct {
@@ -69,7 +73,7 @@ func (r *run) watched(name string, watchers, pace int) error {
 	if err := json.Unmarshal(found.body, &at); err != nil {
 		return err
 	}
-	path := configMaps + "?watch=true&fieldSelector=metadata.name%3Dconfig-000000&resourceVersion=" + at.Metadata.ResourceVersion
+	const path = configMaps + "?watch=true&fieldSelector=metadata.name%3Dconfig-000000&resourceVersion="
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
@@ -79,18 +83,32 @@ func (r *run) watched(name string, watchers, pace int) error {
 	streams := make([]*http.Response, watchers)
 	zipped.Store(false)
 	_, opened, err := parallel(name+": open watches", watchers, 16, func(_, n int) (err error) {
-		streams[n], err = watching.open(ctx, request{path: path})
+		streams[n], err = watching.open(ctx, request{path: path + at.Metadata.ResourceVersion})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	var ended sync.WaitGroup
+	var again atomic.Int64
 	failed := make(chan error, watchers)
 	for n, stream := range streams {
 		ended.Go(func() {
-			if err := events.follow(stream, &latencies[n]); err != nil && ctx.Err() == nil {
-				failed <- err
+			expected, revision := 1, at.Metadata.ResourceVersion
+			for {
+				err := events.follow(stream, &expected, &revision, &latencies[n])
+				if ctx.Err() != nil {
+					return
+				}
+				// A server may end a watch that is slow, as every client expects.
+				if err == nil {
+					again.Add(1)
+					stream, err = watching.open(ctx, request{path: path + revision})
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
 			}
 		})
 	}
@@ -134,6 +152,10 @@ func (r *run) watched(name string, watchers, pace int) error {
 	ended.Wait()
 	all := slices.Concat(latencies...)
 	slices.Sort(all)
+	if again.Load() > 0 {
+		say("%s: %d watches were ended by the server, and opened again", name, again.Load())
+	}
+	r.result[name+"_opened_again"] = float64(again.Load())
 	r.result[name+"_rate"] = float64(sent) / seconds
 	r.result[name+"_median"], r.result[name+"_p99"] = percentile(all, 50), percentile(all, 99)
 	say("%s: %d watchers, %.0f patches/s; processor for a delivery: server %.2f µs, client %.2f µs; median %.2f ms, p99 %.2f ms; %.0f KB a watch",
@@ -142,29 +164,34 @@ func (r *run) watched(name string, watchers, pace int) error {
 	return nil
 }
 
-// follow reads the events of a watch and notes their latencies. Every patch has to arrive, once and in order.
-func (d *deliveries) follow(stream *http.Response, latencies *[]float64) error {
+// follow reads the events of a watch until it ends, and notes their latencies. Every patch has to arrive, once and in
+// order: `expected` is the number of the next one, `revision` the resource version of the last one.
+func (d *deliveries) follow(stream *http.Response, expected *int, revision *string, latencies *[]float64) error {
 	defer stream.Body.Close()
-	lines := bufio.NewReaderSize(stream.Body, 16<<10)
-	for expected := 1; ; {
+	for lines := bufio.NewReaderSize(stream.Body, 16<<10); ; {
 		line, err := lines.ReadSlice('\n')
 		if err != nil {
-			return fmt.Errorf("a watch ended: %w", err)
+			return nil
 		}
 		at := bytes.Index(line, marker)
 		if at < 0 || len(line) < at+len(marker)+8 || !bytes.HasPrefix(line, []byte(`{"type":"MODIFIED"`)) {
-			continue
+			return fmt.Errorf("a watch delivered %.300s", line)
 		}
 		number, err := strconv.Atoi(string(line[at+len(marker) : at+len(marker)+8]))
 		if err != nil {
 			return err
 		}
-		if number != expected {
-			return fmt.Errorf("a watch delivered patch %d, expected %d", number, expected)
+		if number != *expected {
+			return fmt.Errorf("a watch delivered patch %d, expected %d", number, *expected)
 		}
-		expected++
+		*expected++
 		now := int64(time.Since(d.began))
 		*latencies = append(*latencies, float64(now-d.sent[number].Load())/1e9)
+		if _, rest, found := bytes.Cut(line, versionMarker); found {
+			if end := bytes.IndexByte(rest, '"'); end > 0 && string(rest[:end]) != *revision {
+				*revision = string(rest[:end])
+			}
+		}
 		d.last.Store(now)
 		d.seen.Add(1)
 	}

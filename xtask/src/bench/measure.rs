@@ -39,7 +39,11 @@ pub(crate) fn group(group: &Group, programs: &Programs, args: &Args) -> Measured
             let began = Instant::now();
             let summary = match one(group, run, programs, args) {
                 Ok(None) => continue,
-                Ok(Some(cell)) => {
+                Ok(Some(mut cell)) => {
+                    if cell.remove("stopped").is_some() {
+                        let stopped = format!("{}, {}: stopped early, see above", group.name, run.name);
+                        measured.failures.push(stopped);
+                    }
                     let summary = summarize(&cell);
                     let values = measured.values.entry(run.name).or_default();
                     for (name, value) in cell {

@@ -174,7 +174,8 @@ pub(crate) const SERVER_GROUPS: &[Group] = &[
         rows: &[
             gzip("update_zipped", rate("server-updates.patch", "update_rate", Report)),
             gzip("update_zipped", processor("server-updates.patch.processor", "update_cpu", Report)),
-            beside("server-updates.growth", ("slope", 1.0, "B"), Lower, AtMost(5.0)),
+            beside("server-updates.growth", ("slope", 1.0, "B"), Lower, Report),
+            beside("server-updates.growth-million", ("slope_million", 1.0, "B"), Lower, AtMost(5.0)),
             megabytes("server-updates.memory-at-end", "after", Report),
         ],
     },

@@ -135,7 +135,11 @@ pub(crate) fn render(lines: &[MeasuredRow]) -> String {
 impl MeasuredRow {
     fn cells(&self) -> [String; 9] {
         let with_spread = |value: f64, (low, high): (f64, f64)| {
-            format!("{} ({}..{})", number(value), number(low), number(high))
+            if low < high {
+                format!("{} ({}..{})", number(value), number(low), number(high))
+            } else {
+                number(value)
+            }
         };
         [
             self.name.to_owned(),

@@ -171,12 +171,11 @@ async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError
     if let Some(last_key) = last_key.filter(|_| is_cut) {
         call.state.store.keep(&view);
         // Nothing is known of the number of objects that selectors leave.
-        let remaining = selection.is_everything().then(|| match remaining {
-            Some(remaining) => remaining.saturating_sub(items.len() as u64),
-            None => {
-                let after = view.range_from(&resource.storage, namespace, start.as_deref()).count();
-                after.saturating_sub(items.len()) as u64
-            }
+        let remaining = selection.is_everything().then(|| {
+            let from_here = remaining.unwrap_or_else(|| {
+                view.range_from(&resource.storage, namespace, start.as_deref()).count() as u64
+            });
+            from_here.saturating_sub(items.len() as u64)
         });
         let prefix = namespace.map_or(0, |namespace| namespace.len() + 1);
         let next = format!("{}\0", last_key.get(prefix..).unwrap_or_default());

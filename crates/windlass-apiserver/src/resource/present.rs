@@ -78,6 +78,7 @@ impl Resource {
     /// # Errors
     ///
     /// If a conversion webhook has to convert: this server does not call them yet.
+    #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
     pub(crate) async fn to_storage(&self, object: &mut Value) -> Result<(), ApiError> {
         if *self.storage_version == *self.api_version() {
             return Ok(());

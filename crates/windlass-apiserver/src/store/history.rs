@@ -54,11 +54,12 @@ impl History {
         while let Some(oldest) = self.entries.front() {
             let is_old = at.duration_since(oldest.at) > age;
             // The newest event stays, whatever its size.
-            let over = self.bytes > bytes && self.entries.len() > 1;
-            if !over && !(is_old && self.bytes > free_bytes) {
+            let is_over = self.bytes > bytes && self.entries.len() > 1;
+            if is_over || is_old && self.bytes > free_bytes {
+                self.pop();
+            } else {
                 break;
             }
-            self.pop();
         }
     }
 

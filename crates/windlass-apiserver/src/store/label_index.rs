@@ -12,8 +12,11 @@ pub(super) struct LabelIndex {
     revision: u64,
     /// The revision of the last change of the resource until then.
     changed: u64,
-    keys: HashMap<Box<str>, HashMap<Box<str>, BTreeSet<Arc<str>>>>,
+    keys: HashMap<Box<str>, HashMap<Box<str>, Keys>>,
 }
+
+/// The keys of objects, in their order.
+type Keys = BTreeSet<Arc<str>>;
 
 impl LabelIndex {
     pub(super) fn new(view: &View, id: &ResourceId) -> Self {
@@ -54,7 +57,7 @@ impl LabelIndex {
     }
 
     /// The keys of the objects that have a label.
-    pub(super) fn keys(&self, label: &str, value: &str) -> Option<&BTreeSet<Arc<str>>> {
+    pub(super) fn keys(&self, label: &str, value: &str) -> Option<&Keys> {
         self.keys.get(label)?.get(value)
     }
 

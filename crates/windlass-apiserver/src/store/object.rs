@@ -335,7 +335,7 @@ impl Written {
 
 /// Appends an object as the real server writes it, kind and apiVersion first, and returns where the rest begins.
 pub(crate) fn write_object(value: &Value, out: &mut Vec<u8>) -> usize {
-    write_fields(value, out, |metadata, out| write_value(metadata, out))
+    write_fields(value, out, write_value)
 }
 
 fn write_fields(

@@ -247,7 +247,7 @@ proptest! {
 
 #[test]
 fn derived_state_is_made_again_when_its_objects_change() {
-    let derived = Derived::new(pods(), |view, pods| view.count(pods));
+    let derived = Derived::new(pods(), View::count);
     let store = store();
     let before = store.view();
     assert_eq!(*derived.get(&before), 0);

@@ -48,7 +48,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass-controllers",
-        uses: &["windlass-runtime"],
+        uses: &["windlass-runtime", "windlass-schema"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

@@ -12,7 +12,7 @@ use crate::harness::{Api, MERGE_PATCH};
 const WRITERS: u32 = 64;
 const WRITES: u32 = 12;
 /// The number of names that are written in each namespace.
-const NAMES: u32 = 20;
+const NAMES: u64 = 20;
 /// The name of the object that ends the watches.
 const LAST: &str = "last";
 
@@ -59,6 +59,7 @@ async fn writers_and_watchers(api: Api) {
         log.lock().unwrap().written.push(reply.json());
     }
     let log = std::mem::take(&mut *log.lock().unwrap());
+    assert!(log.written.len() > 300, "only {} writes", log.written.len());
     for watcher in watchers.join_all().await {
         watcher.check(&api, &log).await;
     }
@@ -72,23 +73,28 @@ struct Log {
 }
 
 async fn write(api: Arc<Api>, path: String, number: u32, log: Arc<Mutex<Log>>) {
+    let mut random = u64::from(number);
+    let mut draw = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
     for round in 0..WRITES {
-        let turn = number + round * 7;
-        let name = format!("m{}", (number * 5 + round * 3) % NAMES);
-        let color = if turn.is_multiple_of(3) { "red" } else { "blue" };
+        let name = format!("m{}", draw(NAMES));
+        let color = if draw(3) == 0 { "red" } else { "blue" };
         let value = format!("{number}-{round}");
         let one = format!("{path}/{name}");
-        let reply = match turn % 4 {
-            0 => api.post(&path, object(&api, &name, color, &value)).await,
-            1 => api.put(&one, object(&api, &name, color, &value)).await,
-            2 => {
+        let operation = draw(8);
+        let reply = match operation {
+            0..3 => api.post(&path, object(&api, &name, color, &value)).await,
+            3..5 => api.put(&one, object(&api, &name, color, &value)).await,
+            5..7 => {
                 let patch = json!({"metadata": {"labels": {"color": color}}, "data": {"by": value}});
                 api.patch(&one, MERGE_PATCH, patch).await
             }
             _ => api.delete(&one).await,
         };
         match reply.code {
-            200 | 201 if turn % 4 != 3 => log.lock().unwrap().written.push(reply.json()),
+            200 | 201 if operation < 7 => log.lock().unwrap().written.push(reply.json()),
             // Others may have created or deleted it in between.
             200 | 404 | 409 => {}
             _ => panic!("unexpected: {reply}"),

@@ -13,6 +13,8 @@ const WRITERS: u32 = 64;
 const WRITES: u32 = 12;
 /// The number of names that are written in each namespace.
 const NAMES: u64 = 20;
+/// How long to wait for an event. Some watches are silent until the writers are done.
+const LIMIT: Duration = Duration::from_secs(120);
 /// The name of the object that ends the watches.
 const LAST: &str = "last";
 
@@ -40,7 +42,7 @@ async fn writers_and_watchers(api: Api) {
     ];
     let mut watchers = JoinSet::new();
     for scope in &scopes {
-        watchers.spawn(Watcher::start(&api, scope, Start::List, &second).await.run());
+        watchers.spawn(Watcher::start(&api, scope, Start::List, &second).await.run(Arc::clone(&api)));
     }
     let log = Arc::new(Mutex::new(Log::default()));
     let mut writers = JoinSet::new();
@@ -50,7 +52,7 @@ async fn writers_and_watchers(api: Api) {
     }
     for (index, scope) in scopes.iter().cycle().take(2 * scopes.len()).enumerate() {
         let start = if index < scopes.len() { Start::List } else { Start::Stream };
-        watchers.spawn(Watcher::start(&api, scope, start, &second).await.run());
+        watchers.spawn(Watcher::start(&api, scope, start, &second).await.run(Arc::clone(&api)));
     }
     writers.join_all().await;
     // The last object of each namespace is in all scopes that end with it.
@@ -168,8 +170,7 @@ impl Watcher {
             api.watch(&format!("{path}?{selector}&{initial}")).await
         };
         assert_eq!(watch.code, 200);
-        // Some watches are silent until the writers are done.
-        watch.limit = Duration::from_secs(120);
+        watch.limit = LIMIT;
         let namespace = path.split('/').nth(4).unwrap_or(second);
         Self {
             scope: scope.clone(),
@@ -183,9 +184,16 @@ impl Watcher {
         }
     }
 
-    async fn run(mut self) -> Self {
+    async fn run(mut self, api: Arc<Api>) -> Self {
         while self.syncing || !self.objects.contains_key(&self.until) {
-            let event = self.watch.next().await;
+            let Some(event) = self.watch.next_or_end().await else {
+                // The real server closes a watch whose client is slow. The client resumes it.
+                assert!(api.is_shared() && !self.syncing, "the watch ended");
+                let Scope { path, selector } = &self.scope;
+                self.watch = api.watch(&format!("{path}?{selector}&resourceVersion={}", self.last)).await;
+                self.watch.limit = LIMIT;
+                continue;
+            };
             let version = event.version();
             if self.syncing {
                 if event.kind == "BOOKMARK" {

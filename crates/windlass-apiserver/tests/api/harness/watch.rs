@@ -78,7 +78,8 @@ impl Watch {
         events
     }
 
-    async fn next_or_end(&mut self) -> Option<Event> {
+    /// The next event; `None` at the end of the stream.
+    pub(crate) async fn next_or_end(&mut self) -> Option<Event> {
         loop {
             if let Some(value) = self.ready.pop_front() {
                 let kind =

@@ -92,7 +92,7 @@ impl Handle for Api {
             if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
                 return reply;
             }
-            let work = accepted.deadline.within(self.route(&request, &identity, accepted));
+            let work = accepted.deadline.within(self.route_apart(&request, &identity, accepted));
             let response = match or_internal(request.uri(), work).await {
                 Ok(response) => response,
                 Err(error) => respond::error(&error, pretty),
@@ -144,6 +144,24 @@ impl Api {
             Bytes::new()
         };
         Ok((Accepted { route, query, deadline }, body))
+    }
+
+    /// Routes a request. One with a large body is worked on by a thread of its own: reading, checking and writing it
+    /// may take a tenth of a second, and other requests shall not wait for that.
+    async fn route_apart(
+        self: &Arc<Self>,
+        request: &Request<Bytes>,
+        identity: &Identity,
+        accepted: Accepted,
+    ) -> Result<Response<Body>, ApiError> {
+        const LARGE: usize = 128 << 10;
+        let runtime = tokio::runtime::Handle::try_current().ok();
+        let Some(runtime) = runtime.filter(|_| request.body().len() > LARGE) else {
+            return self.route(request, identity, accepted).await;
+        };
+        let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
+        let work = async move { api.route(&request, &identity, accepted).await };
+        tokio::task::spawn_blocking(move || runtime.block_on(work)).await.map_err(ApiError::internal)?
     }
 
     async fn route(

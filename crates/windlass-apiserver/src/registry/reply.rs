@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Call;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
-use crate::store::Stored;
+use crate::store::{Stored, read_value};
 use crate::wire::table::IncludeObject;
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 
@@ -90,7 +90,7 @@ impl Call<'_> {
             Format::Yaml => {
                 let length = json.len();
                 let write = move || {
-                    let value: Value = serde_json::from_slice(&json).map_err(ApiError::internal)?;
+                    let value = read_value(&json).map_err(ApiError::internal)?;
                     Ok(wire::to_yaml(&value)?.into())
                 };
                 apart(length, write).await?

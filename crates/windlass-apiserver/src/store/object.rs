@@ -151,10 +151,7 @@ impl Stored {
 
     /// Parses the bytes.
     pub(crate) fn value(&self) -> Value {
-        let mut reader = serde_json::Deserializer::from_slice(&self.json);
-        // What is stored was bounded in depth when it came in.
-        reader.disable_recursion_limit();
-        let value = serde::Deserialize::deserialize(&mut reader);
+        let value = read_value(&self.json);
         debug_assert!(value.is_ok(), "the store holds JSON that it wrote");
         value.unwrap_or_default()
     }
@@ -331,6 +328,13 @@ impl Written {
         });
         Self { json, tail, metadata, version: 0..0 }
     }
+}
+
+/// Reads JSON that this server wrote: it was bounded in depth when it came in, to more than serde_json's own limit.
+pub(crate) fn read_value(json: &[u8]) -> serde_json::Result<Value> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    reader.disable_recursion_limit();
+    serde::Deserialize::deserialize(&mut reader)
 }
 
 /// Appends an object as the real server writes it, kind and apiVersion first, and returns where the rest begins.

@@ -1,6 +1,7 @@
 //! Contents and deletion of namespaces.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -65,6 +66,46 @@ async fn a_namespace_ends_when_all_that_is_in_it_has_ended() {
         match namespaces.get_opt("team").await.map_err(|error| error.to_string())? {
             None => Ok(()),
             Some(namespace) => Err(format!("{:?}", namespace.status)),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_kind_that_a_webhook_converts_does_not_keep_a_namespace() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let version = |name: &str, storage: bool| {
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        json!({"name": name, "served": true, "storage": storage, "schema": schema})
+    };
+    let definition = json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            // The preferred version is not the one that is stored.
+            "versions": [version("v2", false), version("v1", true)],
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {"url": "https://localhost:1/"},
+                },
+            },
+        },
+    });
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await.unwrap();
+    let namespaces = namespace(&client, "team").await;
+    has_service_account(&client, "team").await;
+    namespaces.delete("team", &DeleteParams::default()).await.unwrap();
+    eventually(WAIT_LIMIT, || async {
+        match namespaces.get_opt("team").await {
+            Ok(None) => Ok(()),
+            Ok(Some(namespace)) => Err(format!("{:?}", namespace.status)),
+            Err(error) => Err(error.to_string()),
         }
     })
     .await;

@@ -69,10 +69,11 @@ func (d definition) path() string {
 	return "/apis/" + d.group + "/v1/namespaces/" + namespace + "/" + d.plural
 }
 
-// crd is a CRD with a status, a column, and a schema of about forty fields as operators have them.
+// crd is a CRD with a status, a column, and a schema of about forty fields as operators have them. No two CRDs have the
+// same texts, so that a server cannot keep one schema for all.
 func (d definition) crd() tree {
 	about := func(schema tree, description string) tree {
-		schema["description"] = description + " Changes are rolled out one member after the other."
+		schema["description"] = description + " Changes of a " + d.kind + " are rolled out one member after the other."
 		return schema
 	}
 	str := func(description string) tree { return about(tree{"type": "string"}, description) }
@@ -102,11 +103,12 @@ func (d definition) crd() tree {
 		"lastTransitionTime": about(tree{"type": "string", "format": "date-time"}, "When the status changed."),
 	}, "type", "status")
 	spec := object("The desired state of the database.", tree{
-		"version":  about(tree{"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"}, "The version of the engine."),
-		"engine":   choice("The engine.", "postgres", "postgres", "mysql", "mariadb"),
-		"replicas": number("The number of members.", 1, 99),
-		"image":    str("The image of the members."),
-		"paused":   flag("Stops the operator from changing anything."),
+		"for" + d.kind: str("A field of this kind only."),
+		"version":      about(tree{"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"}, "The version of the engine."),
+		"engine":       choice("The engine.", "postgres", "postgres", "mysql", "mariadb"),
+		"replicas":     number("The number of members.", 1, 99),
+		"image":        str("The image of the members."),
+		"paused":       flag("Stops the operator from changing anything."),
 		"storage": object("The storage of each member.", tree{
 			"size": quantity("The size."), "class": str("The storage class."), "encrypted": flag("Whether it is encrypted."),
 			"reclaim": choice("What happens to it at deletion.", "Retain", "Retain", "Delete"),

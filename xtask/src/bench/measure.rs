@@ -26,7 +26,7 @@ pub(crate) struct Measured {
 pub(crate) type Cell = BTreeMap<String, Vec<f64>>;
 
 /// The time after which a run is killed, and the time more for each thousand updates.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(600);
 const TIMEOUT_OF_UPDATES: Duration = Duration::from_secs(1);
 
 /// Measures a group. A run that fails is reported and left out of that repeat.

@@ -29,7 +29,7 @@ struct Args {
     #[arg(long, env = "WINDLASS_TEST_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
     /// Compare the embedded server with itself
-    #[arg(long, conflicts_with = "kubeconfig")]
+    #[arg(long)]
     itself: bool,
     /// Play the script in this file instead
     #[arg(long, value_name = "FILE")]
@@ -38,7 +38,7 @@ struct Args {
     #[arg(long)]
     no_shrink: bool,
     /// Play the scripts on the real server alone, and write what it answers to this file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TRANSCRIPT, conflicts_with = "itself")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TRANSCRIPT)]
     record: Option<PathBuf>,
     /// Folder for the scripts of differences
     #[arg(long, default_value = "target/twin")]
@@ -47,6 +47,8 @@ struct Args {
 
 /// The transcript that `cargo test` replays.
 const TRANSCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transcript.jsonl.gz");
+
+const START: &str = "cargo xtask control-plane start --no-controllers";
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -63,14 +65,21 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: Args) -> Result<bool> {
-    let real = match (&args.kubeconfig, args.itself) {
-        (Some(path), _) => Backend::Real(path.clone()),
-        (None, true) => Backend::Embedded,
-        (None, false) => return Err(
-            "no real server: --kubeconfig FILE names it (cargo xtask control-plane start --no-controllers)"
-                .into(),
-        ),
+    let real = match &args.kubeconfig {
+        _ if args.itself => Backend::Embedded,
+        Some(path) => Backend::Real(path.clone()),
+        None => {
+            return Err(
+                format!("no real server: start one with `{START}`, or name it with --kubeconfig").into()
+            );
+        }
     };
+    if real.has_controllers().await? {
+        return Err(format!(
+            "the controllers of the real server would change its objects; start it with `{START}`"
+        )
+        .into());
+    }
     if let Some(file) = &args.record {
         return record(&real, &args, file).await;
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use kube_client::Client;
+use kube_client::client::Body;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use windlass_apiserver::{Identity, Server};
 
@@ -28,6 +29,13 @@ pub(crate) struct Session {
 }
 
 impl Backend {
+    /// Whether a controller manager runs beside the server, by an object that one creates in each namespace.
+    pub async fn has_controllers(&self) -> Result<bool, Box<dyn std::error::Error>> {
+        let path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt";
+        let request = http::Request::get(path).body(Body::empty())?;
+        Ok(self.open().await?.client.send(request).await?.status().is_success())
+    }
+
     /// Opens the server for one script.
     pub(crate) async fn open(&self) -> Result<Session, Box<dyn std::error::Error>> {
         match self {

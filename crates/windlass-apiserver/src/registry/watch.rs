@@ -160,15 +160,16 @@ impl Watcher {
                     return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, oldest)));
                 }
                 Tail::Events(events) if !events.is_empty() => {
-                    let mut out = Vec::new();
+                    let mut seen = Vec::with_capacity(events.len());
                     for event in &events {
-                        if let Err(error) = self.render(&mut out, event).await {
-                            return Some(self.fail(&error));
+                        match self.seen(event).await {
+                            Ok(change) => seen.extend(change),
+                            Err(error) => return Some(self.fail(&error)),
                         }
                         self.cursor = event.rv;
                     }
-                    if !out.is_empty() {
-                        return Some(out.into());
+                    if !seen.is_empty() {
+                        return Some(self.frame(&seen));
                     }
                     continue;
                 }
@@ -219,12 +220,12 @@ impl Watcher {
         Ok(selection.matches(key, &shown).then_some(shown))
     }
 
-    /// Writes an event as this watch sees it: a modified object may enter or leave its selection.
-    async fn render(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), ApiError> {
+    /// Returns an event as this watch sees it, if it does: a modified object may enter or leave its selection.
+    async fn seen(&self, event: &Event) -> Result<Option<(&'static str, Arc<Stored>)>, ApiError> {
         if let Some(namespace) = &self.namespace {
             let inside = event.key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'));
             if !inside {
-                return Ok(());
+                return Ok(None);
             }
         }
         let everything = self.options.selection.is_everything();
@@ -234,20 +235,36 @@ impl Watcher {
             None => None,
         };
         if event.change == Change::Deleted {
-            if was.is_some() {
-                let shown = self.resource.present_one(&event.object).await?;
-                self.write(out, "DELETED", &shown);
-            }
-            return Ok(());
+            return match was {
+                Some(_) => Ok(Some(("DELETED", self.resource.present_one(&event.object).await?))),
+                None => Ok(None),
+            };
         }
-        match (was, self.selected(&event.key, &event.object).await?) {
-            (None, Some(shown)) => self.write(out, "ADDED", &shown),
-            (Some(_), Some(shown)) => self.write(out, "MODIFIED", &shown),
+        Ok(match (was, self.selected(&event.key, &event.object).await?) {
+            (None, Some(shown)) => Some(("ADDED", shown)),
+            (Some(_), Some(shown)) => Some(("MODIFIED", shown)),
             // The object as it was, at the revision of its leaving.
-            (Some(was), None) => self.write(out, "DELETED", &was.at(event.rv)),
-            (None, None) => {}
+            (Some(was), None) => Some(("DELETED", Arc::new(was.at(event.rv)))),
+            (None, None) => None,
+        })
+    }
+
+    /// Serialises events, in their order.
+    fn frame(&mut self, seen: &[(&'static str, Arc<Stored>)]) -> Bytes {
+        if let ([(change, shown)], Representation::Object) = (seen, self.representation) {
+            let make = || {
+                let mut out = Vec::with_capacity(shown.json().len() + 40);
+                write_event(&mut out, change, shown.json());
+                out.into()
+            };
+            return self.log.frame(change, shown, make);
         }
-        Ok(())
+        let size: usize = seen.iter().map(|(_, shown)| shown.json().len() + 40).sum();
+        let mut out = Vec::with_capacity(size);
+        for (change, shown) in seen {
+            self.write(&mut out, change, shown);
+        }
+        out.into()
     }
 
     fn write(&mut self, out: &mut Vec<u8>, change: &str, shown: &Stored) {

@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::client_certificates::ClientCertificates;
+use super::cork::Cork;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
 use super::websocket::WebSocket;
@@ -288,7 +289,8 @@ impl Accept {
             let (accept, client) = (self.clone(), client.clone());
             async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });
-        let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let connection =
+            server.serve_connection_with_upgrades(TokioIo::new(Cork::new(stream)), service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");
         }

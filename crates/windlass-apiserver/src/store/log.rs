@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -52,6 +53,14 @@ pub(crate) enum Tail {
 pub(crate) struct Log {
     events: Mutex<Events>,
     changed: Notify,
+    /// The last event as watches send it: most watches are at the same place, and want the same bytes.
+    frame: Mutex<Option<Frame>>,
+}
+
+struct Frame {
+    change: &'static str,
+    object: Arc<Stored>,
+    bytes: Bytes,
 }
 
 struct Events {
@@ -64,7 +73,7 @@ struct Events {
 impl Log {
     pub(super) fn new(start: u64) -> Self {
         let events = Events { ring: VecDeque::new(), start, closed: false };
-        Self { events: Mutex::new(events), changed: Notify::new() }
+        Self { events: Mutex::new(events), changed: Notify::new(), frame: Mutex::new(None) }
     }
 
     pub(super) fn append(&self, event: Event) {
@@ -104,6 +113,25 @@ impl Log {
     /// Waits for the next event. Create the future before looking at the log, so that none is missed.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
+    }
+
+    /// The bytes of an event, made by `make` unless they were made for another watch just now.
+    pub(crate) fn frame(
+        &self,
+        change: &'static str,
+        object: &Arc<Stored>,
+        make: impl FnOnce() -> Bytes,
+    ) -> Bytes {
+        let mut last = self.frame.lock();
+        if let Some(frame) = &*last
+            && frame.change == change
+            && Arc::ptr_eq(&frame.object, object)
+        {
+            return frame.bytes.clone();
+        }
+        let bytes = make();
+        *last = Some(Frame { change, object: Arc::clone(object), bytes: bytes.clone() });
+        bytes
     }
 
     /// Forgets all events up to `revision`.

@@ -190,7 +190,7 @@ impl Api {
             return Err(ApiError::method_not_allowed());
         }
         let warnings = resource.custom.iter().filter_map(|custom| custom.deprecation.clone()).collect();
-        let call = Call {
+        let mut call = Call {
             state: &self.state,
             identity,
             route,
@@ -200,7 +200,15 @@ impl Api {
             body: request.body(),
             warnings,
         };
-        registry::dispatch(call).await
+        match registry::dispatch(&mut call).await {
+            Err(error) => {
+                let pretty = respond::wants_pretty(request.headers(), request.uri().query());
+                let mut response = respond::error(&error, pretty);
+                respond::warn(response.headers_mut(), &call.warnings);
+                Ok(response)
+            }
+            response => response,
+        }
     }
 
     /// The reply where no resource is: built-in groups say so with a `Status`, others know no such path.

@@ -91,22 +91,38 @@ pub fn decode_body(
     protobuf: impl FnOnce(&[u8]) -> Result<Value, String>,
 ) -> Result<Decoded, ApiError> {
     let encoding = Encoding::of(content_type)?;
-    let unrecognized = |why: String| {
+    decode_object(encoding, body, protobuf).map_err(|why| {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {why} ({})",
             body_summary(body)
         ))
-    };
+    })
+}
+
+/// Decodes the options in a body, for example `DeleteOptions`. The errors do not quote the body.
+pub fn decode_options(
+    content_type: Option<&str>,
+    body: &Bytes,
+    protobuf: impl FnOnce(&[u8]) -> Result<Value, String>,
+) -> Result<Decoded, ApiError> {
+    decode_object(Encoding::of(content_type)?, body, protobuf).map_err(ApiError::bad_request)
+}
+
+fn decode_object(
+    encoding: Encoding,
+    body: &Bytes,
+    protobuf: impl FnOnce(&[u8]) -> Result<Value, String>,
+) -> Result<Decoded, String> {
     let (value, duplicates) = match encoding {
         Encoding::Json => {
             let head = "couldn't get version/kind; json parse error: ";
-            let mut parsed = json::parse(body).map_err(|why| unrecognized(format!("{head}{why}")))?;
+            let mut parsed = json::parse(body).map_err(|why| format!("{head}{why}"))?;
             if parsed.value.is_null() {
                 // Nothing is an object without fields, to Go.
                 parsed.value = Value::Object(serde_json::Map::new());
             }
             if !parsed.value.is_object() {
-                return Err(unrecognized(format!("{head}{}", not_an_object(&parsed.value))));
+                return Err(format!("{head}{}", not_an_object(&parsed.value)));
             }
             let duplicates = parsed
                 .duplicates
@@ -116,24 +132,24 @@ pub fn decode_body(
             (parsed.value, duplicates)
         }
         Encoding::Yaml => {
-            let parsed = yaml::parse(body).map_err(unrecognized)?;
+            let parsed = yaml::parse(body)?;
             if !parsed.value.is_object() {
                 let head = "couldn't get version/kind; json parse error: ";
-                return Err(unrecognized(format!("{head}{}", not_an_object(&parsed.value))));
+                return Err(format!("{head}{}", not_an_object(&parsed.value)));
             }
             (parsed.value, parsed.duplicates)
         }
         Encoding::Protobuf => {
             if body.is_empty() {
-                return Err(unrecognized("empty data".to_owned()));
+                return Err("empty data".to_owned());
             }
             if !body.starts_with(PROTOBUF_MAGIC) {
-                return Err(unrecognized(
+                return Err(
                     "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
                         .to_owned(),
-                ));
+                );
             }
-            (protobuf(body).map_err(unrecognized)?, Vec::new())
+            (protobuf(body)?, Vec::new())
         }
     };
     Ok(Decoded { value, duplicates, encoding, text: body.clone() })

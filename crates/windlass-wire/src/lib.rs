@@ -17,7 +17,9 @@ pub mod table;
 mod warning;
 mod yaml;
 
-pub use body::{Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, not_an_object};
+pub use body::{
+    Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, decode_options, not_an_object,
+};
 pub use group::GroupResource;
 pub use gzip::{GZIP_FROM, accepts_gzip, gzip_pieces, maybe_gzip};
 pub use media_type::MediaType;

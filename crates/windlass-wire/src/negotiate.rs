@@ -30,8 +30,10 @@ pub enum Representation {
     Object,
     /// A `Table`, in `meta.k8s.io/v1` or `v1beta1`.
     Table(TableVersion),
-    /// The `PartialObjectMetadata` of the object, or of each object of a list.
+    /// The `PartialObjectMetadata` of an object, or of each object of a watch.
     PartialObjectMetadata(TableVersion),
+    /// The `PartialObjectMetadataList` of a list.
+    PartialObjectMetadataList(TableVersion),
 }
 
 /// The version of `meta.k8s.io` of a `Table` or `PartialObjectMetadata`.
@@ -64,22 +66,40 @@ pub struct Negotiated {
     pub pretty: bool,
 }
 
-/// The kind of response: one object, a list, or a stream of events.
+/// The kind of response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One object.
+    /// One object, or the list that a deletion of a collection returns.
     Object,
-    /// A list.
+    /// The collection of a built-in kind, which may also be watched.
     List,
     /// A watch, which supports JSON only.
     Watch,
+    /// Any response about a custom resource but a watch. Its 406 always lists the same media types.
+    Custom,
+    /// A watch of a custom resource.
+    CustomWatch,
+}
+
+impl Target {
+    fn is_watch(self) -> bool {
+        matches!(self, Self::Watch | Self::CustomWatch)
+    }
 }
 
 const MEDIA_TYPES: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAM_MEDIA_TYPES: &[&str] =
     &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-/// The media types that a 406 lists.
-const AVAILABLE: &str = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// The error for an `Accept` header that names no media type of the path.
+fn nothing_available(target: Target) -> ApiError {
+    let mut available = MEDIA_TYPES.to_vec();
+    if matches!(target, Target::List | Target::Watch) {
+        available.extend(STREAM_MEDIA_TYPES);
+    }
+    let available = available.join(", ");
+    ApiError::not_acceptable_text(format!("406: Not Acceptable\n\nAvailable representations: {available}"))
+}
 
 /// Chooses the representation by the `Accept` header. 406 if it names none that is supported.
 ///
@@ -94,19 +114,20 @@ pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, Api
     }
     let known =
         |clause: &MediaType| clause.essence == "*/*" || MEDIA_TYPES.contains(&clause.essence.as_str());
-    if !clauses.iter().any(known) {
-        return Err(ApiError::not_acceptable_text(AVAILABLE));
+    let is_custom = matches!(target, Target::Custom | Target::CustomWatch);
+    if !is_custom && !clauses.iter().any(known) {
+        return Err(nothing_available(target));
     }
-    Err(ApiError::not_acceptable(match target {
-        Target::Watch => STREAM_MEDIA_TYPES,
-        Target::Object | Target::List => MEDIA_TYPES,
-    }))
+    // A format that a list has is refused by the watch itself, anything else before.
+    let is_for_list = |clause: &MediaType| meet(clause, Target::Object).is_some();
+    let is_refused_by_watch = target.is_watch() && clauses.iter().any(is_for_list);
+    Err(ApiError::not_acceptable(if is_refused_by_watch { STREAM_MEDIA_TYPES } else { MEDIA_TYPES }))
 }
 
 fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
     let format = match clause.essence.as_str() {
         "application/json" | "*/*" => Format::Json,
-        "application/yaml" if target != Target::Watch => Format::Yaml,
+        "application/yaml" if !target.is_watch() => Format::Yaml,
         _ => return None,
     };
     if let Some(stream) = clause.parameter("stream")
@@ -118,11 +139,11 @@ fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
     if clause.parameter("sv").is_some_and(|version| !version.is_empty()) {
         return None;
     }
-    let representation = representation(clause, target)?;
+    let representation = representation(clause)?;
     Some(Negotiated { format, representation, pretty: clause.parameter("pretty") == Some("1") })
 }
 
-fn representation(clause: &MediaType, target: Target) -> Option<Representation> {
+fn representation(clause: &MediaType) -> Option<Representation> {
     let (kind, group, version) = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"));
     if kind.is_none() && group.is_none() && version.is_none() {
         return Some(Representation::Object);
@@ -135,10 +156,10 @@ fn representation(clause: &MediaType, target: Target) -> Option<Representation> 
         "v1beta1" => TableVersion::V1Beta1,
         _ => return None,
     };
-    match (kind?, target) {
-        ("Table", _) => Some(Representation::Table(version)),
-        ("PartialObjectMetadata", Target::Object | Target::Watch)
-        | ("PartialObjectMetadataList", Target::List) => Some(Representation::PartialObjectMetadata(version)),
+    match kind? {
+        "Table" => Some(Representation::Table(version)),
+        "PartialObjectMetadata" => Some(Representation::PartialObjectMetadata(version)),
+        "PartialObjectMetadataList" => Some(Representation::PartialObjectMetadataList(version)),
         _ => None,
     }
 }

@@ -182,6 +182,13 @@ impl ApiError {
             .about(resource, name)
     }
 
+    /// Says that the object that an error is about is being deleted.
+    #[must_use]
+    pub fn while_deleting(mut self) -> Self {
+        self.0.message.insert_str(0, "object is being deleted: ");
+        self
+    }
+
     /// 409: no free name was found for a `generateName`.
     pub fn generate_name_conflict(resource: &GroupResource, name: &str) -> Self {
         let message = format!(
@@ -248,11 +255,11 @@ impl ApiError {
         Self::invalid("meta.k8s.io", kind, "", errors)
     }
 
-    /// 422 for a request as a whole, such as a JSON patch that does not apply.
-    pub fn unprocessable(message: impl Into<String>) -> Self {
+    /// 422: a JSON patch does not apply to the object.
+    pub fn unprocessable() -> Self {
         let mut error =
             Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
-        error.0.message = message.into();
+        error.0.details = Some(Details::default());
         error
     }
 
@@ -308,6 +315,19 @@ impl ApiError {
     /// 406.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// 406: the client asked for a list as the metadata of one object, or for an object as a list of metadata.
+    ///
+    /// `go_type` is the type of the response in kube-apiserver, for example `core.PodList`.
+    pub fn wrong_form(is_list: bool, go_type: &str) -> Self {
+        let (form, found) = if is_list {
+            ("PartialObjectMetadata", "is a list")
+        } else {
+            ("PartialObjectMetadataList", "is not a list")
+        };
+        let message = format!("you requested {form}, but the requested object {found} (*{go_type})");
         Self::new(406, "NotAcceptable", message)
     }
 

@@ -8,7 +8,7 @@ use super::{Call, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
-use crate::wire::{self, ApiError, Target};
+use crate::wire::{self, ApiError};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
@@ -103,6 +103,6 @@ pub(super) async fn success(call: &Call<'_>) -> Result<Response<Body>, ApiError>
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     });
-    let negotiated = call.negotiate(Target::Object)?;
+    let negotiated = call.negotiate()?;
     call.json(StatusCode::CREATED, crate::respond::object_bytes(&status), negotiated).await
 }

@@ -1,12 +1,18 @@
 //! Reads the body of a request as an object of the resource, defaulted and pruned.
 
+use std::sync::Arc;
+
 use http::header;
 use serde_json::Value;
 use windlass_schema::{go_quote, json_type};
 
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
+use crate::resource::Resource;
 use crate::wire::{self, ApiError};
+
+/// Groups that servers of their own serve in the real control plane.
+const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 impl Call<'_> {
     /// Reads the body as an object of the resource.
@@ -111,10 +117,15 @@ impl Call<'_> {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
         let table = self.state.served.load();
-        let is_known = |kind: &str| table.kind(group, version, kind).is_some();
+        // Kinds of other API servers behind the real one are unknown to it.
+        let is_registered = |kind: &Arc<Resource>| {
+            !kind.is_custom()
+                && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&kind.group.as_str()))
+                && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&resource.group.as_str()))
+        };
+        let is_known = |kind: &str| table.kind(group, version, kind).is_some_and(is_registered);
         if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
-            let own_group = if resource.group.is_empty() { "core" } else { &resource.group };
-            let own_group = own_group.split('.').next().unwrap_or_default();
+            let own_group = resource.go_package();
             let kind = &resource.kind;
             format!("converting ({version}.{found_kind}) to ({own_group}.{kind}): unknown conversion")
         } else {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
-use super::{Call, reply, write};
+use super::{Call, list, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
@@ -23,8 +23,10 @@ pub(crate) enum Deleted {
     Pending(Arc<Stored>),
 }
 
-pub(super) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn delete(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
     let options = DeleteOptions::parse(call)?;
+    warn(call, &options);
     let name = call.route.name.clone();
     let namespace = call.route.namespace.clone();
     let deleted = remove(call, &namespace, &name, &options).await?;
@@ -45,54 +47,34 @@ pub(super) async fn delete(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
                 uid: stored.uid().to_owned(),
                 ..Details::default()
             });
-            let negotiated = call.negotiate(wire::Target::Object)?;
+            let negotiated = call.negotiate()?;
             call.json(StatusCode::OK, status.to_json().into(), negotiated).await
         }
     }
 }
 
-pub(super) async fn delete_collection(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let options = DeleteOptions::parse(call)?;
+/// Deletes the selected objects. The reply lists them as they were before.
+pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    let negotiated = call.negotiate()?;
     let list = ListOptions::parse(&call.query, &call.resource, false)?;
-    let resource = Arc::clone(&call.resource);
-    let namespace = call.route.namespace.clone();
-    let view = call.state.store.view();
-    let namespace = Some(namespace.as_str()).filter(|name| !name.is_empty());
-    let mut out = Vec::new();
-    let store = &call.state.store;
-    for (key, stored) in list.selection.candidates(store, &view, &resource.storage, namespace, None) {
-        if !list.selection.may_match(key, stored) {
-            continue;
-        }
-        if list.selection.reads_fields()
-            && !list.selection.matches(key, &*resource.present_one(stored).await?)
-        {
-            continue;
-        }
-        let (namespace, name) = resource.namespace_and_name(key);
-        match remove(call, namespace, name, &options).await {
-            Ok(Deleted::Gone(stored) | Deleted::Pending(stored)) => {
-                if !out.is_empty() {
-                    out.push(b',');
-                }
-                let shown = resource.present_one(&stored).await?;
-                reply::write_item(resource.is_custom(), &shown, &mut out);
-            }
-            Err(error) if error.code() == 404 => {}
-            Err(error) => return Err(error),
+    let options = DeleteOptions::parse(call)?;
+    warn(call, &options);
+    let page = list::select(call, &list).await?;
+    for stored in &page.items {
+        let object = stored.value();
+        match remove(call, meta::namespace(&object), meta::name(&object), &options).await {
+            Err(error) if error.code() != 404 => return Err(error),
+            _ => {}
         }
     }
-    let mut json = format!(
-        "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}\"}},\"items\":[",
-        resource.list_kind,
-        resource.api_version(),
-        call.state.store.view().revision()
-    )
-    .into_bytes();
-    json.extend_from_slice(&out);
-    json.extend_from_slice(b"]}");
-    let negotiated = call.negotiate(wire::Target::List)?;
-    call.json(StatusCode::OK, json.into(), negotiated).await
+    list::reply(call, page, negotiated).await
+}
+
+/// Adds the warning of kinds that leave their dependents behind, if the client did not choose that.
+fn warn(call: &mut Call<'_>, options: &DeleteOptions) {
+    if options.has_no_propagation() {
+        call.warnings.extend(call.resource.strategy.orphaning_warning().map(str::to_owned));
+    }
 }
 
 /// Deletes one object, or marks it for deletion if something holds it.
@@ -183,7 +165,7 @@ fn mark(call: &Call<'_>, view: &View, object: &mut Value, options: &DeleteOption
     }
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
-    options.mark(object);
+    options.mark(object, strategy.orphans_by_default());
     let held = meta::finalizers(object).next().is_some();
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {

@@ -1,12 +1,13 @@
 //! `DeleteOptions`: preconditions, grace period and propagation of a deletion.
 
 use http::header;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::Call;
 use super::options;
 use crate::meta;
+use crate::route::Query;
 use crate::wire::{self, ApiError};
 
 const ORPHAN: &str = "orphan";
@@ -33,15 +34,19 @@ pub(super) struct DeleteOptions {
 
 impl DeleteOptions {
     pub(super) fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
-        let body = read_body(call)?;
-        Self::of(call, body)
+        // The query counts only where there is no body.
+        if call.body.is_empty() {
+            Self::of(&Value::Null, &call.query)
+        } else {
+            Self::of(&read_body(call)?, &Query::default())
+        }
     }
 
-    /// Reads the options from `body`, a `DeleteOptions`, and from the query.
-    pub(super) fn of(call: &Call<'_>, body: Value) -> Result<Self, ApiError> {
+    /// Reads the options from `body`, a `DeleteOptions`, and from a query.
+    pub(super) fn of(body: &Value, query: &Query) -> Result<Self, ApiError> {
         let field = |name: &str| body.get(name).filter(|value| !value.is_null());
-        let query = |name: &str| call.query.get(name).filter(|text| !text.is_empty());
-        let grace_period_seconds = match (field("gracePeriodSeconds"), query("gracePeriodSeconds")) {
+        let in_query = |name: &str| query.get(name).filter(|text| !text.is_empty());
+        let grace_period_seconds = match (field("gracePeriodSeconds"), in_query("gracePeriodSeconds")) {
             (Some(value), _) => value.as_i64(),
             (None, Some(text)) => Some(text.parse().map_err(|_| {
                 ApiError::bad_request(format!(
@@ -53,10 +58,10 @@ impl DeleteOptions {
         };
         let mut errors = Vec::new();
         let policy =
-            field("propagationPolicy").and_then(Value::as_str).or_else(|| query("propagationPolicy"));
+            field("propagationPolicy").and_then(Value::as_str).or_else(|| in_query("propagationPolicy"));
         let orphan_dependents = field("orphanDependents")
             .and_then(Value::as_bool)
-            .or_else(|| query("orphanDependents").map(|text| matches!(text, "true" | "1")));
+            .or_else(|| in_query("orphanDependents").map(|text| matches!(text, "true" | "1")));
         let propagation = match policy {
             None => None,
             Some("Orphan") => Some(Propagation::Orphan),
@@ -84,7 +89,7 @@ impl DeleteOptions {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        let dry_run = options::dry_run(in_body.into_iter().chain(call.query.all("dryRun")), &mut errors);
+        let dry_run = options::dry_run(in_body.into_iter().chain(query.all("dryRun")), &mut errors);
         if !errors.is_empty() {
             return Err(ApiError::invalid_options("DeleteOptions", &errors));
         }
@@ -104,12 +109,19 @@ impl DeleteOptions {
         })
     }
 
+    /// Whether the client left the choice of a propagation policy to the kind.
+    pub(super) fn has_no_propagation(&self) -> bool {
+        self.propagation.is_none() && self.orphan_dependents.is_none()
+    }
+
     /// Whether owned objects are orphaned.
-    fn orphans(&self, object: &Value) -> bool {
+    fn orphans(&self, object: &Value, by_default: bool) -> bool {
         match (self.orphan_dependents, self.propagation) {
             (Some(orphan), _) => orphan,
             (None, Some(policy)) => policy == Propagation::Orphan,
-            (None, None) => meta::finalizers(object).any(|finalizer| finalizer == ORPHAN),
+            (None, None) => meta::finalizers(object)
+                .find(|finalizer| [ORPHAN, FOREGROUND].contains(finalizer))
+                .map_or(by_default, |finalizer| finalizer == ORPHAN),
         }
     }
 
@@ -122,9 +134,10 @@ impl DeleteOptions {
         }
     }
 
-    /// Sets the finalizers that tell the garbage collector the propagation policy.
-    pub(super) fn mark(&self, object: &mut Value) {
-        let (orphan, foreground) = (self.orphans(object), self.foreground(object));
+    /// Sets the finalizers that tell the garbage collector the propagation policy. `orphans_by_default` is the choice of
+    /// the kind.
+    pub(super) fn mark(&self, object: &mut Value, orphans_by_default: bool) {
+        let (orphan, foreground) = (self.orphans(object, orphans_by_default), self.foreground(object));
         let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
         let mut wanted: Vec<String> =
             present.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
@@ -142,13 +155,8 @@ impl DeleteOptions {
 }
 
 fn read_body(call: &Call<'_>) -> Result<Value, ApiError> {
-    if call.body.is_empty() {
-        return Ok(json!({}));
-    }
     let content_type = call.header(header::CONTENT_TYPE);
-    let decoded = wire::decode_body(content_type, call.body, "DeleteOptions", |bytes| {
-        call.state.decode_protobuf(bytes)
-    })?;
+    let decoded = wire::decode_options(content_type, call.body, |bytes| call.state.decode_protobuf(bytes))?;
     let kind = decoded.value.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
     if kind != "DeleteOptions" {
         let version = decoded.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();

@@ -12,6 +12,7 @@ use super::{Call, delete, write};
 use crate::body::Body;
 use crate::meta;
 use crate::resource::Resource;
+use crate::route::Query;
 use crate::store::{Rejected, Stored};
 use crate::wire::{ApiError, GroupResource, LabelSelector};
 
@@ -24,8 +25,8 @@ const RETRY_SECONDS: u32 = 10;
 
 pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let eviction = body(call, "Eviction")?;
-    let options =
-        DeleteOptions::of(call, eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({})))?;
+    let mut options = DeleteOptions::of(&eviction["deleteOptions"], &Query::default())?;
+    options.dry_run |= WriteOptions::parse(&call.query, "CreateOptions")?.dry_run;
     let pod = pod(call)?;
     if ignores_budgets(&pod.value()) {
         evict_unguarded(call, &options).await?;

@@ -18,6 +18,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if !call.resource.allows("get") {
         return Err(ApiError::method_not_allowed());
     }
+    call.negotiate()?;
     let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
     let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;

@@ -14,24 +14,37 @@ use crate::body::Body;
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::table::{IncludeObject, TableKind};
-use crate::wire::{ApiError, Format, Representation, TableVersion, Target, continue_token};
+use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, continue_token};
 
 /// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;
 
 /// One page of a collection, at one revision.
-struct Page {
+pub(super) struct Page {
     /// The objects in the version of the request.
-    items: Vec<Arc<Stored>>,
+    pub(super) items: Vec<Arc<Stored>>,
     metadata: Map<String, Value>,
 }
 
 pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let negotiated = call.negotiate()?;
     let options = ListOptions::parse(&call.query, &call.resource, false)?;
-    let negotiated = call.negotiate(Target::List)?;
-    let form = ItemForm::new(call, negotiated.representation)?;
     let page = select(call, &options).await?;
-    let mut pieces = pieces(form.head(call, page.metadata), form, page.items);
+    reply(call, page, negotiated).await
+}
+
+/// Writes a page of a collection in the form that was asked for.
+pub(super) async fn reply(
+    call: &Call<'_>,
+    page: Page,
+    negotiated: Negotiated,
+) -> Result<Response<Body>, ApiError> {
+    let form = ItemForm::new(call, negotiated.representation)?;
+    let head = form.head(call, page.metadata, page.items.is_empty());
+    if page.items.is_empty() {
+        return call.json(StatusCode::OK, head.into(), negotiated).await;
+    }
+    let mut pieces = pieces(head, form, page.items);
     let first = pieces.next().unwrap_or_default();
     let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
     if negotiated.format == Format::Json && !negotiated.pretty {
@@ -58,7 +71,10 @@ impl ItemForm {
     fn new(call: &Call<'_>, representation: Representation) -> Result<Self, ApiError> {
         Ok(match representation {
             Representation::Object => Self::Object { is_custom: call.resource.is_custom() },
-            Representation::PartialObjectMetadata(version) => Self::Metadata(version),
+            Representation::PartialObjectMetadata(_) => {
+                return Err(ApiError::wrong_form(true, &call.resource.go_list_type()));
+            }
+            Representation::PartialObjectMetadataList(version) => Self::Metadata(version),
             Representation::Table(version) => Self::Row {
                 kind: call.resource.table_kind(),
                 include: call.include_object()?,
@@ -68,8 +84,17 @@ impl ItemForm {
         })
     }
 
-    /// The bytes of the list up to its first item.
-    fn head(&self, call: &Call<'_>, mut metadata: Map<String, Value>) -> Vec<u8> {
+    /// Whether an empty list is written as `null`, as kube-apiserver does in some forms.
+    fn writes_null_for_nothing(&self) -> bool {
+        match self {
+            Self::Object { .. } => false,
+            Self::Metadata(_) => true,
+            Self::Row { kind, .. } => kind.writes_null_for_no_rows(),
+        }
+    }
+
+    /// The bytes of the list up to its first item, or all of an empty list.
+    fn head(&self, call: &Call<'_>, mut metadata: Map<String, Value>, is_empty: bool) -> Vec<u8> {
         let resource = &call.resource;
         let (kind, version, items) = match self {
             Self::Object { .. } => (resource.list_kind.as_str(), resource.api_version(), "items"),
@@ -84,8 +109,15 @@ impl ItemForm {
             _ => String::new(),
         };
         let metadata = Value::Object(metadata);
+        let end = if is_empty && self.writes_null_for_nothing() {
+            "null}"
+        } else if is_empty {
+            "[]}"
+        } else {
+            "["
+        };
         let head = format!(
-            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{metadata},{columns}\"{items}\":["
+            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{metadata},{columns}\"{items}\":{end}"
         );
         head.into_bytes()
     }
@@ -133,7 +165,7 @@ fn pieces(
 }
 
 /// Selects the objects that a list request asks for.
-async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
+pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
     let resource = &call.resource;
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
     let Position { view, start, limit, remaining } = position(call, options, namespace).await?;

@@ -36,7 +36,7 @@ use crate::body::Body;
 use crate::wire::ApiError;
 
 /// Calls the verb that a request asks for.
-pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     if !call.route.subresource.is_empty() {
         return subresource(call).await;
     }
@@ -54,26 +54,26 @@ pub(crate) async fn dispatch(mut call: Call<'_>) -> Result<Response<Body>, ApiEr
     if !fits || !call.resource.allows(verb) {
         return Err(ApiError::method_not_allowed());
     }
-    if reviews::is_review(&call) {
-        return reviews::answer(&call).await;
+    if reviews::is_review(call) {
+        return reviews::answer(call).await;
     }
     match verb {
         "create" if call.resource.group.is_empty() && call.resource.plural == "bindings" => {
-            binding::bind(&mut call).await
+            binding::bind(call).await
         }
-        "create" => create::create(&mut call).await,
-        "get" => get::get(&call).await,
-        "list" => list::list(&call).await,
-        "watch" => watch::watch(&call).await,
-        "update" => update::update(&mut call).await,
-        "patch" => patch::patch(&mut call).await,
-        "delete" => delete::delete(&call).await,
-        "deletecollection" => delete::delete_collection(&call).await,
+        "create" => create::create(call).await,
+        "get" => get::get(call).await,
+        "list" => list::list(call).await,
+        "watch" => watch::watch(call).await,
+        "update" => update::update(call).await,
+        "patch" => patch::patch(call).await,
+        "delete" => delete::delete(call).await,
+        "deletecollection" => delete::delete_collection(call).await,
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
+async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
         return Err(if call.resource.is_custom() { call.not_found() } else { ApiError::no_such_resource() });
     };
@@ -81,18 +81,16 @@ async fn subresource(mut call: Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     match (call.route.subresource.as_str(), call.route.verb) {
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(&call).await,
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => {
-            update::update(&mut call).await
-        }
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(&mut call).await,
-        ("scale", "get") => scale::get(&call).await,
-        ("scale", "update") => scale::update(&mut call).await,
-        ("scale", "patch") => scale::patch(&mut call).await,
-        ("binding", "create") => binding::bind(&mut call).await,
-        ("log", "get") => log::read(&call),
-        ("token", "create") => token::request(&call).await,
-        ("eviction", "create") => eviction::evict(&mut call).await,
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(call).await,
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => update::update(call).await,
+        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(call).await,
+        ("scale", "get") => scale::get(call).await,
+        ("scale", "update") => scale::update(call).await,
+        ("scale", "patch") => scale::patch(call).await,
+        ("binding", "create") => binding::bind(call).await,
+        ("log", "get") => log::read(call),
+        ("token", "create") => token::request(call).await,
+        ("eviction", "create") => eviction::evict(call).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
 }

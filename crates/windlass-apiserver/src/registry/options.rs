@@ -5,6 +5,7 @@ use windlass_schema::{FieldError, go_quote};
 use super::selection::Selection;
 use crate::resource::Resource;
 use crate::route::Query;
+use crate::wire::selector::unknown_field;
 use crate::wire::{ApiError, FieldSelector, LabelSelector};
 
 /// The reaction to fields that the schema does not know.
@@ -111,8 +112,6 @@ impl ListOptions {
         let timeout_seconds = integer("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let labels = LabelSelector::parse(query.text("labelSelector"))?;
         let fields = FieldSelector::parse(query.text("fieldSelector"))?;
-        let supported = resource.selectable_fields();
-        fields.check(&supported, !resource.is_custom() && supported.is_empty())?;
         let version_match = match query.text("resourceVersionMatch") {
             "Exact" => VersionMatch::Exact,
             "NotOlderThan" => VersionMatch::NotOlderThan,
@@ -129,32 +128,32 @@ impl ListOptions {
             timeout_seconds: timeout_seconds.filter(|seconds| *seconds > 0),
         };
         let errors = options.check(query.text("resourceVersionMatch"), watch);
-        if errors.is_empty() { Ok(options) } else { Err(ApiError::invalid_options("ListOptions", &errors)) }
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_options("ListOptions", &errors));
+        }
+        check_fields(&fields, resource)?;
+        Ok(options)
     }
 
     fn check(&self, given_match: &str, watch: bool) -> Vec<FieldError> {
         let forbidden = |field: &str, why: &str| vec![FieldError::forbidden(field, why)];
         let mut errors = Vec::new();
         if watch {
-            if self.send_initial_events.is_some() {
-                if self.version_match != VersionMatch::NotOlderThan {
-                    errors.extend(forbidden(
-                        "resourceVersionMatch",
-                        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-                    ));
-                    if !given_match.is_empty() {
-                        errors.push(FieldError::not_supported(
-                            "resourceVersionMatch",
-                            given_match,
-                            &["NotOlderThan"],
-                        ));
-                    }
-                }
-            } else if !given_match.is_empty() {
+            let is_fresh = self.version_match == VersionMatch::NotOlderThan;
+            if self.send_initial_events.is_some() && !is_fresh {
+                errors.extend(forbidden(
+                    "resourceVersionMatch",
+                    "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+                ));
+            } else if self.send_initial_events.is_none() && !given_match.is_empty() {
                 errors.extend(forbidden(
                     "resourceVersionMatch",
                     "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
                 ));
+            }
+            if !given_match.is_empty() && !is_fresh {
+                let known = ["NotOlderThan"];
+                errors.push(FieldError::not_supported("resourceVersionMatch", given_match, &known));
             }
             return errors;
         }
@@ -192,6 +191,17 @@ impl ListOptions {
         }
         errors
     }
+}
+
+/// Checks that the resource can be selected by the fields.
+fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiError> {
+    let supported = resource.selectable_fields();
+    fields.check(&supported, |field| match resource.strategy.unsupported_field(field) {
+        _ if resource.is_custom() => format!("field label not supported: {field}"),
+        None if supported.is_empty() => unknown_field(field, &supported),
+        None => format!("field label not supported: {field}"),
+        Some(text) => text,
+    })
 }
 
 /// Parses a resource version; `None` if it is empty.

@@ -33,13 +33,20 @@ pub(super) struct Document {
 }
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    let media_type = media_type(call)?;
+    call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let patch = read(call, options.field_validation)?;
+    let mut patch = None;
     let stored = write::update(call, options, |call, old| {
-        let mut new = apply(&patch, call.resource.schema.get(), old)?;
-        expect_same(call, &patch, &new)?;
+        // Only a patch of an object that is there is read, and only once.
+        let patch = match &mut patch {
+            Some(patch) => patch,
+            none => none.insert(read(call, media_type, options.field_validation)?),
+        };
+        let mut new = apply(patch, call.resource.schema.get(), old)?;
+        expect_same(call, patch, &new)?;
         let unknown = call.admit_fields(&mut new);
-        complain(call, options, &patch, &unknown, old)?;
+        complain(call, options, patch, &unknown, old)?;
         if meta::resource_version(&new).is_empty() {
             // A patch without a resource version applies to any version of the object.
             meta::copy(&mut new, old, "resourceVersion");
@@ -50,14 +57,13 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     call.object(StatusCode::OK, &stored).await
 }
 
-pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result<Patch, ApiError> {
+/// Returns the media type of the patch. 415 if the resource does not support it.
+pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
     let media_type = MediaType::parse(call.header(header::CONTENT_TYPE).unwrap_or_default());
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
-    let essence = media_type.essence.as_str();
-    if ![JSON, MERGE, STRATEGIC, APPLY].contains(&essence) {
-        return Err(ApiError::no_media_type());
-    }
+    let known = [JSON, MERGE, STRATEGIC, APPLY].into_iter().find(|known| *known == media_type.essence);
+    let Some(essence) = known else { return Err(ApiError::no_media_type()) };
     if essence == APPLY {
         // Until it is there, apply is refused as by a server that never heard of it.
         return Err(ApiError::unsupported_media_type(&supported[..supported.len() - 1]));
@@ -65,6 +71,15 @@ pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result
     if !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
+    Ok(essence)
+}
+
+/// Reads the body as a patch of the type `essence`.
+pub(super) fn read(
+    call: &Call<'_>,
+    essence: &str,
+    field_validation: FieldValidation,
+) -> Result<Patch, ApiError> {
     let lenient = field_validation == FieldValidation::Ignore;
     let head = if essence == STRATEGIC || lenient { "" } else { "error decoding patch: " };
     let broken = |why: &str| ApiError::bad_request(format!("{head}{why}"));
@@ -97,7 +112,7 @@ pub(super) fn read(call: &Call<'_>, field_validation: FieldValidation) -> Result
 
 impl Patch {
     /// The text that an error about the result quotes: the patched object, or the strategic patch as Go prints it.
-    fn shown(&self, patched: &Value) -> String {
+    pub(super) fn shown(&self, patched: &Value) -> String {
         match self {
             Patch::Strategic(patch) => windlass_schema::go_value(&patch.value),
             Patch::Json(..) | Patch::Merge(_) => patched.to_string(),
@@ -138,7 +153,7 @@ fn expect_same(call: &Call<'_>, patch: &Patch, new: &Value) -> Result<(), ApiErr
 }
 
 /// 422 for a patch whose result, which is shown as text, cannot be read as an object of the kind.
-fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
+pub(super) fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
     let error = FieldError::invalid("patch", shown, why);
     ApiError::invalid("", "", "", std::slice::from_ref(&error))
 }

@@ -16,7 +16,14 @@ use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersi
 
 impl Call<'_> {
     /// The representation that the client wants.
-    pub(super) fn negotiate(&self, target: Target) -> Result<Negotiated, ApiError> {
+    pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
+        let target = match (self.route.verb, self.resource.is_custom()) {
+            ("watch", true) => Target::CustomWatch,
+            ("watch", false) => Target::Watch,
+            (_, true) => Target::Custom,
+            ("list", false) => Target::List,
+            (_, false) => Target::Object,
+        };
         let mut negotiated = wire::negotiate(self.header(header::ACCEPT), target)?;
         if wants_pretty(self.headers, None) && self.query.get("pretty").is_none()
             || self.query.flag("pretty").unwrap_or(false)
@@ -32,7 +39,7 @@ impl Call<'_> {
         code: StatusCode,
         stored: &Arc<Stored>,
     ) -> Result<Response<Body>, ApiError> {
-        let negotiated = self.negotiate(Target::Object)?;
+        let negotiated = self.negotiate()?;
         let shown = self.resource.present_one(stored).await?;
         let bytes = match negotiated.representation {
             Representation::Object => shown.json().clone(),
@@ -41,6 +48,7 @@ impl Call<'_> {
                 respond::write_partial_metadata(shown.metadata(), version.api_version(), &mut out);
                 out.into()
             }
+            Representation::PartialObjectMetadataList(_) => return Err(self.not_a_list()),
             Representation::Table(version) => {
                 let value = shown.value();
                 respond::object_bytes(&self.table(version, &[&value], &value)?)
@@ -66,15 +74,20 @@ impl Call<'_> {
 
     /// An object that is not stored, in the representation that was asked for.
     pub(super) async fn value(&self, code: StatusCode, value: &Value) -> Result<Response<Body>, ApiError> {
-        let negotiated = self.negotiate(Target::Object)?;
+        let negotiated = self.negotiate()?;
         let bytes = match negotiated.representation {
             Representation::Object => respond::object_bytes(value),
             Representation::PartialObjectMetadata(version) => {
                 respond::object_bytes(&respond::partial_metadata(value, version.api_version()))
             }
+            Representation::PartialObjectMetadataList(_) => return Err(self.not_a_list()),
             Representation::Table(version) => respond::object_bytes(&self.table(version, &[value], value)?),
         };
         self.json(code, bytes, negotiated).await
+    }
+
+    fn not_a_list(&self) -> ApiError {
+        ApiError::wrong_form(false, &self.resource.go_type())
     }
 
     /// JSON bytes in the format that was asked for, compressed if large.

@@ -2,9 +2,11 @@
 
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
+use windlass_schema::Schema;
 
 use super::options::WriteOptions;
-use super::{Call, write};
+use super::update::expect_name;
+use super::{Call, patch, write};
 use crate::body::Body;
 use crate::meta;
 use crate::resource::ScalePaths;
@@ -27,22 +29,39 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded =
         wire::decode_body(content_type, call.body, "Scale", |bytes| call.state.decode_protobuf(bytes))?;
+    if let Some(why) = windlass_schema::decode_error(&schema(call), "Scale", &decoded.value) {
+        return Err(ApiError::bad_request(format!(
+            "Scale in version \"v1\" cannot be handled as a Scale: {why}"
+        )));
+    }
+    expect_name(call, &decoded.value)?;
     write_scale(call, options, |_, _| Ok(decoded.value.clone())).await
 }
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    let media_type = patch::media_type(call)?;
+    call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let patch = super::patch::read(call, options.field_validation)?;
+    let schema = schema(call);
     write_scale(call, options, |call, scale| {
-        let schema = call.state.catalog.schema("autoscaling", "v1", "Scale");
-        let schema = schema.unwrap_or_else(windlass_schema::Schema::unconstrained);
-        super::patch::apply(&patch, &schema, scale)
+        let patch = patch::read(call, media_type, options.field_validation)?;
+        let new = patch::apply(&patch, &schema, scale)?;
+        match windlass_schema::decode_error(&schema, "Scale", &new) {
+            Some(why) => Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why)),
+            None => Ok(new),
+        }
     })
     .await
+}
+
+/// Returns the schema of a `Scale`.
+fn schema(call: &Call<'_>) -> Schema {
+    call.state.catalog.schema("autoscaling", "v1", "Scale").unwrap_or_else(Schema::unconstrained)
 }
 
 /// Changes the scale of an object, and writes its replicas.

@@ -10,6 +10,7 @@ use crate::meta;
 use crate::wire::ApiError;
 
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
     let mut object = call.decode(options)?;
     expect_name(call, &object)?;

@@ -19,7 +19,7 @@ use crate::respond::{object_bytes, write_partial_metadata};
 use crate::state::State;
 use crate::store::{Change, Event, Log, Stored, Tail};
 use crate::wire::table::IncludeObject;
-use crate::wire::{ApiError, Representation, Target};
+use crate::wire::{ApiError, Representation};
 
 /// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -33,12 +33,12 @@ const BATCH: usize = 256;
 const INITIAL_BATCH: usize = 64;
 
 pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let representation = call.negotiate()?.representation;
     let mut options = ListOptions::parse(&call.query, &call.resource, true)?;
     if !call.route.name.is_empty() {
         // The `/watch/` prefix with a name watches that one object.
         options.selection = options.selection.of_name(&call.route.name);
     }
-    let representation = call.negotiate(Target::Watch)?.representation;
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
     let start = Instant::now();
     let lasts = options
@@ -268,10 +268,16 @@ impl Watcher {
     }
 
     fn write(&mut self, out: &mut Vec<u8>, change: &str, shown: &Stored) {
+        if matches!(self.representation, Representation::PartialObjectMetadataList(_)) {
+            // No object is a list, so that the watch ends at its first event.
+            self.done = true;
+            return;
+        }
         begin_event(out, change);
         match self.representation {
             Representation::Object => out.extend_from_slice(shown.json()),
-            Representation::PartialObjectMetadata(version) => {
+            Representation::PartialObjectMetadata(version)
+            | Representation::PartialObjectMetadataList(version) => {
                 write_partial_metadata(shown.metadata(), version.api_version(), out);
             }
             Representation::Table(version) => {
@@ -299,7 +305,8 @@ impl Watcher {
         }
         let (kind, version) = match self.representation {
             Representation::Object => (self.resource.kind.clone(), self.resource.api_version().to_owned()),
-            Representation::PartialObjectMetadata(version) => {
+            Representation::PartialObjectMetadata(version)
+            | Representation::PartialObjectMetadataList(version) => {
                 ("PartialObjectMetadata".to_owned(), version.api_version().to_owned())
             }
             Representation::Table(version) => ("Table".to_owned(), version.api_version().to_owned()),

@@ -47,16 +47,17 @@ pub(super) async fn create(
     }
     let base = base.to_owned();
     let stem: String = base.chars().take(MAX_GENERATED_NAME - 5).collect();
+    let mut taken = ApiError::generate_name_conflict(&call.resource.group_resource(), &base);
     for _ in 0..NAME_ATTEMPTS {
         let mut attempt = object.clone();
         let name = format!("{stem}{}", call.state.env.suffix());
         meta::set(&mut attempt, "name", Some(name.into()));
         match create_named(call, attempt, options).await {
-            Err(error) if error.reason() == "AlreadyExists" => {}
+            Err(error) if error.reason() == "AlreadyExists" => taken = error,
             other => return other,
         }
     }
-    Err(ApiError::generate_name_conflict(&call.resource.group_resource(), &base))
+    Err(taken)
 }
 
 async fn create_named(
@@ -65,6 +66,8 @@ async fn create_named(
     options: WriteOptions,
 ) -> Result<Arc<Stored>, ApiError> {
     let resource = Arc::clone(&call.resource);
+    // A version that is not a number does not count, and a dry run stores nothing.
+    let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
     begin(call, &mut object);
     let view = call.state.store.view();
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
@@ -85,23 +88,40 @@ async fn create_named(
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
         let key = resource.key(meta::namespace(&new), name);
-        let exists = || ApiError::already_exists(&resource.group_resource(), name);
         if options.dry_run {
             if view.get(&resource.storage, &key).is_some() {
-                return Err(exists());
+                return Err(exists(call, &key, &new));
             }
             meta::set(&mut new, "resourceVersion", None);
             return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
+        }
+        if is_versioned {
+            return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
         let committed = commit(call.state, &resource, &key, None, Some(&new), |view| {
             may_create(view, &resource, meta::namespace(&new), name)
         });
         match committed.await {
             Ok(stored) => return Ok(stored),
-            Err(Rejected::Raced) => return Err(exists()),
+            Err(Rejected::Raced) => return Err(exists(call, &key, &new)),
             Err(Rejected::Guarded(error)) => return Err(error),
             Err(Rejected::Claimed) => {}
         }
+    }
+}
+
+/// 409 for a name that another object has.
+fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
+    let (resource, name) = (call.resource.group_resource(), meta::name(new));
+    let error = if meta::text(new, "generateName").is_empty() {
+        ApiError::already_exists(&resource, name)
+    } else {
+        ApiError::generate_name_conflict(&resource, name)
+    };
+    let view = call.state.store.view();
+    match view.get(&call.resource.storage, key) {
+        Some(other) if other.is_terminating() => error.while_deleting(),
+        _ => error,
     }
 }
 

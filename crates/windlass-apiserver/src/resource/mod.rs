@@ -145,17 +145,33 @@ impl Resource {
         self.verbs.iter().any(|allowed| allowed == verb)
     }
 
+    /// The type of an object in kube-apiserver, for example `core.Pod`. Some errors name it.
+    pub(crate) fn go_type(&self) -> String {
+        if self.is_custom() {
+            return "unstructured.Unstructured".to_owned();
+        }
+        format!("{}.{}", self.go_package(), self.kind)
+    }
+
+    /// The type of a list of objects in kube-apiserver, for example `core.PodList`. Some errors name it.
+    pub(crate) fn go_list_type(&self) -> String {
+        if self.is_custom() {
+            return "unstructured.UnstructuredList".to_owned();
+        }
+        format!("{}.{}", self.go_package(), self.list_kind)
+    }
+
+    /// The package of the kind in kube-apiserver.
+    pub(crate) fn go_package(&self) -> &str {
+        match self.storage.group.split('.').next() {
+            None | Some("") => "core",
+            Some(package) => package,
+        }
+    }
+
     /// The key an object is stored under.
     pub(crate) fn key(&self, namespace: &str, name: &str) -> String {
         if self.namespaced { format!("{namespace}/{name}") } else { name.to_owned() }
-    }
-
-    /// The namespace, empty for a cluster-scoped resource, and the name in a key.
-    pub(crate) fn namespace_and_name<'a>(&self, key: &'a str) -> (&'a str, &'a str) {
-        match key.split_once('/') {
-            Some(parts) if self.namespaced => parts,
-            _ => ("", key),
-        }
     }
 
     /// The key that the real server would store an object under; some errors name it.

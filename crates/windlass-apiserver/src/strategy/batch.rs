@@ -19,6 +19,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
 }
 
 const JOBS: Facts = Facts {
+    orphans_by_default: true,
     selectable: &[("status.successful", "/status/succeeded")],
     unenforced: Some("no pods are made, because there is no job controller"),
     ..Facts::SPEC
@@ -87,6 +88,16 @@ impl Strategy for Jobs {
 
     fn default(&self, object: &mut Value) {
         default_job(spec_mut(object));
+    }
+
+    fn unsupported_field(&self, field: &str) -> Option<String> {
+        Some(format!("field label {} not supported for Job", windlass_schema::go_quote(field)))
+    }
+
+    fn orphaning_warning(&self) -> Option<&'static str> {
+        Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+        )
     }
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -51,6 +51,8 @@ pub(crate) struct Facts {
     pub(crate) unconditional_update: bool,
     /// Whether the reply to a deletion is the deleted object instead of a `Status`.
     pub(crate) returns_deleted_object: bool,
+    /// Whether a deletion without a propagation policy orphans the dependents of the object.
+    pub(crate) orphans_by_default: bool,
     /// The fields that selectors may use, with the JSON pointer to each.
     pub(crate) selectable: &'static [(&'static str, &'static str)],
     /// What a write to the object and to each subresource may change. A write that is not listed may change all fields.
@@ -70,6 +72,7 @@ impl Facts {
         create_on_update: false,
         unconditional_update: true,
         returns_deleted_object: false,
+        orphans_by_default: false,
         selectable: &[],
         writes: Writes::STATUS,
         ttl: None,

@@ -222,6 +222,11 @@ pub(crate) trait Strategy: Send + Sync {
         self.facts().selectable.iter().map(|(field, _)| *field).collect()
     }
 
+    /// Returns the error for a selector by an unsupported field, if the kind has a text of its own.
+    fn unsupported_field(&self, _field: &str) -> Option<String> {
+        None
+    }
+
     /// Returns the value of a selectable field, or an empty text.
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         self.facts().selectable_value(object, field)
@@ -242,6 +247,16 @@ pub(crate) trait Strategy: Send + Sync {
     /// Returns whether a terminating object without `metadata.finalizers` is deleted.
     fn may_go(&self, _object: &Value) -> bool {
         true
+    }
+
+    /// Returns whether a deletion without a propagation policy orphans the dependents of the object.
+    fn orphans_by_default(&self) -> bool {
+        self.facts().orphans_by_default
+    }
+
+    /// Returns the text of the `Warning` header for a deletion without a propagation policy.
+    fn orphaning_warning(&self) -> Option<&'static str> {
+        None
     }
 
     /// Returns whether the reply to a deletion is the deleted object instead of a `Status`.

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::fixtures::{config_map, secret};
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH};
 
 #[tokio::test]
 async fn a_created_object_comes_back_with_what_the_server_adds() {
@@ -341,4 +341,48 @@ async fn a_get_may_ask_for_any_version_but_not_for_one_of_the_future() {
         504 Timeout: Timeout: Too large resource version: 9000000000000000, current: RV
         retryAfterSeconds=1
         - ResourceVersionTooLarge -: Too large resource version"#]]);
+}
+
+#[tokio::test]
+async fn a_create_checks_the_object_then_its_version_then_its_name() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let versioned = |name: &str, version: &str| {
+        let mut object = config_map(name);
+        object["metadata"]["resourceVersion"] = version.into();
+        object
+    };
+    let mut invalid = versioned("a", "5");
+    invalid["data"] = json!({"no key": "x"});
+    api.post(&path, invalid.clone()).await.is(422);
+    invalid["metadata"]["resourceVersion"] = "".into();
+    api.post(&path, invalid).await.is(422);
+    api.post(&path, versioned("a", "5"))
+        .await
+        .shows(expect!["500 -: resourceVersion should not be set on objects to be created"]);
+    api.post(&path, versioned("b", "x")).await.is(201);
+    api.post(&path, versioned("c", "0")).await.is(201);
+    api.post(&format!("{path}?dryRun=All"), versioned("d", "5")).await.is(201);
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken_says_why() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut object = config_map("a");
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    api.post(&path, object.clone()).await.is(201);
+    object["metadata"]["generateName"] = "b".into();
+    api.post(&path, object.clone()).await.shows(expect![[r#"
+        409 AlreadyExists: configmaps "a" already exists, the server was not able to generate a unique name for the object
+        kind="configmaps" name="a" retryAfterSeconds=1"#]]);
+    api.delete(&format!("{path}/a")).await.is(200);
+    api.post(&path, config_map("a")).await.shows(expect![[r#"
+        409 AlreadyExists: object is being deleted: configmaps "a" already exists
+        kind="configmaps" name="a""#]]);
+    let patch = json!({"metadata": {"finalizers": null}});
+    api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
 }

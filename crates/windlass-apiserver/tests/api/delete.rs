@@ -1,7 +1,7 @@
 //! Deleting one object, and many.
 
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixtures::{config_map, labelled, pod, secret, widget, widgets_path};
 use crate::harness::{Api, MERGE_PATCH};
@@ -340,4 +340,78 @@ async fn a_name_can_be_used_again_and_gets_a_new_uid() {
     let second = api.post(&path, config_map("a")).await.is(201);
     assert_ne!(first.at("/metadata/uid"), second.at("/metadata/uid"));
     assert!(second.version() > first.version());
+}
+
+fn job(name: &str) -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": {"spec": {
+        "containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}}}})
+}
+
+#[tokio::test]
+async fn jobs_leave_their_pods_behind_unless_told_otherwise() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/batch/v1/namespaces/{ns}/jobs");
+    api.post(&path, job("a")).await.is(201);
+    let deleted = api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(deleted.text_at("/kind"), "Job");
+    assert_eq!(deleted.at("/metadata/finalizers"), json!(["orphan"]));
+    assert_eq!(deleted.at("/metadata/generation"), json!(2));
+    let warned = deleted.warnings().into_iter().find(|warning| warning.contains("child pods")).unwrap();
+    assert!(warned.contains("child pods are preserved by default when jobs are deleted"), "{warned}");
+    api.post(&path, job("a")).await.shows(expect![[r#"
+            409 AlreadyExists: object is being deleted: jobs.batch "a" already exists
+            group="batch" kind="jobs" name="a""#]]);
+    api.post(&path, job("b")).await.is(201);
+    let deleted = api.delete_with(&format!("{path}/b"), json!({"propagationPolicy": "Background"})).await;
+    assert!(deleted.warnings().iter().all(|warning| !warning.contains("child pods")));
+    api.get(&format!("{path}/b")).await.is(404);
+}
+
+#[tokio::test]
+async fn replication_controllers_leave_their_pods_behind_too() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/replicationcontrollers");
+    let controller = json!({"metadata": {"name": "a"}, "spec": {"replicas": 0, "selector": {"app": "a"}, "template": {
+        "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}}});
+    api.post(&path, controller).await.is(201);
+    let deleted = api.delete(&format!("{path}/a")).await.is(200);
+    assert_eq!(deleted.at("/metadata/finalizers"), json!(["orphan"]));
+}
+
+#[tokio::test]
+async fn delete_options_in_the_query_count_only_without_a_body() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let missing = format!("{path}/a?propagationPolicy=Odd");
+    api.delete(&missing).await.shows(expect![[r#"
+        422 Invalid: DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Odd": supported values: "Foreground", "Background", "Orphan", "nil"
+        group="meta.k8s.io" kind="DeleteOptions"
+        - FieldValueNotSupported propagationPolicy: Unsupported value: "Odd": supported values: "Foreground", "Background", "Orphan", "nil""#]]);
+    api.delete_with(&missing, json!({"preconditions": {}})).await.is(404);
+    api.delete_with(&missing, json!([])).await.shows(expect![[r#"400 BadRequest: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#]]);
+    api.post(&path, config_map("a")).await.is(201);
+    api.delete_with(&format!("{path}/a?dryRun=All"), json!({"gracePeriodSeconds": 1})).await.is(200);
+    api.get(&format!("{path}/a")).await.is(404);
+}
+
+#[tokio::test]
+async fn a_deleted_collection_is_listed_as_it_was_before() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    let mut held = secret("a");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    api.post(&path, held).await.is(201);
+    let request = api.request(http::Method::DELETE, &path);
+    let table = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let deleted = request.accept(table).send().await.is(200);
+    assert_eq!(deleted.names(), ["a"]);
+    assert_eq!(deleted.text_at("/kind"), "PartialObjectMetadataList");
+    assert_eq!(deleted.at("/items/0/metadata/deletionTimestamp"), Value::Null);
+    assert_ne!(api.get(&format!("{path}/a")).await.at("/metadata/deletionTimestamp"), Value::Null);
+    let patch = json!({"metadata": {"finalizers": null}});
+    api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
 }

@@ -169,3 +169,13 @@ async fn warnings_are_limited_repeat_nothing_and_keep_their_characters() {
     // `299 - `, two quotes, an escaped quote, and 256 characters.
     assert_eq!(lengths, [265; 9]);
 }
+
+#[tokio::test]
+async fn warnings_come_with_errors_too() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let object = json!({"metadata": {"name": "a"}, "unknown": 1, "data": {"no key": "x"}});
+    let reply = api.post(&path, object).await.is(422);
+    assert_eq!(reply.warnings(), ["299 - \"unknown field \\\"unknown\\\"\""]);
+}

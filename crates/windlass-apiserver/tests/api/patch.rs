@@ -431,3 +431,25 @@ async fn the_members_of_operations_are_checked() {
         "{list}"
     );
 }
+
+#[tokio::test]
+async fn a_patch_is_not_read_where_no_object_is() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps/none");
+    api.patch(&path, JSON_PATCH, json!({})).await.is(404);
+    api.patch(&path, MERGE_PATCH, json!("x")).await.is(404);
+    api.patch(&path, STRATEGIC_PATCH, json!([])).await.is(404);
+    api.patch(&path, "text/plain", json!([])).await.is(415);
+}
+
+#[tokio::test]
+async fn a_json_patch_that_fails_has_empty_details() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let patch = json!([{"op": "remove", "path": "/data/none"}]);
+    let reply = api.patch(&format!("{path}/a"), JSON_PATCH, patch).await.is(422);
+    assert_eq!(reply.at("/details"), json!({}));
+}

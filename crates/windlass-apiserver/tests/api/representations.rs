@@ -394,3 +394,59 @@ async fn a_long_list_is_whole_however_it_is_sent() {
     let pretty = api.get(&format!("{path}?pretty=true")).await.is(200);
     assert_eq!(pretty.json(), plain.json());
 }
+
+#[tokio::test]
+async fn a_list_is_not_shown_as_the_metadata_of_one_object() {
+    let api = Api::start();
+    let ns = api.namespace_named(&format!("forms-{}", api.id)).await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    api.post(&path, config_map("a")).await.is(201);
+    let get = async |path: &str, accept: &str| api.request(Method::GET, path).accept(accept).send().await;
+    get(&path, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"]);
+    get(&format!("{path}/a"), METADATA_LIST).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"]);
+    let autoscalers = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    get(&autoscalers, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*autoscaling.HorizontalPodAutoscalerList)"]);
+    get(&format!("/apis/events.k8s.io/v1/namespaces/{ns}/events"), METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*core.EventList)"]);
+    get(&widgets_path(&api).await, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"]);
+}
+
+#[tokio::test]
+async fn empty_lists_of_metadata_are_null() {
+    let api = Api::start();
+    let ns = api.namespace_named(&format!("forms-{}", api.id)).await;
+    let list = async |kind: &str, accept: &str| {
+        let path = format!("{kind}?labelSelector=is%3Dnowhere");
+        api.request(Method::GET, &path).accept(accept).send().await.is(200).json()
+    };
+    let config_maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let roles = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}/roles");
+    assert_eq!(list(&config_maps, METADATA_LIST).await.get("items"), Some(&Value::Null));
+    assert_eq!(list(&config_maps, "application/json").await["items"], json!([]));
+    assert_eq!(list(&config_maps, TABLE).await["rows"], json!([]));
+    assert_eq!(list(&roles, TABLE).await.get("rows"), Some(&Value::Null));
+    assert_eq!(list(&widgets_path(&api).await, TABLE).await["rows"], json!([]));
+}
+
+#[tokio::test]
+async fn a_form_that_is_not_available_is_refused_before_anything_else() {
+    let api = Api::start();
+    let ns = api.namespace_named(&format!("forms-{}", api.id)).await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let get = async |path: &str, accept: &str| api.request(Method::GET, path).accept(accept).send().await;
+    get(&format!("{path}?limit=x"), "text/html").await.shows(expect![[r#"
+        406 NotAcceptable: 406: Not Acceptable
+
+        Available representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"#]]);
+    get(&format!("{path}/none"), "text/html").await.shows(expect![[r#"
+        406 NotAcceptable: 406: Not Acceptable
+
+        Available representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"#]]);
+    get(&format!("{path}/none"), "application/json;as=Odd;v=v1;g=meta.k8s.io").await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    get(&format!("{path}?watch=1"), "application/json;as=Table;v=v9;g=meta.k8s.io").await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    get(&format!("{}?limit=x", widgets_path(&api).await), "text/html").await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+    let post = api.request(Method::POST, &path).accept("text/html").json(&json!(5)).send().await;
+    post.shows(expect![[r#"
+        406 NotAcceptable: 406: Not Acceptable
+
+        Available representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"#]]);
+}

@@ -173,3 +173,20 @@ async fn events_are_selected_by_what_they_are_about() {
     let newer = format!("/apis/events.k8s.io/v1/namespaces/{ns}/events?fieldSelector=reason%3DBroke");
     assert_eq!(api.get(&newer).await.names(), ["b"]);
 }
+
+#[tokio::test]
+async fn jobs_name_the_field_that_they_do_not_support() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/batch/v1/namespaces/{ns}/jobs");
+    api.get(&format!("{path}?fieldSelector=status.failed%3D1"))
+        .await
+        .shows(expect![[r#"400 BadRequest: field label "status.failed" not supported for Job"#]]);
+    api.get(&format!("{path}?fieldSelector=%3D")).await.is(200);
+    let watch = format!("{path}?watch=1&resourceVersionMatch=Exact&fieldSelector=a%3Db");
+    api.get(&watch).await.shows(expect![[r#"
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: [as below]
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan""#]]);
+}

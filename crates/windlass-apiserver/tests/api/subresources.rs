@@ -234,3 +234,24 @@ async fn finalize_writes_the_finalizers_of_a_namespace() {
     body["metadata"]["resourceVersion"] = updated.at("/metadata/resourceVersion");
     api.put(&format!("{path}/finalize"), body).await.is(200);
 }
+
+#[tokio::test]
+async fn a_scale_is_read_before_it_is_written() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments");
+    api.post(&path, deployment("a")).await.is(201);
+    let scale = format!("{path}/a/scale");
+    let before = api.get(&scale).await.is(200).at("/spec/replicas");
+    api.put(&scale, json!({"metadata": {"name": "a"}, "spec": {"replicas": "2"}})).await.shows(expect![[r#"400 BadRequest: Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"#]]);
+    api.put(&scale, json!({"spec": {"replicas": 2}})).await.shows(expect![
+        "400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided"
+    ]);
+    api.put(&scale, json!({"metadata": {"name": "b"}, "spec": {"replicas": 2}}))
+        .await
+        .shows(expect!["400 BadRequest: the name of the object (b) does not match the name on the URL (a)"]);
+    api.put(&format!("{path}/none/scale"), json!({"spec": {"replicas": 2}})).await.is(400);
+    let patched = api.patch(&scale, MERGE_PATCH, json!({"spec": {"replicas": "2"}})).await.is(422);
+    assert_eq!(patched.text_at("/details/causes/0/field"), "patch");
+    assert_eq!(api.get(&scale).await.at("/spec/replicas"), before);
+}

@@ -13,13 +13,15 @@ fn kubectls_accept_headers_get_tables() {
 }
 
 #[test]
-fn metadata_only_fits_its_target() {
+fn metadata_has_a_form_for_objects_and_one_for_lists() {
     let one = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
     let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
     let partial = Representation::PartialObjectMetadata(TableVersion::V1);
     assert_eq!(ask(one, Target::Object).expect("accepted").representation, partial);
-    assert_eq!(ask(list, Target::List).expect("accepted").representation, partial);
-    assert_eq!(ask(list, Target::Object).expect("accepted").representation, Representation::Object);
+    let partial_list = Representation::PartialObjectMetadataList(TableVersion::V1);
+    for target in [Target::List, Target::Object, Target::Custom] {
+        assert_eq!(ask(list, target).expect("accepted").representation, partial_list);
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl From<JsonPatchError> for ApiError {
     fn from(error: JsonPatchError) -> Self {
         match error {
             JsonPatchError::TooMuchWork(_) => ApiError::too_large(error),
-            _ => ApiError::unprocessable("the server rejected our request due to an error in our request"),
+            _ => ApiError::unprocessable(),
         }
     }
 }

@@ -4,6 +4,15 @@ use windlass_schema::go_quote;
 
 use crate::ApiError;
 
+/// The fields that every resource has.
+const METADATA_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
+
+/// Returns the error for a field of a resource that lists what it supports.
+pub fn unknown_field(field: &str, supported: &[&str]) -> String {
+    let known: Vec<String> = METADATA_FIELDS.iter().chain(supported).map(|name| go_quote(name)).collect();
+    format!("{} is not a known field selector: only {}", go_quote(field), known.join(", "))
+}
+
 /// An operator of a field selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOperator {
@@ -41,6 +50,10 @@ impl FieldSelector {
                 )));
             };
             let value = unescape(value).map_err(ApiError::bad_request)?;
+            if field.is_empty() && value.is_empty() {
+                // Every object has the empty value of no field.
+                continue;
+            }
             requirements.push(FieldRequirement { field: field.to_owned(), operator, value });
         }
         Ok(Self(requirements))
@@ -56,26 +69,15 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// Refuses fields other than `metadata.name`, `metadata.namespace` and `supported` with 400, naming those that are known where
-    /// `custom` is set, as the real server does for custom resources and kinds without fields of their own.
-    pub fn check(&self, supported: &[&str], list_known: bool) -> Result<(), ApiError> {
-        for requirement in &self.0 {
-            let field = requirement.field.as_str();
-            if field == "metadata.name" || field == "metadata.namespace" || supported.contains(&field) {
-                continue;
-            }
-            return Err(ApiError::bad_request(if list_known {
-                let known: Vec<String> = ["metadata.name", "metadata.namespace"]
-                    .iter()
-                    .chain(supported)
-                    .map(|name| go_quote(name))
-                    .collect();
-                format!("{} is not a known field selector: only {}", go_quote(field), known.join(", "))
-            } else {
-                format!("field label not supported: {field}")
-            }));
+    /// Checks that all fields are `metadata.name`, `metadata.namespace` or one of `supported`.
+    ///
+    /// 400 with the text that `refusal` returns for any other field.
+    pub fn check(&self, supported: &[&str], refusal: impl FnOnce(&str) -> String) -> Result<(), ApiError> {
+        let is_supported = |field: &str| METADATA_FIELDS.contains(&field) || supported.contains(&field);
+        match self.0.iter().find(|requirement| !is_supported(&requirement.field)) {
+            Some(requirement) => Err(ApiError::bad_request(refusal(&requirement.field))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether an object matches. `value` returns the value of a field, or "" if the object does not have it.

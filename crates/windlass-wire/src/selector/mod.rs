@@ -3,7 +3,7 @@
 mod field;
 mod label;
 
-pub use field::{FieldOperator, FieldRequirement, FieldSelector};
+pub use field::{FieldOperator, FieldRequirement, FieldSelector, unknown_field};
 pub use label::{LabelOperator, LabelRequirement, LabelSelector};
 
 #[cfg(test)]

@@ -112,7 +112,10 @@ fn broken_field_selectors_are_refused_with_the_real_words() {
     for (selector, message) in cases {
         assert_eq!(FieldSelector::parse(selector).expect_err(selector).to_string(), message);
     }
-    let unknown = FieldSelector::parse("foo=bar").expect("parsed").check(&[], true).expect_err("unknown");
+    let unknown = FieldSelector::parse("foo=bar")
+        .expect("parsed")
+        .check(&[], |field| unknown_field(field, &[]))
+        .expect_err("unknown");
     assert_eq!(
         unknown.to_string(),
         "\"foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

@@ -61,6 +61,13 @@ impl IncludeObject {
 #[derive(Clone, Debug)]
 pub struct TableKind(Kind);
 
+impl TableKind {
+    /// Returns whether the rows of an empty list are `null`: those of a built-in kind without columns of its own.
+    pub fn writes_null_for_no_rows(&self) -> bool {
+        matches!(&self.0, Kind::BuiltIn(kind) if kind.resource.is_empty())
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     BuiltIn(&'static BuiltIn),

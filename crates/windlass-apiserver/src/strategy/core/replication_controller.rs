@@ -11,6 +11,7 @@ use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, LabelSelector};
 
 const FACTS: Facts = Facts {
+    orphans_by_default: true,
     selectable: &[("status.replicas", "/status/replicas")],
     unenforced: Some("no pods are made, because there is no replication controller"),
     ..Facts::SPEC

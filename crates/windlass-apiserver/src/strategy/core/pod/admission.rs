@@ -53,7 +53,15 @@ pub(super) fn set_priority(cx: &StrategyContext<'_>, object: &mut Value) -> Resu
     }
     spec.insert("priority".to_owned(), value.into());
     let policy = class.map_or("", |class| text_at(class, "/preemptionPolicy"));
-    default(spec, "preemptionPolicy", if policy.is_empty() { "PreemptLowerPriority" } else { policy });
+    let policy = if policy.is_empty() { "PreemptLowerPriority" } else { policy };
+    if let Some(given) = spec.get("preemptionPolicy").and_then(Value::as_str)
+        && given != policy
+    {
+        return refuse(format!(
+            "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+        ));
+    }
+    spec.insert("preemptionPolicy".to_owned(), policy.into());
     if let Some(class) = class {
         spec.insert("priorityClassName".to_owned(), meta::name(class).into());
     }

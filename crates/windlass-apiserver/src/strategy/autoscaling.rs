@@ -155,9 +155,13 @@ impl Strategy for Autoscalers {
             let detail = "must be greater than or equal to 1";
             errors.push(FieldError::invalid("spec.minReplicas", least, detail));
         }
-        if most < 1 {
+        if most == 0 {
             errors.push(FieldError::required("spec.maxReplicas", "must be set and greater than 0"));
-        } else if most < least {
+        } else if most < 0 {
+            let detail = "must be greater than or equal to 1";
+            errors.push(FieldError::invalid("spec.maxReplicas", most, detail));
+        }
+        if most < least && spec.get("minReplicas").is_some_and(Value::is_i64) {
             let detail = "must be greater than or equal to `minReplicas`";
             errors.push(FieldError::invalid("spec.maxReplicas", most, detail));
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::apps::{default_template, validate_template_of};
-use super::checks::{enumerated, immutable, validate_not_negative};
+use super::checks::{enumerated, immutable, invalid_names, validate_not_negative};
 use super::fields::{default, entry_mut, map_at, spec_mut, text, text_at};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::meta;
@@ -243,6 +243,23 @@ fn schedule_field_problem(field: &str, least: u32, most: u32) -> Option<String> 
     None
 }
 
+/// Returns why a text is not the name of a time zone. Without a time zone database, all names are valid.
+fn time_zone_problems(zone: &str) -> Vec<String> {
+    if zone.is_empty() {
+        return vec!["timeZone must be nil or non-empty string".to_owned()];
+    }
+    let mut problems = Vec::new();
+    if zone.eq_ignore_ascii_case("Local") {
+        let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        problems.push(detail.to_owned());
+    }
+    let database = jiff::tz::db();
+    if zone != "Local" && !database.is_definitively_empty() && database.get(zone).is_err() {
+        problems.push(format!("unknown time zone {zone}"));
+    }
+    problems
+}
+
 impl Strategy for CronJobs {
     fn facts(&self) -> &'static Facts {
         &CRON_JOBS
@@ -269,6 +286,13 @@ impl Strategy for CronJobs {
             errors.push(FieldError::required("spec.schedule", ""));
         } else if let Some(why) = schedule_problem(schedule) {
             errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        }
+        if schedule.contains("TZ") {
+            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+            errors.push(FieldError::invalid("spec.schedule", schedule, detail));
+        }
+        if let Some(zone) = spec.get("timeZone").and_then(Value::as_str) {
+            errors.extend(invalid_names("spec.timeZone", zone, time_zone_problems(zone)));
         }
         validate_not_negative(spec, &["startingDeadlineSeconds"], &mut errors);
         let known = ["Allow", "Forbid", "Replace"];

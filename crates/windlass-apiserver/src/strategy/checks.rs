@@ -5,6 +5,7 @@ use windlass_schema::FieldError;
 
 use super::fields::int_at;
 
+use crate::wire::names;
 pub(super) use crate::wire::names::{validate_annotations, validate_labels};
 
 /// Returns an error for each problem of the name at a field.
@@ -40,4 +41,20 @@ pub(super) fn immutable(object: &Value, old: &Value, pointer: &str) -> Vec<Field
     }
     let field = pointer.trim_start_matches('/').replace('/', ".");
     vec![FieldError::invalid(field, new.cloned().unwrap_or(Value::Null), "field is immutable")]
+}
+
+/// Validates a path that begins with a domain, such as `acme.io/foo`.
+pub(super) fn validate_domain_path(field: &str, path: &str) -> Vec<FieldError> {
+    if path.is_empty() {
+        return vec![FieldError::required(field, "")];
+    }
+    match path.split_once('/') {
+        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => {
+            invalid_names(field, domain, names::dns_1123_subdomain(domain)).collect()
+        }
+        _ => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            vec![FieldError::invalid(field, path, detail)]
+        }
+    }
 }

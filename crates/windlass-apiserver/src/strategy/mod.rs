@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+mod addresses;
 mod checks;
 mod facts;
 mod fields;

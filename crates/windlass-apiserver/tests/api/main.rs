@@ -26,6 +26,7 @@ mod patch;
 mod selectors;
 mod served_kinds;
 mod update;
+mod validation;
 mod watch;
 mod websocket;
 

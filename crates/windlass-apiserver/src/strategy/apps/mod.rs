@@ -1,5 +1,6 @@
 //! Deployments, replica sets, stateful sets, daemon sets.
 
+mod controller_revision;
 mod daemon_set;
 mod deployment;
 mod replica_set;
@@ -17,6 +18,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "replicasets" => &replica_set::ReplicaSets,
         "statefulsets" => &stateful_set::StatefulSets,
         "daemonsets" => &daemon_set::DaemonSets,
+        "controllerrevisions" => &controller_revision::ControllerRevisions,
         _ => &FactsOnly(&Facts::DATA),
     }
 }

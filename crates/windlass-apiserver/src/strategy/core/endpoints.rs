@@ -1,18 +1,15 @@
 //! Endpoints.
 
-use std::net::IpAddr;
-
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+use crate::strategy::addresses::{validate_address, validate_endpoint_address};
 use crate::strategy::checks::{enumerated, invalid_names};
 use crate::strategy::fields::{int_at, list_at, text};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
 
 const ENDPOINTS: Facts = Facts { create_on_update: true, ..Facts::DATA };
-
-const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 pub(super) struct Endpoints;
 
@@ -31,7 +28,9 @@ impl Strategy for Endpoints {
             }
             for list in ["addresses", "notReadyAddresses"] {
                 for (index, address) in list_at(subset, &format!("/{list}")).iter().enumerate() {
-                    validate_address(text(address, "ip"), &format!("{path}.{list}[{index}].ip"), &mut errors);
+                    let (field, address) = (format!("{path}.{list}[{index}].ip"), text(address, "ip"));
+                    errors.extend(validate_address(&field, address));
+                    errors.extend(validate_endpoint_address(&field, address));
                 }
             }
             let ports = list_at(subset, "/ports");
@@ -62,26 +61,5 @@ impl Strategy for Endpoints {
 
     fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()]
-    }
-}
-
-fn validate_address(address: &str, field: &str, errors: &mut Vec<FieldError>) {
-    match address.parse::<IpAddr>() {
-        Err(_) => {
-            errors.push(FieldError::invalid(field, address, BAD_ADDRESS));
-            errors.push(FieldError::invalid(field, address, "must be a valid IP address"));
-        }
-        Ok(parsed) => {
-            let why = if parsed.is_unspecified() {
-                format!("may not be unspecified ({})", if parsed.is_ipv4() { "0.0.0.0" } else { "::" })
-            } else if parsed.is_loopback() {
-                "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()
-            } else if parsed.is_multicast() {
-                "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
-            } else {
-                return;
-            };
-            errors.push(FieldError::invalid(field, address, why));
-        }
     }
 }

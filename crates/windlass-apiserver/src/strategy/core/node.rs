@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use crate::strategy::checks::enumerated;
-use crate::strategy::fields::{list_at, object_mut, spec_mut, text};
+use crate::strategy::fields::{list_at, object_mut, spec_mut, text, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -74,6 +74,36 @@ impl Strategy for Nodes {
             taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
         }
         Ok(())
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        spec_mut(object).remove("configSource");
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        spec_mut(object).remove("configSource");
+        Ok(())
+    }
+
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let (new, before) = (list_at(object, "/spec/podCIDRs"), list_at(old, "/spec/podCIDRs"));
+        if !before.is_empty() && new != before {
+            let detail = "node updates may not change podCIDR except from \"\" to valid";
+            errors.push(FieldError::forbidden("spec.podCIDRs", detail));
+        }
+        let (new, before) = (text_at(object, "/spec/providerID"), text_at(old, "/spec/providerID"));
+        if !before.is_empty() && new != before {
+            let detail = "node updates may not change providerID except from \"\" to valid";
+            errors.push(FieldError::forbidden("spec.providerID", detail));
+        }
+        errors
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

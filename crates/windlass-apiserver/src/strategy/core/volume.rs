@@ -56,6 +56,11 @@ impl Strategy for Volumes {
         if list_at(spec, "/accessModes").is_empty() {
             errors.push(FieldError::required("spec.accessModes", ""));
         }
+        errors.extend(validate_exclusive_mode(spec));
+        let host_path = text_at(spec, "/hostPath/path");
+        if host_path.split('/').any(|part| part == "..") {
+            errors.push(FieldError::invalid("spec.hostPath.path", host_path, "must not contain '..'"));
+        }
         let capacity = map_at(spec, "/capacity").filter(|capacity| !capacity.is_empty());
         if capacity.is_none() {
             errors.push(FieldError::required("spec.capacity", ""));
@@ -78,6 +83,15 @@ impl Strategy for Volumes {
         object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
         Ok(())
     }
+}
+
+/// Checks that `ReadWriteOncePod` is the only access mode if it is one.
+fn validate_exclusive_mode(spec: &Value) -> Option<FieldError> {
+    let modes = list_at(spec, "/accessModes");
+    let (once, others): (Vec<_>, Vec<_>) = modes.iter().partition(|mode| *mode == "ReadWriteOncePod");
+    let is_mixed = !once.is_empty() && !others.is_empty();
+    let detail = "may not use ReadWriteOncePod with other access modes";
+    is_mixed.then(|| FieldError::forbidden("spec.accessModes", detail))
 }
 
 const VOLUME_SOURCES: [&str; 22] = [
@@ -135,6 +149,7 @@ impl Strategy for Claims {
         if list_at(spec, "/accessModes").is_empty() {
             errors.push(FieldError::required("spec.accessModes", "at least 1 access mode is required"));
         }
+        errors.extend(validate_exclusive_mode(spec));
         if spec.pointer("/resources/requests/storage").is_none() {
             errors.push(FieldError::required("spec.resources[storage]", ""));
         }
@@ -158,6 +173,10 @@ impl Strategy for Claims {
         // The binder writes the name of the volume once.
         if text_at(old, "/spec/volumeName").is_empty() {
             new.remove("volumeName");
+        }
+        // A claim that was made before there was a default class may get one.
+        if !before.contains_key("storageClassName") {
+            new.remove("storageClassName");
         }
         if new == before {
             return Vec::new();

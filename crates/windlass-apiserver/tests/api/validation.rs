@@ -1,0 +1,317 @@
+//! What the kinds refuse in their own fields.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, MERGE_PATCH};
+
+/// The replies to a create of each object, one below the other.
+async fn created(api: &Api, path: &str, objects: impl IntoIterator<Item = Value>) -> String {
+    let mut out = String::new();
+    for object in objects {
+        out += &format!("{}\n", api.post(&format!("{path}?dryRun=All"), object).await);
+    }
+    out
+}
+
+#[tokio::test]
+async fn network_policies() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/networking.k8s.io/v1/namespaces/{ns}/networkpolicies");
+    let policy =
+        |rule: Value| json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}, "ingress": [rule]}});
+    let refused = created(
+        &api,
+        &path,
+        [
+            policy(json!({"from": [{}]})),
+            policy(json!({"from": [{"podSelector": {}, "ipBlock": {"cidr": "10.0.0.0/8"}}]})),
+            policy(json!({"from": [{"ipBlock": {"cidr": ""}}]})),
+            policy(json!({"ports": [{"endPort": 5}]})),
+            policy(json!({"ports": [{"port": 9, "endPort": 5}]})),
+            policy(json!({"ports": [{"port": "http", "endPort": 5}]})),
+            policy(json!({"ports": [{"port": 70000, "protocol": "ICMP"}]})),
+        ],
+    );
+    expect![[r#"
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].from[0]: Required value: must specify a peer
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueRequired spec.ingress[0].from[0]: Required value: must specify a peer
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueForbidden spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].from[0].ipBlock.cidr: Required value
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueRequired spec.ingress[0].from[0].ipBlock.cidr: Required value
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].ports[0].endPort: Invalid value: 5: may not be specified when `port` is not specified
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueInvalid spec.ingress[0].ports[0].endPort: Invalid value: 5: may not be specified when `port` is not specified
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].ports[0].endPort: Invalid value: 9: must be greater than or equal to `port`
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueInvalid spec.ingress[0].ports[0].endPort: Invalid value: 9: must be greater than or equal to `port`
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: spec.ingress[0].ports[0].endPort: Invalid value: 5: may not be specified when `port` is non-numeric
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueInvalid spec.ingress[0].ports[0].endPort: Invalid value: 5: may not be specified when `port` is non-numeric
+        422 Invalid: NetworkPolicy.networking.k8s.io "a" is invalid: [as below]
+        group="networking.k8s.io" kind="NetworkPolicy" name="a"
+        - FieldValueInvalid spec.ingress[0].ports[0].port: Invalid value: 70000: must be between 1 and 65535, inclusive
+        - FieldValueNotSupported spec.ingress[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "TCP", "UDP", "SCTP"
+    "#]].assert_eq(&refused.await);
+    let fine =
+        json!({"ports": [{"port": 5, "endPort": 9}], "from": [{"namespaceSelector": {}, "podSelector": {}}]});
+    api.post(&path, policy(fine)).await.is(201);
+}
+
+#[tokio::test]
+async fn endpoint_slices() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices");
+    let slice = |kind: &str, address: &str| json!({"metadata": {"name": "a"}, "addressType": kind, "ports": [], "endpoints": [{"addresses": [address]}]});
+    let refused = created(
+        &api,
+        &path,
+        [
+            slice("IPv4", "x"),
+            slice("IPv4", "2001:db8::1"),
+            slice("IPv6", "10.0.0.1"),
+            slice("IPv4", "127.0.0.1"),
+            slice("IPv4", "169.254.0.1"),
+            slice("IPv4", "224.0.0.1"),
+            slice("IPv6", "::"),
+            slice("FQDN", "x"),
+            slice("FQDN", "No.name"),
+        ],
+    );
+    expect![[r#"
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses: Invalid value: "10.0.0.1": must be an IPv6 address
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses: Invalid value: "10.0.0.1": must be an IPv6 address
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "224.0.0.1": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "224.0.0.1": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "::": may not be unspecified (::)
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "::": may not be unspecified (::)
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "x": should be a domain with at least two segments separated by dots
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "x": should be a domain with at least two segments separated by dots
+        422 Invalid: EndpointSlice.discovery.k8s.io "a" is invalid: endpoints[0].addresses[0]: Invalid value: "No.name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+        group="discovery.k8s.io" kind="EndpointSlice" name="a"
+        - FieldValueInvalid endpoints[0].addresses[0]: Invalid value: "No.name": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')
+    "#]].assert_eq(&refused.await);
+    for (kind, address) in [("IPv4", "10.0.0.1"), ("IPv6", "2001:db8::1"), ("FQDN", "example.com")] {
+        api.post(&format!("{path}?dryRun=All"), slice(kind, address)).await.is(201);
+    }
+}
+
+#[tokio::test]
+async fn ingresses_and_their_classes() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses");
+    let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+    let ingress = json!({"metadata": {"name": "a", "annotations": {"kubernetes.io/ingress.class": "x"}}, "spec": {
+        "defaultBackend": backend}});
+    let created_ingress = api.post(&path, ingress.clone()).await.is(201);
+    assert!(
+        created_ingress.warnings().iter().any(|warning| warning.contains("ingress.class")),
+        "{created_ingress}"
+    );
+    let mut hosted = ingress;
+    hosted["metadata"] = json!({"name": "b"});
+    hosted["spec"]["rules"] = json!([{"host": "1.2.3.4"}]);
+    expect![[r#"
+        422 Invalid: Ingress.networking.k8s.io "b" is invalid: spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address
+        group="networking.k8s.io" kind="Ingress" name="b"
+        - FieldValueInvalid spec.rules[0].host: Invalid value: "1.2.3.4": must be a DNS name, not an IP address
+    "#]].assert_eq(&created(&api, &path, [hosted]).await);
+    let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "x"}, {"hostname": "1.2.3.4"}]}}});
+    api.patch(&format!("{path}/a/status"), MERGE_PATCH, status).await.shows(expect![[r#"
+        422 Invalid: Ingress.networking.k8s.io "a" is invalid: [as below]
+        group="networking.k8s.io" kind="Ingress" name="a"
+        - FieldValueInvalid status.loadBalancer.ingress[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)
+        - FieldValueInvalid status.loadBalancer.ingress[1].hostname: Invalid value: "1.2.3.4": must be a DNS name, not an IP address"#]]);
+    let class = json!({"metadata": {"name": "a"}, "spec": {"controller": "nodomain"}});
+    let classes = "/apis/networking.k8s.io/v1/ingressclasses";
+    let none = json!({"metadata": {"name": "a"}, "spec": {}});
+    expect![[r#"
+        422 Invalid: IngressClass.networking.k8s.io "a" is invalid: spec.controller: Invalid value: "nodomain": must be a domain-prefixed path (such as "acme.io/foo")
+        group="networking.k8s.io" kind="IngressClass" name="a"
+        - FieldValueInvalid spec.controller: Invalid value: "nodomain": must be a domain-prefixed path (such as "acme.io/foo")
+        422 Invalid: IngressClass.networking.k8s.io "a" is invalid: spec.controller: Required value
+        group="networking.k8s.io" kind="IngressClass" name="a"
+        - FieldValueRequired spec.controller: Required value
+    "#]].assert_eq(&created(&api, classes, [class, none]).await);
+}
+
+#[tokio::test]
+async fn volumes_and_claims() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let modes = json!(["ReadWriteOncePod", "ReadWriteOnce"]);
+    let volume = json!({"metadata": {"name": "a"}, "spec": {"accessModes": modes, "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/a/../b"}}});
+    expect![[r#"
+        422 Invalid: PersistentVolume "a" is invalid: [as below]
+        kind="PersistentVolume" name="a"
+        - FieldValueForbidden spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes
+        - FieldValueInvalid spec.hostPath.path: Invalid value: "/a/../b": must not contain '..'
+    "#]].assert_eq(&created(&api, "/api/v1/persistentvolumes", [volume]).await);
+    let claims = format!("/api/v1/namespaces/{ns}/persistentvolumeclaims");
+    let mut claim = json!({"metadata": {"name": "a"}, "spec": {"accessModes": modes, "resources": {
+        "requests": {"storage": "1Gi"}}}});
+    expect![[r#"
+        422 Invalid: PersistentVolumeClaim "a" is invalid: spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes
+        kind="PersistentVolumeClaim" name="a"
+        - FieldValueForbidden spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes
+    "#]].assert_eq(&created(&api, &claims, [claim.clone()]).await);
+    claim["spec"]["accessModes"] = json!(["ReadWriteOnce"]);
+    api.post(&claims, claim).await.is(201);
+    let set = |class: &str| json!({"spec": {"storageClassName": class}});
+    api.patch(&format!("{claims}/a"), MERGE_PATCH, set("fast")).await.is(200);
+    api.patch(&format!("{claims}/a"), MERGE_PATCH, set("slow")).await.is(422);
+}
+
+#[tokio::test]
+async fn nodes() {
+    let api = Api::start();
+    let name = format!("node-{}", api.id);
+    let path = format!("/api/v1/nodes/{name}");
+    let source = json!({"configMap": {"name": "a", "namespace": "b", "kubeletConfigKey": "c"}});
+    let node = json!({"metadata": {"name": name}, "spec": {
+        "configSource": source, "podCIDRs": ["10.0.0.0/24"], "providerID": "a://b"}});
+    api.discard(path.clone());
+    let node = api.post("/api/v1/nodes", node).await.is(201);
+    assert_eq!(node.at("/spec/configSource"), Value::Null);
+    let other =
+        json!({"spec": {"podCIDRs": ["10.0.1.0/24"], "podCIDR": "10.0.1.0/24", "providerID": "c://d"}});
+    api.patch(&path, MERGE_PATCH, other).await.shows(expect![[r#"
+        422 Invalid: Node "node-ID" is invalid: [as below]
+        kind="Node" name="node-ID"
+        - FieldValueForbidden spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid
+        - FieldValueForbidden spec.providerID: Forbidden: node updates may not change providerID except from "" to valid"#]]);
+}
+
+#[tokio::test]
+async fn cron_jobs() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/batch/v1/namespaces/{ns}/cronjobs");
+    let cron_job = |schedule: &str, zone: &str| {
+        json!({"metadata": {"name": "a"}, "spec": {"schedule": schedule, "timeZone": zone, "jobTemplate": {"spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}}}}})
+    };
+    let refused = created(
+        &api,
+        &path,
+        [
+            cron_job("0 0 * * *", "Nowhere/Land"),
+            cron_job("0 0 * * *", ""),
+            cron_job("0 0 * * *", "local"),
+            cron_job("TZ=UTC 0 0 * * *", "UTC"),
+        ],
+    );
+    expect![[r#"
+        422 Invalid: CronJob.batch "a" is invalid: spec.timeZone: Invalid value: "Nowhere/Land": unknown time zone Nowhere/Land
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.timeZone: Invalid value: "Nowhere/Land": unknown time zone Nowhere/Land
+        422 Invalid: CronJob.batch "a" is invalid: spec.timeZone: Invalid value: "": timeZone must be nil or non-empty string
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.timeZone: Invalid value: "": timeZone must be nil or non-empty string
+        422 Invalid: CronJob.batch "a" is invalid: [as below]
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.timeZone: Invalid value: "local": timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones
+        - FieldValueInvalid spec.timeZone: Invalid value: "local": unknown time zone local
+        422 Invalid: CronJob.batch "a" is invalid: spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead
+        group="batch" kind="CronJob" name="a"
+        - FieldValueInvalid spec.schedule: Invalid value: "TZ=UTC 0 0 * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead
+    "#]].assert_eq(&refused.await);
+    api.post(&path, cron_job("0 0 * * *", "Europe/Berlin")).await.is(201);
+}
+
+#[tokio::test]
+async fn controller_revisions() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/controllerrevisions");
+    let revision =
+        |number: i64, data: Value| json!({"metadata": {"name": "a"}, "revision": number, "data": data});
+    let refused =
+        created(&api, &path, [revision(-1, json!("x")), json!({"metadata": {"name": "a"}, "revision": 1})]);
+    expect![[r#"
+        422 Invalid: ControllerRevision.apps "a" is invalid: [as below]
+        group="apps" kind="ControllerRevision" name="a"
+        - FieldValueInvalid revision: Invalid value: -1: must be greater than or equal to 0
+        - FieldValueRequired data: Required value: data must be a valid JSON object
+        422 Invalid: ControllerRevision.apps "a" is invalid: data: Required value: data is mandatory
+        group="apps" kind="ControllerRevision" name="a"
+        - FieldValueRequired data: Required value: data is mandatory
+    "#]]
+    .assert_eq(&refused.await);
+    api.post(&path, revision(1, json!({"a": 1}))).await.is(201);
+    api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"data": {"a": 2}})).await.is(422);
+}
+
+#[tokio::test]
+async fn horizontal_pod_autoscalers() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    let autoscaler = |least: i64, most: i64| {
+        json!({"metadata": {"name": "a"}, "spec": {"minReplicas": least, "maxReplicas": most,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}}})
+    };
+    let refused = created(&api, &path, [autoscaler(2, 0), autoscaler(2, 1), autoscaler(1, -1)]);
+    expect![[r#"
+        422 Invalid: HorizontalPodAutoscaler.autoscaling "a" is invalid: [as below]
+        group="autoscaling" kind="HorizontalPodAutoscaler" name="a"
+        - FieldValueInvalid spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`
+        - FieldValueRequired spec.maxReplicas: Required value: must be set and greater than 0
+        422 Invalid: HorizontalPodAutoscaler.autoscaling "a" is invalid: spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`
+        group="autoscaling" kind="HorizontalPodAutoscaler" name="a"
+        - FieldValueInvalid spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`
+        422 Invalid: HorizontalPodAutoscaler.autoscaling "a" is invalid: [as below]
+        group="autoscaling" kind="HorizontalPodAutoscaler" name="a"
+        - FieldValueInvalid spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1
+        - FieldValueInvalid spec.maxReplicas: Invalid value: -1: must be greater than or equal to `minReplicas`
+    "#]].assert_eq(&refused.await);
+}
+
+#[tokio::test]
+async fn a_pod_has_the_preemption_policy_of_its_priority_class() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let pod = json!({"metadata": {"name": "a"}, "spec": {
+        "preemptionPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}});
+    expect![[r#"
+        403 Forbidden: pods "a" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name
+        kind="pods" name="a"
+    "#]].assert_eq(&created(&api, &format!("/api/v1/namespaces/{ns}/pods"), [pod]).await);
+}
+
+#[tokio::test]
+async fn objects_of_other_servers_are_unknown() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    expect![[r#"
+        400 BadRequest: CustomResourceDefinition in version "v1" cannot be handled as a ConfigMap: no kind "CustomResourceDefinition" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
+        400 BadRequest: Namespace in version "v1" cannot be handled as a ConfigMap: converting (v1.Namespace) to (core.ConfigMap): unknown conversion
+    "#]].assert_eq(&created(&api, &path, [definition, namespace]).await);
+}

@@ -312,6 +312,13 @@ impl ApiError {
         error
     }
 
+    /// 405: a custom resource does not support the verb.
+    pub fn verb_not_supported(resource: &GroupResource, verb: &str) -> Self {
+        let kind = go_quote(&resource.to_string());
+        Self::new(405, "MethodNotAllowed", format!("{verb} is not supported on resources of kind {kind}"))
+            .about(resource, "")
+    }
+
     /// 406.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));

@@ -78,6 +78,9 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(if call.resource.is_custom() { call.not_found() } else { ApiError::no_such_resource() });
     };
     if !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
+        if call.resource.is_custom() {
+            return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb));
+        }
         return Err(ApiError::method_not_allowed());
     }
     match (call.route.subresource.as_str(), call.route.verb) {

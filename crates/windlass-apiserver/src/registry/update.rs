@@ -17,6 +17,9 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let view = call.state.store.view();
     let may_create = call.route.subresource.is_empty() && call.resource.strategy.create_on_update();
     if may_create && view.get(&call.resource.storage, &call.key()).is_none() {
+        if !meta::uid(&object).is_empty() {
+            return Err(write::other_uid(call, meta::uid(&object), ""));
+        }
         meta::set(&mut object, "name", Some(call.route.name.clone().into()));
         let stored = write::create(call, object, options).await?;
         return call.object(StatusCode::CREATED, &stored).await;

@@ -234,10 +234,7 @@ fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError>
     let wanted = &call.route.namespace;
     let found = meta::namespace(object);
     if !call.resource.namespaced {
-        if call.resource.is_custom() {
-            meta::set(object, "namespace", None);
-        }
-        // For built-in kinds one is refused by validation.
+        meta::set(object, "namespace", None);
         return Ok(());
     }
     if found.is_empty() {
@@ -277,14 +274,7 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
     // A patch has no uid as precondition; there it is a field that does not change.
     if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
-        return Err(ApiError::conflict(
-            &names,
-            &call.route.name,
-            format!(
-                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted_uid}, UID in object meta: {found_uid}",
-                resource.registry_key(&call.key())
-            ),
-        ));
+        return Err(other_uid(call, wanted_uid, found_uid));
     }
     if wanted.is_empty() {
         if resource.strategy.unconditional_update() && !resource.is_custom() {
@@ -301,6 +291,15 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
         ));
     }
     if wanted == found { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+}
+
+/// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.
+pub(super) fn other_uid(call: &Call<'_>, wanted: &str, found: &str) -> ApiError {
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        call.resource.registry_key(&call.key())
+    );
+    ApiError::conflict(&call.resource.group_resource(), &call.route.name, why)
 }
 
 /// Makes `new` an object that may replace `old`, and validates it.

@@ -386,3 +386,13 @@ async fn a_name_that_is_taken_says_why() {
     let patch = json!({"metadata": {"finalizers": null}});
     api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
 }
+
+#[tokio::test]
+async fn a_namespace_is_taken_off_objects_of_the_cluster() {
+    let api = Api::start();
+    let name = format!("class-{}", api.id);
+    let class = json!({"metadata": {"name": name, "namespace": "x"}, "provisioner": "example.com/a"});
+    let path = "/apis/storage.k8s.io/v1/storageclasses";
+    let created = api.post(&format!("{path}?dryRun=All"), class).await.is(201);
+    assert_eq!(created.at("/metadata/namespace"), json!(null));
+}

@@ -354,3 +354,13 @@ async fn big_numbers_stay_exact() {
     let whole = create(&api, &path, json!({"i": 5.0})).await;
     assert_eq!(whole.code, 409, "a whole float is an integer, and the name is taken: {whole}");
 }
+
+#[tokio::test]
+async fn a_verb_that_a_subresource_does_not_have() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    api.delete(&format!("{path}/a/status")).await.shows(expect![[r#"
+        405 MethodNotAllowed: delete is not supported on resources of kind "widgets.ID.example.com"
+        group="ID.example.com" kind="widgets""#]]);
+}

@@ -214,3 +214,18 @@ async fn an_immutable_config_map_stays_as_it_is() {
         - FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set
         - FieldValueForbidden immutable: Forbidden: field is immutable when `immutable` is set"#]]);
 }
+
+#[tokio::test]
+async fn an_update_that_would_create_has_no_uid() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/events/a");
+    let about = json!({"kind": "Pod", "name": "a", "namespace": ns});
+    let mut event = json!({"metadata": {"name": "a", "uid": "11111111-1111-4111-8111-111111111111"},
+        "involvedObject": about});
+    api.put(&path, event.clone()).await.shows(expect![[r#"
+        409 Conflict: Operation cannot be fulfilled on events "a": StorageError: invalid object, Code: 4, Key: /registry/events/ns-ID/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: UID, UID in object meta: 
+        kind="events" name="a""#]]);
+    event["metadata"] = json!({"name": "a"});
+    api.put(&path, event).await.is(201);
+}

@@ -39,6 +39,10 @@ impl LabelIndex {
         }
         let many = view.count(id) / 2 + 64;
         match log.after(self.revision).filter(|events| events.len() <= many) {
+            // A commit publishes its view first and its event afterwards.
+            Some(events) if events.last().map_or(self.revision, |last| last.rv) < view.changed(id) => {
+                return false;
+            }
             Some(events) => {
                 for event in events.iter().take_while(|event| event.rv <= wanted) {
                     if let Some(old) = &event.old {

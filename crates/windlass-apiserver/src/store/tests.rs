@@ -209,6 +209,22 @@ fn an_object_with_an_end_is_found_when_it_is_due() {
     assert_eq!(due(later), 0);
 }
 
+#[test]
+fn the_index_of_labels_waits_for_the_event_of_a_view() {
+    let store = store();
+    commit(&store, "a/x", None, Some(&object("x"))).unwrap();
+    let mut index = LabelIndex::new(&store.view(), &pods());
+    let mut labelled = object("y");
+    labelled["metadata"]["labels"] = json!({"app": "y"});
+    // A reader may see the view of a commit before its event is in the log.
+    let behind = Log::new(0);
+    commit(&store, "a/y", None, Some(&labelled)).unwrap();
+    let view = store.view();
+    assert!(!index.follow(&view, &pods(), &behind));
+    assert!(index.follow(&view, &pods(), &store.log(&pods())));
+    assert_eq!(index.keys("app", "y").unwrap().len(), 1);
+}
+
 proptest! {
     #[test]
     fn the_index_of_labels_agrees_with_the_objects(

@@ -201,7 +201,7 @@ pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Pag
     }
     metadata.insert("resourceVersion".into(), view.revision().to_string().into());
     if let Some(last_key) = last_key.filter(|_| is_cut) {
-        call.state.store.keep(&view);
+        call.state.store.keep(&resource.storage, &view);
         // Nothing is known of the number of objects that selectors leave.
         let remaining = selection.is_everything().then(|| {
             let from_here = remaining.unwrap_or_else(|| {

@@ -43,8 +43,8 @@ pub(crate) struct Store {
     published: AtomicU64,
     /// Logs that are made now reach back to this revision.
     log_start: AtomicU64,
-    /// Views that lists were cut off in, oldest first. Within the history, they pin nothing that it does not.
-    past: Mutex<VecDeque<Arc<View>>>,
+    /// Views that lists of a resource were cut off in. Within the history, they pin nothing that it does not.
+    past: Mutex<VecDeque<(ResourceId, Arc<View>)>>,
     labels: Labels,
     /// Of the resources that were listed by labels.
     label_indexes: Mutex<HashMap<ResourceId, Arc<Mutex<LabelIndex>>>>,
@@ -249,29 +249,26 @@ impl Store {
         Some(keys)
     }
 
-    /// Keeps a view whose list is to be continued, as long as the history reaches back to it.
-    pub(crate) fn keep(&self, view: &Arc<View>) {
+    /// Keeps a view in which a list of `id` is to be continued, as long as the history reaches back to it.
+    pub(crate) fn keep(&self, id: &ResourceId, view: &Arc<View>) {
         let mut past = self.past.lock();
-        if past.iter().any(|kept| kept.revision() == view.revision()) {
+        if past.iter().any(|(of, kept)| of == id && kept.revision() == view.revision()) {
             return;
         }
         if past.len() == MAX_PAST_VIEWS {
             past.pop_front();
         }
-        past.push_back(Arc::clone(view));
+        past.push_back((id.clone(), Arc::clone(view)));
     }
 
     /// Drops the kept views that the history does not reach back to.
     fn drop_past(&self, start: u64) {
-        let mut past = self.past.lock();
-        while past.front().is_some_and(|kept| kept.revision() < start) {
-            past.pop_front();
-        }
+        self.past.lock().retain(|(_, kept)| kept.revision() >= start);
     }
 
     /// The state as it was at `revision`, as far as `id` is concerned.
     ///
-    /// `None` when the history does not reach back so far.
+    /// `None` when the history does not reach back so far, or `revision` is still to come.
     pub(crate) fn view_at(&self, id: &ResourceId, revision: u64) -> Option<Arc<View>> {
         let log = self.log(id);
         // The log may run ahead of a view that was loaded before, never behind one loaded under the lock.
@@ -279,10 +276,12 @@ impl Store {
         let view = self.view.load_full();
         let events = log.after(revision)?;
         drop(guard);
-        if events.is_empty() && view.revision() == revision {
-            return Some(view);
+        if view.revision() <= revision {
+            return (view.revision() == revision).then_some(view);
         }
-        if let Some(kept) = self.past.lock().iter().find(|kept| kept.revision() == revision) {
+        // A view that was made below has the past of its resource only.
+        let is_wanted = |(of, kept): &&(ResourceId, Arc<View>)| of == id && kept.revision() == revision;
+        if let Some((_, kept)) = self.past.lock().iter().find(is_wanted) {
             return Some(Arc::clone(kept));
         }
         // Of several events of an object, the first one knows its state at the revision.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::fixtures::{labelled, secret};
+use crate::fixtures::{config_map, labelled, secret};
 use crate::harness::Api;
 
 /// Five secrets, `a` to `e`.
@@ -229,4 +229,43 @@ async fn pages_go_through_all_namespaces() {
     let rest = api.get(&format!("/api/v1/secrets?limit=3&{selector}&continue={token}")).await.is(200);
     assert_eq!(rest.names(), ["y"]);
     assert_eq!(rest.version(), first.version());
+}
+
+#[tokio::test]
+async fn a_page_of_one_kind_in_the_past_says_nothing_of_another() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let secrets = format!("/api/v1/namespaces/{ns}/secrets");
+    for name in ["a", "b"] {
+        api.post(&maps, config_map(name)).await.is(201);
+    }
+    let version = api.post(&secrets, secret("a")).await.is(201).version();
+    api.post(&maps, config_map("c")).await.is(201);
+    api.post(&secrets, secret("b")).await.is(201);
+    let exact = format!("resourceVersion={version}&resourceVersionMatch=Exact");
+    api.get(&format!("{maps}?{exact}&limit=1")).await.is(200);
+    assert_eq!(api.get(&format!("{secrets}?{exact}")).await.is(200).names(), ["a"]);
+}
+
+#[tokio::test]
+async fn a_token_of_a_version_to_come_is_refused() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The versions to come are other tests'.
+        return;
+    }
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    for name in ["a", "b", "c"] {
+        api.post(&path, secret(name)).await.is(201);
+    }
+    let version = api.get(&path).await.version() + 1;
+    let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": "a\0"}).to_string();
+    let token = URL_SAFE_NO_PAD.encode(token);
+    api.get(&format!("{path}?limit=1&continue={token}")).await.is(410);
+    api.post(&path, secret("d")).await.is(201);
+    api.delete(&format!("{path}/a")).await.is(200);
+    let then = api.get(&format!("{path}?resourceVersion={version}&resourceVersionMatch=Exact")).await;
+    assert_eq!(then.names(), ["a", "b", "c", "d"]);
 }

@@ -11,7 +11,7 @@ use crate::crd;
 use crate::meta;
 use crate::resource::{Consequences, Definitions, Resource, ServedResources, definitions_id};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, Stored, Write};
+use crate::store::{Rejected, ResourceId, Stored, View, Write};
 use crate::wire::ApiError;
 
 /// Serves the definitions that the store holds when the server starts.
@@ -107,7 +107,8 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
     let view = state.store.view();
     let Some(stored) = view.get(&definitions_id(), name) else {
         let consequences = publish(state, |served| definitions.forget(&state.builtin, served, name));
-        if let Some(resource) = consequences.retired.first() {
+        let retired = consequences.retired.first();
+        if let Some(resource) = retired.filter(|resource| !is_built_in(state, &resource.storage)) {
             // Instances are left only if the finalizer of the definition was removed by hand.
             state.store.forget(&resource.storage);
         }
@@ -166,9 +167,9 @@ async fn rewrite(
 async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     let group = crd::text(definition, &["spec", "group"]);
     let instances = ResourceId::new(group, crd::text(definition, &["spec", "names", "plural"]));
-    // Names that were never accepted are another definition's.
-    if crd::is_established(definition) {
-        remove_instances(state, &instances, definition).await;
+    // Names that were never accepted are another definition's, and those of built-in kinds are theirs.
+    if crd::is_established(definition) && !is_built_in(state, &instances) {
+        remove_instances(state, name, &instances, definition).await;
         if state.store.view().count(&instances) > 0 {
             return false;
         }
@@ -197,7 +198,14 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     }
 }
 
-async fn remove_instances(state: &State, instances: &ResourceId, definition: &Value) {
+/// Whether a built-in kind has the place of a definition's instances: it is served instead of them.
+fn is_built_in(state: &State, instances: &ResourceId) -> bool {
+    let group = state.builtin.group(&instances.group);
+    let mut versions = group.into_iter().flat_map(|group| &group.versions);
+    versions.any(|version| version.resources.contains_key(&*instances.resource))
+}
+
+async fn remove_instances(state: &State, name: &str, instances: &ResourceId, definition: &Value) {
     let stored_as = crd::storage_version(definition).unwrap_or_default();
     let served = state.served.load_full();
     let group = served.group(&instances.group);
@@ -208,8 +216,15 @@ async fn remove_instances(state: &State, instances: &ResourceId, definition: &Va
     let resource =
         resources.find(|(version, _)| version.name == stored_as).or(first).map(|(_, resource)| resource);
     let view = state.store.view();
+    // A definition of the same name that came since has instances of its own.
+    let is_its_instance = |view: &View| {
+        let present = view.get(&definitions_id(), name);
+        let is_present = present.is_some_and(|present| present.uid() == meta::uid(definition));
+        if is_present { Ok(()) } else { Err(ApiError::no_such_resource()) }
+    };
     for (key, instance) in view.range(instances, None) {
-        remove_instance(state, instances, key, instance, resource.map(|resource| &**resource)).await;
+        let resource = resource.map(|resource| &**resource);
+        remove_instance(state, instances, key, instance, resource, is_its_instance).await;
     }
 }
 
@@ -220,6 +235,7 @@ async fn remove_instance(
     key: &str,
     instance: &Arc<Stored>,
     resource: Option<&Resource>,
+    guard: impl Fn(&View) -> Result<(), ApiError>,
 ) {
     let mut current = Some(Arc::clone(instance));
     while let Some(stored) = current {
@@ -234,8 +250,9 @@ async fn remove_instance(
             None
         };
         let write = Write { id, key, expected: Some(stored.rv), draft, now };
-        if state.store.commit(write, |_| Ok(())).await.is_ok() {
-            return;
+        match state.store.commit(write, &guard).await {
+            Ok(_) | Err(Rejected::Guarded(_)) => return,
+            Err(Rejected::Raced | Rejected::Claimed) => {}
         }
         current = state.store.view().get(id, key).cloned();
     }

@@ -640,3 +640,32 @@ async fn a_status_is_written_by_the_server() {
     assert_eq!(definition["status"]["storedVersions"], json!(["v1"]));
     assert_eq!(definition["status"]["acceptedNames"]["plural"], "widgets");
 }
+
+#[tokio::test]
+async fn a_definition_with_the_names_of_a_built_in_kind_leaves_its_objects_alone() {
+    let api = Api::start();
+    let classes = "/apis/storage.k8s.io/v1/storageclasses";
+    let class = format!("{classes}/{}", api.id);
+    api.post(classes, json!({"metadata": {"name": api.id}, "provisioner": "example.com/p"})).await.is(201);
+    api.discard(class.clone());
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "metadata": {
+            "name": "storageclasses.storage.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        },
+        "spec": {
+            "group": "storage.k8s.io", "scope": "Cluster",
+            "names": {"plural": "storageclasses", "kind": "StorageClass"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    });
+    api.post(definitions, definition).await.is(201);
+    let path = format!("{definitions}/storageclasses.storage.k8s.io");
+    api.delete(&path).await.is(200);
+    api.eventually(&path, |reply| reply.code == 404).await;
+    api.get(&class).await.is(200);
+}

@@ -19,11 +19,15 @@ pub(crate) fn load(state: &State) {
     let Ok(mut definitions) = state.definitions.try_lock() else { return };
     let view = state.store.view();
     let mut served = ServedResources::clone(&state.served.load());
+    let now = state.env.now_rfc3339();
     for (_, stored) in view.range(&definitions_id(), None) {
-        definitions.learn(&state.builtin, &mut served, stored, &stored.value());
-        if stored.is_terminating() {
-            state.resumes_clean_up.store(true, Ordering::Release);
+        let definition = stored.value();
+        let mut settled = definition.clone();
+        definitions.accept_names(&mut settled, &now);
+        if stored.is_terminating() || settled != definition {
+            state.unsettled_definitions.store(true, Ordering::Release);
         }
+        definitions.learn(&state.builtin, &mut served, stored, &definition);
     }
     state.served.store(Arc::new(served));
 }
@@ -31,38 +35,34 @@ pub(crate) fn load(state: &State) {
 /// Called after every write of an object of `resource`.
 pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str) {
     if resource.storage == definitions_id() {
-        settle(state, key.to_owned()).await;
+        settle(state, [key.to_owned()].into()).await;
     } else if let Some(custom) = &resource.custom {
         let view = state.store.view();
         let definition = view.get(&definitions_id(), &custom.definition);
         if definition.is_some_and(|definition| definition.is_terminating()) {
-            settle(state, custom.definition.clone()).await;
+            settle(state, [custom.definition.clone()].into()).await;
         }
     }
 }
 
-/// Cleans up behind definitions that were terminating when the server started.
+/// Goes on with what was not done about definitions when the server started: their names, and cleaning up behind those
+/// that were terminating.
 pub(crate) async fn resume(state: &Arc<State>) {
     // Looked at by every request, and almost never set.
-    if !state.resumes_clean_up.load(Ordering::Acquire) {
+    if !state.unsettled_definitions.load(Ordering::Acquire) {
         return;
     }
-    state.resumes_clean_up.store(false, Ordering::Release);
+    state.unsettled_definitions.store(false, Ordering::Release);
     let view = state.store.view();
-    for (name, stored) in view.range(&definitions_id(), None) {
-        if stored.is_terminating() {
-            settle(state, name.to_string()).await;
-        }
-    }
+    settle(state, view.range(&definitions_id(), None).map(|(name, _)| name.to_string()).collect()).await;
 }
 
-/// Brings what is served in line with all definitions, `name` among them whether it changed or not.
+/// Brings what is served in line with all definitions, the `changed` among them whether they changed or not.
 ///
 /// This goes on if the request that caused it is abandoned.
-async fn settle(state: &Arc<State>, name: String) {
+async fn settle(state: &Arc<State>, mut changed: BTreeSet<String>) {
     let state = Arc::clone(state);
     let work = async move {
-        let mut changed = BTreeSet::from([name]);
         while !changed.is_empty() {
             let terminating = settle_all(&state, changed).await;
             changed = BTreeSet::new();
@@ -255,5 +255,80 @@ async fn remove_instance(
             Err(Rejected::Raced | Rejected::Claimed) => {}
         }
         current = state.store.view().get(id, key).cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Server;
+
+    fn definition(group: &str) -> Value {
+        json!({
+            "kind": "CustomResourceDefinition",
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "metadata": {"name": format!("widgets.{group}"), "uid": "first"},
+            "spec": {
+                "group": group,
+                "scope": "Cluster",
+                "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+                "versions": [{"name": "v1", "served": true, "storage": true}],
+            },
+        })
+    }
+
+    async fn store(state: &State, group: &str, plural: &str, object: &Value) {
+        let served = state.served.load_full();
+        let resource = served.resource(group, "v1", plural).unwrap();
+        let now = state.env.now();
+        let draft = Some(resource.draft(object, state.store.labels(), now));
+        let key = resource.key("", meta::name(object));
+        let present = state.store.view().get(&resource.storage, &key).map(|present| present.rv);
+        let write = Write { id: &resource.storage, key: &key, expected: present, draft, now };
+        state.store.commit(write, |_| Ok(())).await.unwrap();
+    }
+
+    async fn store_definition(state: &State, definition: &Value) {
+        let id = definitions_id();
+        store(state, &id.group, &id.resource, definition).await;
+    }
+
+    #[tokio::test]
+    async fn clean_up_spares_the_instances_of_a_definition_that_came_since() {
+        let server = Server::builder().build().unwrap();
+        let state = server.state();
+        let (group, name) = ("a.example.com", "widgets.a.example.com");
+        let mut new = definition(group);
+        new["metadata"]["uid"] = json!("second");
+        store_definition(state, &new).await;
+        settle(state, [name.to_owned()].into()).await;
+        let widget = json!({"kind": "Widget", "apiVersion": "a.example.com/v1", "metadata": {"name": "a", "uid": "w"}});
+        store(state, group, "widgets", &widget).await;
+        // A request that is late still cleans up behind the definition that is gone.
+        let mut old = state.store.view().get(&definitions_id(), name).unwrap().value();
+        old["metadata"]["uid"] = json!("first");
+        clean_up(state, name, &old).await;
+        assert_eq!(state.store.view().count(&ResourceId::new(group, "widgets")), 1);
+    }
+
+    #[tokio::test]
+    async fn all_that_was_left_to_do_is_done_though_the_first_request_is_abandoned() {
+        let server = Server::builder().build().unwrap();
+        let groups = ["a.example.com", "b.example.com", "c.example.com"];
+        for group in groups {
+            store_definition(server.state(), &definition(group)).await;
+        }
+        let fork = Server::builder().snapshot(&server.snapshot()).build().unwrap();
+        let state = fork.state();
+        assert!(futures::poll!(Box::pin(resume(state))).is_pending());
+        tokio::time::timeout(std::time::Duration::from_secs(10), async {
+            while groups.iter().any(|group| state.served.load().group(group).is_none()) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
     }
 }

@@ -103,7 +103,7 @@ impl ServerBuilder {
             served: ArcSwap::from_pointee(builtin.clone()),
             builtin,
             definitions: tokio::sync::Mutex::default(),
-            resumes_clean_up: AtomicBool::new(false),
+            unsettled_definitions: AtomicBool::new(false),
             lookups: Lookups::new(),
             catalog,
             tokens: ListenerTokens::default(),
@@ -158,6 +158,11 @@ impl Server {
     /// the way to test what an operator does then.
     pub fn compact(&self) {
         self.api.state.store.compact();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> &Arc<State> {
+        &self.api.state
     }
 
     /// The present state, to start other servers from.

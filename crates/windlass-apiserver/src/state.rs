@@ -28,8 +28,9 @@ pub(crate) struct State {
     pub(crate) builtin: ServedResources,
     /// What was made of the CustomResourceDefinitions; locked while one is settled.
     pub(crate) definitions: tokio::sync::Mutex<Definitions>,
-    /// Set while a definition is terminating that an earlier server left: the next request goes on with its clean-up.
-    pub(crate) resumes_clean_up: AtomicBool,
+    /// Set while definitions that an earlier server left are terminating or without names: the next request goes on
+    /// with them.
+    pub(crate) unsettled_definitions: AtomicBool,
     /// What strategies look up at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that listeners accept.

@@ -3,6 +3,8 @@
 //! Within a group, plural, singular and short names are one space of names, kinds and list kinds another. The
 //! first definition with a name keeps it; a definition with a name that is taken is not established.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{condition_is_true, set_condition, text, texts};
@@ -11,7 +13,7 @@ use super::{condition_is_true, set_condition, text, texts};
 /// the group hold.
 pub(crate) fn accept(definition: &mut Value, others: &[&Names], now: &str) {
     let names = definition["spec"]["names"].clone();
-    let taken = Taken(others);
+    let taken = Taken::by(others);
     let held = definition["status"]["acceptedNames"].clone();
     let verdict = taken.judge(&names, &held);
     definition["status"]["acceptedNames"] = verdict.accepted;
@@ -56,15 +58,17 @@ impl Names {
 }
 
 /// The names that other definitions of the group hold.
-struct Taken<'a>(&'a [&'a Names]);
+struct Taken<'a> {
+    resources: HashSet<&'a str>,
+    kinds: HashSet<&'a str>,
+}
 
-impl Taken<'_> {
-    fn has_resource(&self, name: &str) -> bool {
-        self.0.iter().any(|names| names.resources.iter().any(|taken| taken == name))
-    }
-
-    fn has_kind(&self, name: &str) -> bool {
-        self.0.iter().any(|names| names.kinds.iter().any(|taken| taken == name))
+impl<'a> Taken<'a> {
+    fn by(others: &[&'a Names]) -> Self {
+        Self {
+            resources: others.iter().flat_map(|names| &names.resources).map(String::as_str).collect(),
+            kinds: others.iter().flat_map(|names| &names.kinds).map(String::as_str).collect(),
+        }
     }
 }
 
@@ -81,7 +85,7 @@ impl Taken<'_> {
         let mut single = |field: &'static str, reason: &'static str| {
             let name = text(wanted, &[field]);
             let is_kind = matches!(field, "kind" | "listKind");
-            let is_taken = if is_kind { self.has_kind(name) } else { self.has_resource(name) };
+            let is_taken = if is_kind { self.kinds.contains(name) } else { self.resources.contains(name) };
             let refused = is_taken.then(|| (reason, in_use(name)));
             let kept = if refused.is_some() { text(held, &[field]) } else { name };
             // Plural and kind are always there, even when empty.
@@ -96,8 +100,11 @@ impl Taken<'_> {
         let list_kind = single("listKind", "ListKindConflict");
 
         let short_names = texts(wanted, "shortNames");
-        let clashes: Vec<String> =
-            short_names.iter().filter(|name| self.has_resource(name)).map(|name| in_use(name)).collect();
+        let clashes: Vec<String> = short_names
+            .iter()
+            .filter(|name| self.resources.contains(*name))
+            .map(|name| in_use(name))
+            .collect();
         let short_names = if clashes.is_empty() { short_names } else { texts(held, "shortNames") };
         if !short_names.is_empty() {
             accepted.insert("shortNames".to_owned(), json!(short_names));

@@ -1,5 +1,7 @@
 //! The life of a CustomResourceDefinition.
 
+use std::time::{Duration, Instant};
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -668,4 +670,20 @@ async fn a_definition_with_the_names_of_a_built_in_kind_leaves_its_objects_alone
     api.delete(&path).await.is(200);
     api.eventually(&path, |reply| reply.code == 404).await;
     api.get(&class).await.is(200);
+}
+
+#[tokio::test]
+async fn thousands_of_short_names_are_compared_quickly() {
+    let api = Api::start();
+    let start = Instant::now();
+    for other in ["widget", "gadget"] {
+        let mut definition: Value =
+            serde_json::from_str(&widgets(&api).to_string().replace("widget", other)).unwrap();
+        definition["spec"]["names"]["kind"] = json!(other);
+        definition["spec"]["names"]["listKind"] = json!(format!("{other}s"));
+        let names = (0..20_000).map(|number| json!(format!("{other}{number}")));
+        definition["spec"]["names"]["shortNames"] = names.collect();
+        api.crd(definition).await;
+    }
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
 }

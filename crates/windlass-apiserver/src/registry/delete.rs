@@ -100,7 +100,8 @@ pub(super) async fn remove(
         if stays && object == old {
             return Ok(Deleted::Pending(Arc::clone(current)));
         }
-        let marked = |object: &Value| Arc::new(resource.dry(object, call.state.store.labels()));
+        let labels = call.state.store.labels();
+        let marked = |object: &Value| Arc::new(resource.dry_like(current, object, labels));
         if options.dry_run {
             return Ok(if stays {
                 Deleted::Pending(marked(&object))
@@ -108,8 +109,9 @@ pub(super) async fn remove(
                 Deleted::Gone(Arc::clone(current))
             });
         }
-        let write = stays.then_some(&object);
-        match write::commit(call.state, resource, &key, Some(current.rv), write, |_| Ok(())).await {
+        // The object was not decoded by the version of the request: it stays in the layout that it has.
+        let draft = stays.then(|| resource.draft_like(current, &object, labels, call.state.env.now()));
+        match write::commit_draft(call.state, resource, &key, Some(current.rv), draft, |_| Ok(())).await {
             Ok(stored) if stays => return Ok(Deleted::Pending(stored)),
             Ok(_) => return Ok(Deleted::Gone(marked(&object))),
             Err(Rejected::Guarded(error)) => return Err(error),

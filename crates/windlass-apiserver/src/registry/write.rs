@@ -22,7 +22,7 @@ use crate::definitions;
 use crate::meta;
 use crate::resource::{Resource, definitions_id};
 use crate::state::State;
-use crate::store::{Rejected, ResourceId, Stored, View, Write};
+use crate::store::{Draft, Rejected, ResourceId, Stored, View, Write};
 use crate::wire::{ApiError, GroupResource};
 
 /// How often a generated name may be taken before the client hears of it.
@@ -184,15 +184,23 @@ pub(super) async fn commit(
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
 ) -> Result<Arc<Stored>, Rejected> {
     let now = state.env.now();
-    let draft = match object {
-        Some(object) => {
-            let draft = resource.draft(object, state.store.labels(), now);
-            draft.check_size().map_err(Rejected::Guarded)?;
-            Some(draft)
-        }
-        None => None,
-    };
-    let write = Write { id: &resource.storage, key, expected, draft, now };
+    let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
+    commit_draft(state, resource, key, expected, draft, guard).await
+}
+
+/// Stores a draft, or removes the present object, and lets the server react to it.
+pub(super) async fn commit_draft(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    draft: Option<Draft>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    if let Some(draft) = &draft {
+        draft.check_size().map_err(Rejected::Guarded)?;
+    }
+    let write = Write { id: &resource.storage, key, expected, draft, now: state.env.now() };
     let stored = state.store.commit(write, guard).await?;
     definitions::committed(state, resource, key).await;
     Ok(stored)

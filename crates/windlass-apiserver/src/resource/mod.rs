@@ -240,7 +240,7 @@ impl Resource {
         labels: &Labels,
         now: Timestamp,
     ) -> Draft {
-        let mut facets = stored.facets().clone();
+        let mut facets = self.facets_like(stored, object);
         facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
         Draft::new(object, stored.layout().clone(), facets, labels)
     }
@@ -249,6 +249,15 @@ impl Resource {
     pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
         let facets = self.facets_by(self.storage_strategy, object);
         Draft::unversioned(object, self.storage_layout(), facets, labels)
+    }
+    /// `object`, a change of `stored` as in [`Resource::draft_like`], as it would be stored.
+    pub(crate) fn dry_like(&self, stored: &Stored, object: &Value, labels: &Labels) -> Stored {
+        Draft::unversioned(object, stored.layout().clone(), self.facets_like(stored, object), labels)
+    }
+
+    /// The facets of a change of `stored`. Deletion changes nothing that custom resources are selected by.
+    fn facets_like(&self, stored: &Stored, object: &Value) -> Facets {
+        if self.is_custom() { stored.facets().clone() } else { self.facets_by(self.storage_strategy, object) }
     }
 }
 

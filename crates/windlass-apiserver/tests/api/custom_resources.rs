@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::fixtures::{group, widget, widgets, widgets_path};
-use crate::harness::{Api, Reply};
+use crate::harness::{Api, MERGE_PATCH, Reply};
 
 /// Serves widgets whose `spec` has the given schema, and says where.
 async fn with_spec(api: &Api, spec: Value) -> String {
@@ -363,4 +363,34 @@ async fn a_verb_that_a_subresource_does_not_have() {
     api.delete(&format!("{path}/a/status")).await.shows(expect![[r#"
         405 MethodNotAllowed: delete is not supported on resources of kind "widgets.ID.example.com"
         group="ID.example.com" kind="widgets""#]]);
+}
+
+/// A definition with two versions. In the second, which is not stored, the spec has a shape.
+fn two_versions(api: &Api) -> Value {
+    let mut definition = widgets(api);
+    let mut second = definition["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    second["storage"] = json!(false);
+    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["shape"] = shape();
+    definition["spec"]["versions"].as_array_mut().unwrap().push(second);
+    definition
+}
+
+fn shape() -> Value {
+    json!({"type": "string", "default": "round"})
+}
+
+#[tokio::test]
+async fn an_object_that_is_deleted_through_another_version_keeps_its_defaults() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.crd(two_versions(&api)).await;
+    let at = |version: &str| format!("/apis/{}/{version}/namespaces/{ns}/widgets", group(&api));
+    let mut held = widget(&api, "a");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    api.post(&at("v1"), held).await.is(201);
+    let path = format!("{}/a", at("v2"));
+    assert_eq!(api.delete(&path).await.is(200).at("/spec/shape"), "round");
+    assert_eq!(api.get(&path).await.is(200).at("/spec/shape"), "round");
+    api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
 }

@@ -150,7 +150,8 @@ pub(super) async fn update(
         prepare(call, &view, &mut new, &old)?;
         let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
         call.warnings.extend(warnings);
-        if new == old {
+        let same = new == old;
+        if same && !resource.rewrites(current) {
             return Ok(Arc::clone(current));
         }
         let goes = meta::is_deleting(&old)
@@ -158,6 +159,10 @@ pub(super) async fn update(
             && meta::integer(&new, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && resource.strategy.may_go(&new);
         resource.to_storage(&mut new).await?;
+        // An update that changes nothing is still a write if the definition now stores the object in another form.
+        if same && new == current.value() {
+            return Ok(Arc::clone(current));
+        }
         if options.dry_run {
             return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
         }

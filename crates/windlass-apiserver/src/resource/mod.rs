@@ -225,6 +225,11 @@ impl Resource {
         Layout { api_version: Arc::clone(&self.storage_version), schema: self.layout.schema }
     }
 
+    /// Whether an update of `stored` that changes nothing may change how it is stored.
+    pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
+        self.is_custom() && *stored.layout() != self.storage_layout()
+    }
+
     /// Makes an object of the storage version ready to be stored at `now`.
     pub(crate) fn draft(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
         let mut facets = self.facets_by(self.storage_strategy, object);
@@ -245,11 +250,6 @@ impl Resource {
         Draft::new(object, stored.layout().clone(), facets, labels)
     }
 
-    /// An object of the storage version as it would be stored, for the reply to a dry run.
-    pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
-        let facets = self.facets_by(self.storage_strategy, object);
-        Draft::unversioned(object, self.storage_layout(), facets, labels)
-    }
     /// `object`, a change of `stored` as in [`Resource::draft_like`], as it would be stored.
     pub(crate) fn dry_like(&self, stored: &Stored, object: &Value, labels: &Labels) -> Stored {
         Draft::unversioned(object, stored.layout().clone(), self.facets_like(stored, object), labels)
@@ -258,6 +258,12 @@ impl Resource {
     /// The facets of a change of `stored`. Deletion changes nothing that custom resources are selected by.
     fn facets_like(&self, stored: &Stored, object: &Value) -> Facets {
         if self.is_custom() { stored.facets().clone() } else { self.facets_by(self.storage_strategy, object) }
+    }
+
+    /// An object of the storage version as it would be stored, for the reply to a dry run.
+    pub(crate) fn dry(&self, object: &Value, labels: &Labels) -> Stored {
+        let facets = self.facets_by(self.storage_strategy, object);
+        Draft::unversioned(object, self.storage_layout(), facets, labels)
     }
 }
 

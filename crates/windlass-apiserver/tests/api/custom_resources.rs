@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::fixtures::{group, widget, widgets, widgets_path};
-use crate::harness::{Api, MERGE_PATCH, Reply};
+use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply};
 
 /// Serves widgets whose `spec` has the given schema, and says where.
 async fn with_spec(api: &Api, spec: Value) -> String {
@@ -393,4 +393,21 @@ async fn an_object_that_is_deleted_through_another_version_keeps_its_defaults() 
     assert_eq!(api.delete(&path).await.is(200).at("/spec/shape"), "round");
     assert_eq!(api.get(&path).await.is(200).at("/spec/shape"), "round");
     api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_stores_what_a_new_schema_makes_of_an_object() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "a")).await.is(201);
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape";
+    let patch = json!([{"op": "add", "path": at, "value": shape()}]);
+    api.patch(&definition, JSON_PATCH, patch).await.is(200);
+    let one = format!("{path}/a");
+    let shown = api.eventually(&one, |reply| reply.at("/spec/shape") == "round").await;
+    let stored = api.put(&one, shown.json()).await.is(200);
+    assert!(stored.version() > shown.version());
+    assert_eq!(api.put(&one, stored.json()).await.is(200).version(), stored.version());
 }

@@ -194,8 +194,7 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
             return Some(true);
         }
         let at: Option<jiff::Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
-        let at =
-            at.unwrap_or_else(|| call.state.env.now()) - jiff::SignedDuration::from_secs(present - wanted);
+        let at = later(at.unwrap_or_else(|| call.state.env.now()), wanted - present);
         set_deletion(object, at, wanted);
         return Some(false);
     }
@@ -203,12 +202,17 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
         return None;
     }
     let Grace::Seconds(seconds) = grace else { return None };
-    set_deletion(object, call.state.env.now() + jiff::SignedDuration::from_secs(seconds), seconds);
+    set_deletion(object, later(call.state.env.now(), seconds), seconds);
     bump_generation(object);
     Some(false)
 }
 
 fn set_deletion(object: &mut Value, at: jiff::Timestamp, grace: i64) {
+    /// The time so many seconds after another one; the end of time if that is earlier.
+    fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {
+        at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(at)
+    }
+
     meta::set(object, "deletionTimestamp", Some(rfc3339(at).into()));
     meta::set(object, "deletionGracePeriodSeconds", Some(grace.into()));
 }

@@ -415,3 +415,25 @@ async fn a_deleted_collection_is_listed_as_it_was_before() {
     let patch = json!({"metadata": {"finalizers": null}});
     api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
 }
+
+#[tokio::test]
+async fn a_grace_period_beyond_the_end_of_time_is_long() {
+    let api = Api::start();
+    if api.is_shared() {
+        // Its times overflow into the past.
+        return;
+    }
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    for (name, grace) in [("a", 1_000_000_000_000), ("b", i64::MAX)] {
+        let mut body = pod(name);
+        body["spec"]["nodeName"] = json!("n");
+        api.post(&path, body).await.is(201);
+        let path = format!("{path}/{name}");
+        let pending = api.delete_with(&path, json!({"gracePeriodSeconds": grace})).await.is(200);
+        assert_eq!(pending.at("/metadata/deletionGracePeriodSeconds"), grace);
+        let sooner = api.delete_with(&path, json!({"gracePeriodSeconds": 5})).await.is(200);
+        assert_eq!(sooner.at("/metadata/deletionGracePeriodSeconds"), 5);
+        api.delete_with(&path, json!({"gracePeriodSeconds": 0})).await.is(200);
+    }
+}

@@ -1,5 +1,7 @@
 //! `DeleteOptions`: preconditions, grace period and propagation of a deletion.
 
+use std::collections::HashSet;
+
 use http::header;
 use serde_json::Value;
 use windlass_schema::FieldError;
@@ -147,7 +149,8 @@ impl DeleteOptions {
         if foreground {
             wanted.push(FOREGROUND.to_owned());
         }
-        let same = wanted.len() == present.len() && wanted.iter().all(|name| present.contains(name));
+        let had: HashSet<&str> = present.iter().map(String::as_str).collect();
+        let same = wanted.len() == present.len() && wanted.iter().all(|name| had.contains(name.as_str()));
         if !same {
             meta::set_finalizers(object, &wanted);
         }

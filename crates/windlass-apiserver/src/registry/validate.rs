@@ -1,5 +1,7 @@
 //! Validation of metadata, the same for every kind.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 
@@ -132,9 +134,9 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
 pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if meta::is_deleting(old) {
-        let added: Vec<&str> = meta::finalizers(object)
-            .filter(|finalizer| !meta::finalizers(old).any(|existing| existing == *finalizer))
-            .collect();
+        let existing: HashSet<&str> = meta::finalizers(old).collect();
+        let added: Vec<&str> =
+            meta::finalizers(object).filter(|finalizer| !existing.contains(finalizer)).collect();
         if !added.is_empty() {
             let quoted: Vec<String> = added.iter().map(|name| windlass_schema::go_quote(name)).collect();
             let error = FieldError::forbidden(

@@ -1,5 +1,7 @@
 //! Deleting one object, and many.
 
+use std::time::{Duration, Instant};
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -414,6 +416,22 @@ async fn a_deleted_collection_is_listed_as_it_was_before() {
     assert_ne!(api.get(&format!("{path}/a")).await.at("/metadata/deletionTimestamp"), Value::Null);
     let patch = json!({"metadata": {"finalizers": null}});
     api.patch(&format!("{path}/a"), MERGE_PATCH, patch).await.is(200);
+}
+
+#[tokio::test]
+async fn an_object_with_many_finalizers_is_deleted_quickly() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut body = config_map("a");
+    body["metadata"]["finalizers"] = (0..20_000).map(|number| json!(format!("a/{number}"))).collect();
+    api.post(&path, body).await.is(201);
+    let start = Instant::now();
+    let path = format!("{path}/a");
+    api.delete(&path).await.is(200);
+    api.patch(&path, MERGE_PATCH, json!({"data": {"x": "y"}})).await.is(200);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Services: addresses, node ports, and fields that depend on the type.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -152,5 +153,41 @@ async fn no_two_services_get_the_same_address_or_port() {
             assert_eq!(codes.iter().filter(|code| **code == 422).count(), 15, "{kind}: {codes:?}");
             api.delete(&path).await.is(200);
         }
+    }
+}
+
+#[tokio::test]
+async fn addresses_and_ports_that_are_not_allocated_are_not_claimed() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The first addresses and ports may be taken there.
+        return;
+    }
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let create = async |name: &str, spec: Value| {
+        let reply = api.post(&path, json!({"metadata": {"name": name}, "spec": spec}));
+        tokio::time::timeout(Duration::from_secs(5), reply).await.unwrap()
+    };
+    let address = json!({"clusterIP": "10.0.0.77", "ports": [{"port": 80}]});
+    create("address", address).await.is(201);
+    let port = json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30077}]});
+    create("port", port).await.is(201);
+    let second =
+        json!({"clusterIP": "10.0.0.78", "clusterIPs": ["10.0.0.78", "10.0.0.77"], "ports": [{"port": 80}]});
+    create("a", second).await.shows(expect![[r#"
+        422 Invalid: Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.78","10.0.0.77"]: may specify no more than one IP for each IP family
+        kind="Service" name="a"
+        - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.0.0.78","10.0.0.77"]: may specify no more than one IP for each IP family"#]]);
+    let headless = json!({"clusterIP": "None", "clusterIPs": ["None", "10.0.0.77"], "ports": [{"port": 80}]});
+    create("b", headless).await.is(422);
+    for (name, spec) in [
+        ("c", json!({"healthCheckNodePort": 30077, "ports": [{"port": 80}]})),
+        (
+            "d",
+            json!({"type": "ExternalName", "externalName": "a.b", "ports": [{"port": 80, "nodePort": 30077}]}),
+        ),
+    ] {
+        create(name, spec).await;
     }
 }

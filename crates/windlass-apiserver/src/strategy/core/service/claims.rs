@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
+use super::{has_cluster_address, has_node_ports, kind, needs_health_check};
 use crate::strategy::fields::{int_at, list_at};
 
 /// Returns the claim of a cluster address.
@@ -17,13 +18,21 @@ pub(super) fn port_claim(port: i64) -> String {
     format!("port/{port}")
 }
 
-/// Returns the claims of a service: its cluster addresses, its node ports and its port for health checks.
+/// Returns the claims of a service: its cluster address, its node ports and its port for health checks.
+///
+/// They are what allocation checks, no more. A claim that it does not check would be refused at each commit.
 pub(super) fn claims(service: &Value) -> Vec<String> {
-    let addresses =
-        list_at(service, "/spec/clusterIPs").iter().filter_map(|address| address.as_str()?.parse().ok());
-    let ports = list_at(service, "/spec/ports").iter().filter_map(|port| int_at(port, "/nodePort"));
+    let Some(spec) = service.get("spec").and_then(Value::as_object) else { return Vec::new() };
+    let address = spec.get("clusterIP").and_then(Value::as_str).and_then(|address| address.parse().ok());
+    let address = address.filter(|_| has_cluster_address(kind(spec)));
     // Ports of several protocols may have one number.
-    let ports: BTreeSet<i64> =
-        ports.chain(int_at(service, "/spec/healthCheckNodePort")).filter(|port| *port != 0).collect();
-    addresses.map(address_claim).chain(ports.into_iter().map(port_claim)).collect()
+    let mut ports = BTreeSet::new();
+    if has_node_ports(kind(spec)) {
+        ports.extend(list_at(service, "/spec/ports").iter().filter_map(|port| int_at(port, "/nodePort")));
+    }
+    if needs_health_check(spec) {
+        ports.extend(int_at(service, "/spec/healthCheckNodePort"));
+    }
+    ports.remove(&0);
+    address.into_iter().map(address_claim).chain(ports.into_iter().map(port_claim)).collect()
 }

@@ -80,10 +80,32 @@ pub(super) fn validate_addresses(spec: &Value) -> Vec<FieldError> {
         return errors;
     }
     errors.extend(validate_first_address(spec));
-    for (index, address) in list_at(spec, "/clusterIPs").iter().filter_map(Value::as_str).enumerate() {
-        if address.parse::<IpAddr>().is_err() && address != "None" {
-            errors.push(FieldError::invalid(format!("spec.clusterIPs[{index}]"), address, BAD_ADDRESS));
+    let addresses = list_at(spec, "/clusterIPs");
+    let mut parsed = Vec::new();
+    for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
+        match address.parse::<IpAddr>() {
+            Ok(address) => parsed.push(address),
+            Err(_) if index == 0 && address == "None" => {
+                if addresses.len() > 1 {
+                    let detail = "'None' must be the first and only value";
+                    errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
+                }
+            }
+            Err(_) => {
+                errors.push(FieldError::invalid(format!("spec.clusterIPs[{index}]"), address, BAD_ADDRESS));
+            }
         }
+    }
+    if addresses.len() > 2 {
+        let detail = "may only hold up to 2 values";
+        errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
+    }
+    if let [first, .., last] = parsed.as_slice()
+        && errors.is_empty()
+        && first.is_ipv4() == last.is_ipv4()
+    {
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
     }
     errors
 }

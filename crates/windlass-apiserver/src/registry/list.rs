@@ -167,6 +167,8 @@ fn pieces(
 /// Selects the objects that a list request asks for.
 pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Page, ApiError> {
     let resource = &call.resource;
+    // From now on there is a log, so that a watch can go on from this list whatever is forgotten in between.
+    call.state.store.log(&resource.storage);
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
     let Position { view, start, limit, remaining } = position(call, options, namespace).await?;
     let selection = &options.selection;

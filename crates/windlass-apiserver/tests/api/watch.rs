@@ -290,3 +290,19 @@ async fn a_watch_from_a_forgotten_version_says_so_and_ends() {
     assert!(message.starts_with("too old resource version: 1 ("), "{message}");
     assert!(watch.rest().await.is_empty());
 }
+
+#[tokio::test]
+async fn a_watch_goes_on_from_a_list_though_a_definition_went_in_between() {
+    let api = Api::start();
+    let path = "/apis/storage.k8s.io/v1/csinodes";
+    let version = api.get(path).await.is(200).version();
+    widgets_path(&api).await;
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    api.delete(&definition).await.is(200);
+    api.eventually(&definition, |reply| reply.code == 404).await;
+    let mut watch = api.watch(&format!("{path}?resourceVersion={version}")).await;
+    api.post(path, json!({"metadata": {"name": api.id}, "spec": {"drivers": []}})).await.is(201);
+    api.discard(format!("{path}/{}", api.id));
+    assert_eq!(watch.next().await.kind, "ADDED");
+}

@@ -207,6 +207,11 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
     Some(false)
 }
 
+/// The time so many seconds after another one; the end of time if that is earlier.
+fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {
+    at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(at)
+}
+
 fn set_deletion(object: &mut Value, at: jiff::Timestamp, grace: i64) {
     /// The time so many seconds after another one; the end of time if that is earlier.
     fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {

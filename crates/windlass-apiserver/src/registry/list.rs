@@ -177,6 +177,8 @@ pub(super) async fn select(call: &Call<'_>, options: &ListOptions) -> Result<Pag
     let mut is_cut = false;
     let store = &call.state.store;
     for (key, stored) in selection.candidates(store, &view, &resource.storage, namespace, start.as_deref()) {
+        // Long selectors and many objects take long together.
+        tokio::task::consume_budget().await;
         if !selection.may_match(key, stored) {
             continue;
         }

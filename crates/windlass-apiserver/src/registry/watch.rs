@@ -115,6 +115,7 @@ impl Watcher {
         let selection = &self.options.selection;
         let (id, namespace) = (&self.resource.storage, self.namespace.as_deref());
         for (key, stored) in selection.candidates(&self.state.store, &view, id, namespace, None) {
+            tokio::task::consume_budget().await;
             if !selection.may_match(key, stored) {
                 continue;
             }
@@ -162,6 +163,7 @@ impl Watcher {
                 Tail::Events(events) if !events.is_empty() => {
                     let mut seen = Vec::with_capacity(events.len());
                     for event in &events {
+                        tokio::task::consume_budget().await;
                         match self.seen(event).await {
                             Ok(change) => seen.extend(change),
                             Err(error) => return Some(self.fail(&error)),

@@ -1,5 +1,8 @@
 //! Label and field selectors.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use expect_test::expect;
 use serde_json::json;
 
@@ -189,4 +192,36 @@ async fn jobs_name_the_field_that_they_do_not_support() {
         group="meta.k8s.io" kind="ListOptions"
         - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided
         - FieldValueNotSupported resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan""#]]);
+}
+
+async fn a_long_selector_lets_others_in() {
+    let api = Api::start();
+    if api.is_shared() {
+        // It has threads of its own.
+        return;
+    }
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/secrets");
+    for number in 0..1_000 {
+        api.post(&path, secret(&format!("s{number}"))).await.is(201);
+    }
+    let selector = vec!["metadata.name%21%3Dx"; 200].join(",");
+    for query in ["", "&watch=true&resourceVersion=0"] {
+        let turns = Arc::new(AtomicU32::new(0));
+        let other = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let path = format!("{path}?fieldSelector={selector}{query}");
+        // The head of the reply comes when the objects are selected.
+        let reply = api.request(http::Method::GET, &path).stream().await;
+        other.abort();
+        assert_eq!(reply.code, 200);
+        assert!(turns.load(Ordering::Relaxed) > 5);
+    }
 }

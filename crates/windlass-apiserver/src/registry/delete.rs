@@ -213,11 +213,6 @@ fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {
 }
 
 fn set_deletion(object: &mut Value, at: jiff::Timestamp, grace: i64) {
-    /// The time so many seconds after another one; the end of time if that is earlier.
-    fn later(at: jiff::Timestamp, seconds: i64) -> jiff::Timestamp {
-        at.saturating_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(at)
-    }
-
     meta::set(object, "deletionTimestamp", Some(rfc3339(at).into()));
     meta::set(object, "deletionGracePeriodSeconds", Some(grace.into()));
 }

@@ -12,20 +12,36 @@ use crate::wire::ApiError;
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
-    let mut object = call.decode(options)?;
+    let object = call.decode(options)?;
     expect_name(call, &object)?;
-    let view = call.state.store.view();
     let may_create = call.route.subresource.is_empty() && call.resource.strategy.create_on_update();
-    if may_create && view.get(&call.resource.storage, &call.key()).is_none() {
-        if !meta::uid(&object).is_empty() {
+    loop {
+        let view = call.state.store.view();
+        let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
+        if creates && !meta::uid(&object).is_empty() {
             return Err(write::other_uid(call, meta::uid(&object), ""));
         }
-        meta::set(&mut object, "name", Some(call.route.name.clone().into()));
-        let stored = write::create(call, object, options).await?;
-        return call.object(StatusCode::CREATED, &stored).await;
+        let written = if creates {
+            write::create(call, object.clone(), options).await
+        } else {
+            write::update(call, options, |_, _| Ok(object.clone())).await
+        };
+        match written {
+            Ok(stored) => {
+                let code = if creates { StatusCode::CREATED } else { StatusCode::OK };
+                return call.object(code, &stored).await;
+            }
+            // The object came or went in between.
+            Err(error) if creates && error.reason() == "AlreadyExists" => {}
+            Err(error) if may_create && !creates && is_gone(call, &error) => {}
+            Err(error) => return Err(error),
+        }
     }
-    let stored = write::update(call, options, |_, _| Ok(object.clone())).await?;
-    call.object(StatusCode::OK, &stored).await
+}
+
+/// Whether a write failed because the object is not there any more.
+fn is_gone(call: &Call<'_>, error: &ApiError) -> bool {
+    error.code() == 404 && call.state.store.view().get(&call.resource.storage, &call.key()).is_none()
 }
 
 /// Checks that an object has the name in the path.

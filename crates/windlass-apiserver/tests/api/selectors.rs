@@ -194,6 +194,7 @@ async fn jobs_name_the_field_that_they_do_not_support() {
         - FieldValueNotSupported resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan""#]]);
 }
 
+#[tokio::test]
 async fn a_long_selector_lets_others_in() {
     let api = Api::start();
     if api.is_shared() {

@@ -1,7 +1,10 @@
 //! Replacing an object.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::fixtures::{config_map, deployment, widget, widgets_path};
 use crate::harness::Api;
@@ -228,4 +231,22 @@ async fn an_update_that_would_create_has_no_uid() {
         kind="events" name="a""#]]);
     event["metadata"] = json!({"name": "a"});
     api.put(&path, event).await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_updates_that_would_create_an_object_one_does() {
+    let api = Arc::new(Api::start());
+    let ns = api.namespace().await;
+    for round in 0..40 {
+        let mut updates = JoinSet::new();
+        for _ in 0..8 {
+            let (api, name) = (Arc::clone(&api), format!("s{round}"));
+            let path = format!("/api/v1/namespaces/{ns}/services/{name}");
+            let service = json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+            updates.spawn(async move { api.put(&path, service).await.code });
+        }
+        let mut codes = updates.join_all().await;
+        codes.sort_unstable();
+        assert_eq!(codes, [200, 200, 200, 200, 200, 200, 200, 201]);
+    }
 }

@@ -8,6 +8,9 @@ use windlass_schema::{FieldError, go_quote};
 
 use super::GroupResource;
 
+/// The most errors that one reply lists. An object of three megabytes can have a million of them.
+const MAX_ERRORS: usize = 1000;
+
 /// The `Status` object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -223,8 +226,11 @@ impl ApiError {
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let head = format!("{qualified} {} is invalid", go_quote(name));
-        let mut seen = HashSet::with_capacity(errors.len());
-        let mut texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        let others = FieldError::forbidden("<nil>", "too many errors; the others are not listed");
+        let listed = &errors[..errors.len().min(MAX_ERRORS)];
+        let errors = || listed.iter().chain((listed.len() < errors.len()).then_some(&others));
+        let mut seen = HashSet::with_capacity(listed.len());
+        let mut texts: Vec<String> = errors().map(FieldError::to_string).collect();
         texts.retain(|text| seen.insert(text.clone()));
         let message = match texts.as_slice() {
             [] => head,
@@ -239,8 +245,7 @@ impl ApiError {
             ..Details::default()
         });
         error.causes(
-            errors
-                .iter()
+            errors()
                 .map(|error| Cause {
                     reason: error.kind.reason().to_owned(),
                     message: error.body(),

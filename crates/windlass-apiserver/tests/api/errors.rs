@@ -277,3 +277,20 @@ async fn parameters_that_are_no_parameters() {
         group="meta.k8s.io" kind="PatchOptions"
         - FieldValueForbidden force: Forbidden: may not be specified for non-apply patch"#]]);
 }
+
+#[tokio::test]
+async fn of_very_many_errors_the_first_are_listed() {
+    let api = Api::start();
+    if api.is_shared() {
+        // It lists them all.
+        return;
+    }
+    let ns = api.namespace().await;
+    let mut body = config_map("a");
+    body["metadata"]["finalizers"] = (0..5_000).map(|number| json!(format!("_{number}"))).collect();
+    let reply = api.post(&format!("/api/v1/namespaces/{ns}/configmaps"), body).await.is(422);
+    let causes = reply.at("/details/causes");
+    let causes = causes.as_array().unwrap();
+    assert_eq!(causes.len(), 1001);
+    assert_eq!(causes[1000]["message"], "Forbidden: too many errors; the others are not listed");
+}

@@ -90,3 +90,16 @@ fn an_expired_token_carries_the_next_one() {
     assert_eq!(wire(&error)["metadata"], json!({"continue": "abc"}));
     assert_eq!((error.code(), error.reason()), (410, "Expired"));
 }
+
+#[test]
+fn of_very_many_errors_the_first_are_listed() {
+    let errors = |count: usize| -> Vec<FieldError> {
+        (0..count).map(|number| FieldError::required(format!("f{number}"), "")).collect()
+    };
+    let causes = |count: usize| {
+        let status = wire(&ApiError::invalid("", "Pod", "x", &errors(count)));
+        status["details"]["causes"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(causes(MAX_ERRORS), MAX_ERRORS);
+    assert_eq!(causes(MAX_ERRORS * 10), MAX_ERRORS + 1);
+}

@@ -38,7 +38,7 @@ fn samples() -> impl Iterator<Item = Map<String, Value>> {
 pub(crate) fn field_selectors(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     if let Ok(selector) = FieldSelector::parse(text) {
-        let _ = selector.check(&["metadata.name"], false);
+        let _ = selector.check(&["metadata.name"], ToOwned::to_owned);
         let _ = selector.matches(ToOwned::to_owned);
     }
 }

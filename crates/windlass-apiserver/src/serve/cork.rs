@@ -175,7 +175,7 @@ mod tests {
                 assert!(Pin::new(&mut cork).poll_write(cx, b"two").is_ready());
                 Poll::Pending
             }
-            ready => ready,
+            ready @ Poll::Ready(_) => ready,
         })
         .await
         .unwrap();

@@ -9,7 +9,8 @@ use crate::harness::{Api, MERGE_PATCH};
 async fn created(api: &Api, path: &str, objects: impl IntoIterator<Item = Value>) -> String {
     let mut out = String::new();
     for object in objects {
-        out += &format!("{}\n", api.post(&format!("{path}?dryRun=All"), object).await);
+        out += &api.post(&format!("{path}?dryRun=All"), object).await.to_string();
+        out.push('\n');
     }
     out
 }

@@ -59,6 +59,8 @@ fn builtin(
         layout: Layout { api_version: api_version(group, version).into(), schema: 0 },
         strategy: strategy::of(group, &resource.name),
         schema,
+        stored_schema: None,
+        stored_fingerprint: 0,
         custom: None,
     }
 }

@@ -38,11 +38,13 @@ fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
     let storage_version: Arc<str> = api_version(group, stored).into();
     let version_name = text(version, &["name"]);
     let custom = custom(definition, version);
-    let schema = {
+    let schema_of = |version_name: &str| {
         // The definition is parsed again when the schema is needed: most schemas never are.
         let (source, version_name) = (Arc::clone(source), version_name.to_owned());
         SchemaSource::lazy(move || compile(&source.value(), &version_name))
     };
+    let fingerprint_of = |version| fingerprint(open_api_schema(definition, version), &custom.selectable);
+    let (own_fingerprint, stored_fingerprint) = (fingerprint_of(version_name), fingerprint_of(stored));
     Resource {
         group: group.to_owned(),
         version: version_name.to_owned(),
@@ -58,21 +60,35 @@ fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
         storage: ResourceId::new(group, text(names, &["plural"])),
         layout: Layout {
             api_version: api_version(group, version_name).into(),
-            schema: fingerprint(&version["schema"]["openAPIV3Schema"], &custom.selectable),
+            // In another version an object is pruned by both schemas, if they differ.
+            schema: if own_fingerprint == stored_fingerprint {
+                stored_fingerprint
+            } else {
+                own_fingerprint.rotate_left(1) ^ stored_fingerprint
+            },
         },
         storage_version,
         strategy: &CustomResources,
         storage_strategy: &CustomResources,
-        schema,
+        schema: schema_of(version_name),
+        stored_fingerprint,
+        stored_schema: (stored != version_name).then(|| schema_of(stored)),
         custom: Some(custom),
     }
 }
 
 fn compile(definition: &Value, version: &str) -> Schema {
+    match open_api_schema(definition, version) {
+        Value::Null => Schema::unconstrained(),
+        schema => Schema::compile(schema),
+    }
+}
+
+/// Returns the schema of a version as it stands in the definition.
+fn open_api_schema<'a>(definition: &'a Value, version: &str) -> &'a Value {
     let versions = list(&definition["spec"], "versions");
     let found = versions.iter().find(|candidate| text(candidate, &["name"]) == version);
-    let schema = found.map(|version| &version["schema"]["openAPIV3Schema"]);
-    schema.map_or_else(Schema::unconstrained, Schema::compile)
+    found.map_or(&Value::Null, |version| &version["schema"]["openAPIV3Schema"])
 }
 
 /// A number that differs between two schemas if they default or prune differently, or select by different fields.

@@ -57,6 +57,10 @@ pub(crate) struct Resource {
     /// The strategy of the resource that objects are stored as: that of another group for events.
     pub(crate) storage_strategy: &'static dyn Strategy,
     pub(crate) schema: SchemaSource,
+    /// The schema of the version that is stored. `None` if that is this version, and for built-in kinds.
+    pub(crate) stored_schema: Option<SchemaSource>,
+    /// The fingerprint of that schema in the layout of stored objects; 0 for built-in kinds.
+    pub(crate) stored_fingerprint: u64,
     /// What a CustomResourceDefinition says beyond that; none for built-in kinds.
     pub(crate) custom: Option<CustomResource>,
 }
@@ -191,6 +195,13 @@ impl Resource {
         windlass_schema::prune(schema, object)
     }
 
+    /// Fills in the defaults of the stored version and drops the fields that it does not have.
+    fn default_and_prune_stored(&self, object: &mut Value) {
+        let schema = self.stored_schema.as_ref().unwrap_or(&self.schema).get();
+        windlass_schema::default(schema, object);
+        windlass_schema::prune(schema, object);
+    }
+
     /// Names of fields that selectors may use besides name and namespace.
     pub(crate) fn selectable_fields(&self) -> Vec<&str> {
         match &self.custom {
@@ -222,7 +233,7 @@ impl Resource {
 
     /// The layout of objects that are written through this version.
     fn storage_layout(&self) -> Layout {
-        Layout { api_version: Arc::clone(&self.storage_version), schema: self.layout.schema }
+        Layout { api_version: Arc::clone(&self.storage_version), schema: self.stored_fingerprint }
     }
 
     /// Whether an update of `stored` that changes nothing may change how it is stored.

@@ -12,7 +12,8 @@ use crate::wire::ApiError;
 const CONVERSIONS_IN_A_ROW: usize = 64;
 
 impl Resource {
-    /// Converts stored objects to this version, defaulted and pruned by its schema. The results are kept with the
+    /// Converts stored objects to this version. They are defaulted by the schema of the stored version, and pruned by
+    /// that and by the schema of this version. The results are kept with the
     /// objects, so that each is converted once.
     ///
     /// # Errors
@@ -55,9 +56,12 @@ impl Resource {
             return object.relabelled(&self.layout, &self.kind);
         }
         let mut value = object.value();
-        self.to_this_version(&mut value);
         if self.is_custom() {
-            self.default_and_prune(&mut value);
+            self.default_and_prune_stored(&mut value);
+        }
+        self.to_this_version(&mut value);
+        if self.stored_schema.is_some() {
+            windlass_schema::prune(self.schema.get(), &mut value);
         }
         object.converted(&value, self.layout.clone(), self.facets(&value))
     }
@@ -94,6 +98,9 @@ impl Resource {
         self.strategy.convert(object, version);
         if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".into(), (*self.storage_version).into());
+        }
+        if self.is_custom() {
+            self.default_and_prune_stored(object);
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ const MAX_OBJECT: usize = 1536 << 10;
 pub(crate) struct Layout {
     /// The `apiVersion` of the bytes.
     pub(crate) api_version: Arc<str>,
-    /// A fingerprint of what the schema defaults and prunes; 0 for built-in kinds.
+    /// A fingerprint of what the schemas default and prune; 0 for built-in kinds.
     pub(crate) schema: u64,
 }
 

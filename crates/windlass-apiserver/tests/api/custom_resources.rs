@@ -411,3 +411,41 @@ async fn an_update_that_changes_nothing_stores_what_a_new_schema_makes_of_an_obj
     assert!(stored.version() > shown.version());
     assert_eq!(api.put(&one, stored.json()).await.is(200).version(), stored.version());
 }
+
+#[tokio::test]
+async fn only_fields_that_the_stored_version_has_are_kept() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let version = |name: &str, stored: bool, fields: Value| {
+        json!({"name": name, "served": true, "storage": stored, "schema": {"openAPIV3Schema": {"type": "object",
+            "properties": {"spec": {"type": "object", "properties": fields}}}}})
+    };
+    let text = json!({"type": "string"});
+    let group = format!("two-{}.example.com", api.id);
+    api.crd(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("gears.{group}")},
+        "spec": {"group": group, "scope": "Namespaced", "names": {"kind": "Gear", "plural": "gears"}, "versions": [
+            version("v1", true, json!({"both": text, "first": text, "old": {"type": "string", "default": "o"}})),
+            version("v2", false, json!({"both": text, "second": text, "new": {"type": "string", "default": "n"}})),
+        ]},
+    }))
+    .await;
+    let path = |version: &str| format!("/apis/{group}/{version}/namespaces/{ns}/gears");
+    let gear = json!({"apiVersion": format!("{group}/v2"), "kind": "Gear", "metadata": {"name": "a"},
+        "spec": {"both": "b", "first": "f", "second": "s"}});
+    let created = api.post(&path("v2"), gear).await.is(201);
+    assert_eq!(created.at("/spec"), json!({"both": "b"}));
+    let spec = async |version: &str| api.get(&format!("{}/a", path(version))).await.is(200).at("/spec");
+    assert_eq!(spec("v2").await, json!({"both": "b"}));
+    assert_eq!(spec("v1").await, json!({"both": "b", "old": "o"}));
+    assert_eq!(api.get(&path("v2")).await.is(200).at("/items/0/spec"), json!({"both": "b"}));
+    // The default of `new` is a change at each write, because it is not kept.
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    let patched = api.patch(&format!("{}/a", path("v2")), MERGE_PATCH, label).await.is(200);
+    assert_eq!((patched.at("/spec"), patched.at("/metadata/generation")), (json!({"both": "b"}), json!(2)));
+    let label = json!({"metadata": {"labels": {"a": "c"}}, "spec": {"first": "f"}});
+    let patched = api.patch(&format!("{}/a", path("v1")), MERGE_PATCH, label).await.is(200);
+    assert_eq!(patched.at("/spec"), json!({"both": "b", "first": "f", "old": "o"}));
+    assert_eq!(spec("v2").await, json!({"both": "b"}));
+}

@@ -196,6 +196,13 @@ impl ListOptions {
 /// Checks that the resource can be selected by the fields.
 fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiError> {
     let supported = resource.selectable_fields();
+    // Cluster-scoped kinds with fields of their own have no namespace to select by.
+    let has_no_namespace = !resource.is_custom() && !resource.namespaced && !supported.is_empty();
+    let is_namespace =
+        |requirement: &crate::wire::FieldRequirement| requirement.field == "metadata.namespace";
+    if has_no_namespace && fields.requirements().iter().any(is_namespace) {
+        return Err(ApiError::bad_request("field label not supported: metadata.namespace"));
+    }
     fields.check(&supported, |field| match resource.strategy.unsupported_field(field) {
         _ if resource.is_custom() => format!("field label not supported: {field}"),
         None if supported.is_empty() => unknown_field(field, &supported),

@@ -226,3 +226,12 @@ async fn a_long_selector_lets_others_in() {
         assert!(turns.load(Ordering::Relaxed) > 5);
     }
 }
+
+async fn nodes_and_namespaces_have_no_namespace_to_be_selected_by() {
+    let api = Api::start();
+    let selector = "fieldSelector=metadata.namespace%3Dx";
+    for kind in ["nodes", "namespaces"] {
+        api.get(&format!("/api/v1/{kind}?{selector}")).await.is(400);
+    }
+    api.get(&format!("/api/v1/persistentvolumes?{selector}")).await.is(200);
+}

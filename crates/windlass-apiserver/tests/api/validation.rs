@@ -1,5 +1,7 @@
 //! What the kinds refuse in their own fields.
 
+use std::fmt::Write as _;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -9,8 +11,8 @@ use crate::harness::{Api, MERGE_PATCH};
 async fn created(api: &Api, path: &str, objects: impl IntoIterator<Item = Value>) -> String {
     let mut out = String::new();
     for object in objects {
-        out += &api.post(&format!("{path}?dryRun=All"), object).await.to_string();
-        out.push('\n');
+        let reply = api.post(&format!("{path}?dryRun=All"), object).await;
+        writeln!(out, "{reply}").unwrap();
     }
     out
 }

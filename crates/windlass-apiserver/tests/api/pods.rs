@@ -1,9 +1,11 @@
 //! What only pods have: a node, a priority, a log.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::fixtures::pod;
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH};
 
 async fn bind(api: &Api, pods: &str, name: &str) {
     let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}});
@@ -57,4 +59,19 @@ async fn a_log_is_the_text_of_the_annotation() {
     assert_eq!(api.get(&format!("{path}?tailLines=1")).await.is(200).body, "three\n");
     let unknown = api.get(&format!("{path}?container=x")).await.is(400);
     assert_eq!(unknown.at("/message"), "container x is not valid for pod a");
+}
+
+#[tokio::test]
+async fn a_pod_with_many_tolerations_is_updated_quickly() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let mut body = pod("a");
+    let tolerations = (0..10_000).map(|number| json!({"key": format!("k{number}"), "operator": "Exists"}));
+    body["spec"]["tolerations"] = tolerations.collect();
+    api.post(&path, body).await.is(201);
+    let start = Instant::now();
+    let path = format!("{path}/a");
+    api.patch(&path, MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).await.is(200);
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }

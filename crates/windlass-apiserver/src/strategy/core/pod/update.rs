@@ -1,5 +1,7 @@
 //! Updates of pods.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 
@@ -88,13 +90,10 @@ fn validate_deadline(object: &Value, old: &Value) -> Option<FieldError> {
 }
 
 fn validate_tolerations(object: &Value, old: &Value) -> Option<FieldError> {
-    let same_but_for_seconds = |a: &Value, b: &Value| {
-        ["key", "operator", "value", "effect"].iter().all(|field| text(a, field) == text(b, field))
-    };
-    let new = list_at(object, "/spec/tolerations");
-    let lost = list_at(old, "/spec/tolerations")
-        .iter()
-        .any(|before| !new.iter().any(|toleration| same_but_for_seconds(toleration, before)));
+    let but_for_seconds =
+        |toleration| ["key", "operator", "value", "effect"].map(|field| text(toleration, field));
+    let new: HashSet<[&str; 4]> = list_at(object, "/spec/tolerations").iter().map(but_for_seconds).collect();
+    let lost = list_at(old, "/spec/tolerations").iter().any(|before| !new.contains(&but_for_seconds(before)));
     lost.then(|| {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         FieldError::forbidden("spec.tolerations", detail)

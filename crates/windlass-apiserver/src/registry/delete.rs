@@ -59,7 +59,7 @@ pub(super) async fn delete_collection(call: &mut Call<'_>) -> Result<Response<Bo
     let list = ListOptions::parse(&call.query, &call.resource, false)?;
     let options = DeleteOptions::parse(call)?;
     warn(call, &options);
-    let page = list::select(call, &list).await?;
+    let page = list::select(call, &list, negotiated.representation).await?;
     for stored in &page.items {
         let object = stored.value();
         match remove(call, meta::namespace(&object), meta::name(&object), &options).await {

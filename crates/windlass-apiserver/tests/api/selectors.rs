@@ -227,6 +227,7 @@ async fn a_long_selector_lets_others_in() {
     }
 }
 
+#[tokio::test]
 async fn nodes_and_namespaces_have_no_namespace_to_be_selected_by() {
     let api = Api::start();
     let selector = "fieldSelector=metadata.namespace%3Dx";

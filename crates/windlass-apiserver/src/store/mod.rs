@@ -47,7 +47,7 @@ pub(crate) struct Store {
     past: Mutex<VecDeque<(ResourceId, Arc<View>)>>,
     labels: Labels,
     /// Of the resources that were listed by labels.
-    label_indexes: Mutex<HashMap<ResourceId, Arc<Mutex<LabelIndex>>>>,
+    label_indexes: Mutex<HashMap<ResourceId, Arc<Mutex<Option<LabelIndex>>>>>,
 }
 
 /// One write of one object.
@@ -223,13 +223,10 @@ impl Store {
         id: &ResourceId,
         choices: &[(&str, &[String])],
     ) -> Option<Vec<Arc<str>>> {
-        let index = {
-            let mut indexes = self.label_indexes.lock();
-            Arc::clone(
-                indexes.entry(id.clone()).or_insert_with(|| Arc::new(Mutex::new(LabelIndex::new(view, id)))),
-            )
-        };
+        let index = Arc::clone(self.label_indexes.lock().entry(id.clone()).or_default());
+        // An index takes long to make for many objects: only lists of the same resource wait for it.
         let mut index = index.lock();
+        let index = index.get_or_insert_with(|| LabelIndex::new(view, id));
         if !index.follow(view, id, &self.log(id)) {
             return None;
         }

@@ -77,7 +77,7 @@ fn a_port_that_is_taken_is_said_to_be() {
     let (code, said, complaint) = outcome(&["cluster", "--port", &port]);
     assert_eq!((code, said.as_str()), (1, ""));
     assert!(complaint.starts_with("error: ") && complaint.contains(&port), "{complaint}");
-    assert!(complaint.contains("taken") && complaint.contains("another port"), "{complaint}");
+    assert!(complaint.contains("in use") && complaint.contains("another port"), "{complaint}");
 }
 
 #[test]

@@ -361,9 +361,12 @@ async fn jobs_leave_their_pods_behind_unless_told_otherwise() {
     assert_eq!(deleted.at("/metadata/generation"), json!(2));
     let warned = deleted.warnings().into_iter().find(|warning| warning.contains("child pods")).unwrap();
     assert!(warned.contains("child pods are preserved by default when jobs are deleted"), "{warned}");
-    api.post(&path, job("a")).await.shows(expect![[r#"
+    // The garbage collector of a real control plane may have removed the finalizer by now.
+    if !api.is_shared() {
+        api.post(&path, job("a")).await.shows(expect![[r#"
             409 AlreadyExists: object is being deleted: jobs.batch "a" already exists
             group="batch" kind="jobs" name="a""#]]);
+    }
     api.post(&path, job("b")).await.is(201);
     let deleted = api.delete_with(&format!("{path}/b"), json!({"propagationPolicy": "Background"})).await;
     assert!(deleted.warnings().iter().all(|warning| !warning.contains("child pods")));

@@ -11,7 +11,7 @@ pub struct Outcome {
     /// The status code, or 0 if the step is not a request.
     #[serde(default)]
     pub code: u16,
-    /// The headers in [`HEADERS`].
+    /// The headers in `HEADERS`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Vec<String>>,
     /// The body: JSON, or a string.

@@ -160,8 +160,10 @@ impl Api {
             return self.route(request, identity, accepted).await;
         };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
-        let work = async move { api.route(&request, &identity, accepted).await };
-        tokio::task::spawn_blocking(move || runtime.block_on(work)).await.map_err(ApiError::internal)?
+        // A panic is caught there: its message may quote the object, and is not for the client.
+        let work = async move { or_internal(request.uri(), api.route(&request, &identity, accepted)).await };
+        let done = tokio::task::spawn_blocking(move || runtime.block_on(work)).await;
+        done.map_err(|_ended| ApiError::internal("the request handler was stopped"))?
     }
 
     async fn route(

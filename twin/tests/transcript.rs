@@ -35,7 +35,7 @@ async fn the_embedded_server_answers_as_the_real_one_did() {
             writeln!(new, "{signature}\n{difference}\n").unwrap();
         }
     }
-    let help = "A fix may show differences that were behind it; UPDATE_EXPECT=1 accepts them.";
+    let help = "A fix may uncover later differences of the same script; UPDATE_EXPECT=1 accepts them.";
     assert!(new.is_empty(), "the embedded server differs from the real one. {help}\n\n{new}");
 }
 

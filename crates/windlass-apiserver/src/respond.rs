@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::body::Body;
 use crate::store::write_object;
@@ -101,15 +101,6 @@ pub(crate) fn object_bytes(value: &Value) -> Bytes {
     let mut out = Vec::with_capacity(512);
     write_object(value, &mut out);
     out.into()
-}
-
-/// Makes the `PartialObjectMetadata` of an object.
-pub(crate) fn partial_metadata(object: &Value, api_version: &str) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": api_version,
-        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    })
 }
 
 /// Appends the `PartialObjectMetadata` of an object whose metadata is given as bytes.

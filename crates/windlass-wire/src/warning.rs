@@ -11,8 +11,8 @@ const MAX_EACH: usize = 256;
 /// Returns the values of the `Warning` headers for these texts, in order.
 ///
 /// Empty, repeated and unprintable texts are dropped: a text with control characters cannot be in a header. If the
-/// others have more than 4,096 characters together, each is cut to 256, and those behind the first 4,096 characters are
-/// dropped.
+/// remaining texts have more than 4,096 characters together, each is cut to 256 characters, and texts that exceed the
+/// total of 4,096 are dropped.
 ///
 /// Values are bytes of UTF-8; clients read them as such.
 pub fn warning_headers<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<Vec<u8>> {

@@ -85,7 +85,7 @@ impl Episode {
         format!("{{{{{seen}/metadata/resourceVersion}}}}")
     }
 
-    /// Lists a collection in pages. Only one of this script's own: a page depends on the objects behind it.
+    /// Lists a collection in pages. The collection must be the script's own: a page depends on the objects that follow it.
     pub(super) fn pages(&mut self) {
         let kind = self.kind();
         if !kind.namespaced {

@@ -11,7 +11,7 @@ use super::Call;
 use crate::body::Body;
 use crate::respond::{self, indent, wants_pretty};
 use crate::store::{Stored, read_value};
-use crate::wire::table::IncludeObject;
+use crate::wire::table::{IncludeObject, partial_object_metadata};
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 
 impl Call<'_> {
@@ -78,7 +78,7 @@ impl Call<'_> {
         let bytes = match negotiated.representation {
             Representation::Object => respond::object_bytes(value),
             Representation::PartialObjectMetadata(version) => {
-                respond::object_bytes(&respond::partial_metadata(value, version.api_version()))
+                respond::object_bytes(&partial_object_metadata(value, version))
             }
             Representation::PartialObjectMetadataList(_) => return Err(self.not_a_list()),
             Representation::Table(version) => respond::object_bytes(&self.table(version, &[value], value)?),
@@ -157,7 +157,9 @@ async fn apart(
     if length < LARGE {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.map_err(ApiError::internal)?
+    let done = tokio::task::spawn_blocking(work).await;
+    // The message of a panic may quote the object: it is not for the client.
+    done.map_err(|_panic| ApiError::internal("the reply could not be written"))?
 }
 
 fn say_gzip(response: &mut Response<Body>) {

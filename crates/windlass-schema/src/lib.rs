@@ -2,7 +2,7 @@
 //!
 //! A [`Schema`] comes from the `openAPIV3Schema` of a CustomResourceDefinition ([`Schema::compile`]) or from the
 //! [`Catalog`] of built-in kinds. The functions take a `&Schema` and a `serde_json::Value`: [`default`], [`prune`],
-//! [`validate`], [`strategic_merge`], [`decode_error`].
+//! [`validate`], [`strategic_merge`], [`decode_error`]. [`fields`] is the core of server-side apply.
 #![forbid(unsafe_code)]
 
 mod error_list;
@@ -19,6 +19,7 @@ mod catalog;
 mod compile;
 
 mod default;
+pub mod fields;
 mod merge;
 mod openapi;
 mod protobuf;

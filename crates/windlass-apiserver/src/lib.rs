@@ -28,6 +28,7 @@ mod table;
 
 mod body;
 
+mod managed_fields;
 mod resource;
 
 mod strategy;

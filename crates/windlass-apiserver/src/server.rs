@@ -103,6 +103,7 @@ impl ServerBuilder {
             served: ArcSwap::from_pointee(builtin.clone()),
             builtin,
             definitions: tokio::sync::Mutex::default(),
+            scales: Arc::new(builtin::scales(&catalog)),
             unsettled_definitions: AtomicBool::new(false),
             lookups: Lookups::new(),
             catalog,

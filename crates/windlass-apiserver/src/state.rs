@@ -9,7 +9,7 @@ use windlass_schema::Catalog;
 
 use crate::auth::{Identity, Issuer, ListenerTokens};
 use crate::env::Env;
-use crate::resource::{Definitions, ServedResources};
+use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::{ResourceId, Store};
 use crate::strategy::Lookups;
 use crate::wire::ApiError;
@@ -26,6 +26,8 @@ pub(crate) struct State {
     pub(crate) served: ArcSwap<ServedResources>,
     /// The built-in part of them.
     pub(crate) builtin: ServedResources,
+    /// The resource that stands for the scales of others.
+    pub(crate) scales: Arc<Resource>,
     /// What was made of the CustomResourceDefinitions; locked while one is settled.
     pub(crate) definitions: tokio::sync::Mutex<Definitions>,
     /// Set while definitions that an earlier server left are terminating or without names: the next request goes on

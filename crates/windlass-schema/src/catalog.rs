@@ -22,7 +22,7 @@ static BUILTIN: LazyLock<Arc<Catalog>> =
     LazyLock::new(|| Arc::new(Catalog::unpack(BLOB).expect("the blob is what `cargo xtask codegen` wrote")));
 
 /// Group, version and kind.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gvk {
     /// The API group; empty for the core group.
     pub group: Box<str>,
@@ -59,7 +59,7 @@ pub struct GroupVersion {
 }
 
 /// A resource: a collection of objects under one path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Resource {
     /// The plural in lower case, as in request paths.
     pub name: Box<str>,

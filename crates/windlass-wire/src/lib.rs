@@ -41,6 +41,14 @@ pub fn from_yaml(bytes: &[u8]) -> Result<serde_json::Value, ApiError> {
     yaml::parse(bytes).map(|parsed| parsed.value).map_err(ApiError::bad_request)
 }
 
+/// Parses a YAML or JSON document. Returns the value and the errors about duplicate fields.
+///
+/// # Errors
+/// The error of the decoder if the document is malformed or nests deeper than 400 levels.
+pub fn from_yaml_with_duplicates(bytes: &[u8]) -> Result<(serde_json::Value, Vec<String>), String> {
+    yaml::parse(bytes).map(|parsed| (parsed.value, parsed.duplicates))
+}
+
 /// Parses a JSON document. Returns the value and the paths of duplicate fields.
 ///
 /// # Errors

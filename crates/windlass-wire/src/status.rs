@@ -216,6 +216,16 @@ impl ApiError {
         )
     }
 
+    /// 409: an apply would change fields that other managers own. `conflicts` has the manager and the path of each.
+    pub fn apply_conflict(message: String, conflicts: impl IntoIterator<Item = (String, String)>) -> Self {
+        let cause = |(manager, field)| Cause {
+            reason: "FieldManagerConflict".to_owned(),
+            message: format!("conflict with {manager}"),
+            field,
+        };
+        Self::new(409, "Conflict", message).causes(conflicts.into_iter().map(cause).collect())
+    }
+
     /// 409: the object does not have the uid in `preconditions`.
     pub fn uid_precondition(resource: &GroupResource, name: &str, wanted: &str, found: &str) -> Self {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");

@@ -28,7 +28,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         return Err(ApiError::invalid("", "Binding", &call.route.name, std::slice::from_ref(&error)));
     }
     let uid = meta::uid(&binding).to_owned();
-    write::update(call, options, |call, old| {
+    let bind = write::untracked(|call, old| {
         let names = call.resource.group_resource();
         let name = &call.route.name;
         if !uid.is_empty() && uid != meta::uid(old) {
@@ -62,8 +62,8 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
             .insert(key.clone(), value.clone());
         }
         Ok(new)
-    })
-    .await?;
+    });
+    write::update(call, options, bind).await?;
     success(call).await
 }
 

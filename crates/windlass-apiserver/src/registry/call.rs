@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
+use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::resource::Resource;
+use crate::managed_fields::FieldManager;
+use crate::resource::{Resource, ServedResources};
 use crate::route::{Query, Route};
 use crate::state::State;
 use crate::store::View;
 use crate::strategy::StrategyContext;
 use crate::wire::ApiError;
+
+/// The longest name of a field manager, in bytes.
+const MAX_MANAGER: usize = 128;
 
 /// One request to a resource.
 pub(crate) struct Call<'a> {
@@ -40,6 +45,39 @@ impl Call<'_> {
             version: &self.resource.version,
             subresource: &self.route.subresource,
         }
+    }
+
+    /// Records in `new` which fields this request changed. `old` is `None` for a new object.
+    pub(super) async fn track(&self, old: Option<&Value>, new: &mut Value) {
+        let (served, manager) = (self.state.served.load_full(), self.manager());
+        self.field_manager(&served, &manager).track(old, new).await;
+    }
+
+    pub(super) fn field_manager<'a>(
+        &'a self,
+        served: &'a ServedResources,
+        name: &'a str,
+    ) -> FieldManager<'a> {
+        let (resource, subresource) = (&*self.resource, &*self.route.subresource);
+        FieldManager { resource, served, subresource, name, now: self.state.env.now() }
+    }
+
+    /// The name of the field manager: `fieldManager`, or else the program that `User-Agent` begins with.
+    pub(super) fn manager(&self) -> String {
+        let given = self.query.text("fieldManager");
+        if !given.is_empty() {
+            return given.to_owned();
+        }
+        let program =
+            self.header(header::USER_AGENT).unwrap_or_default().split('/').next().unwrap_or_default();
+        let mut name = String::new();
+        for character in program.chars().filter(|character| !character.is_control()) {
+            if name.len() + character.len_utf8() > MAX_MANAGER {
+                break;
+            }
+            name.push(character);
+        }
+        name
     }
 
     /// The key of the object that the request names.

@@ -10,7 +10,8 @@ use crate::wire::ApiError;
 pub(super) async fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
-    let object = call.decode(options)?;
+    let mut object = call.decode(options)?;
+    call.track(None, &mut object).await;
     let stored = write::create(call, object, options).await?;
     call.object(StatusCode::CREATED, &stored).await
 }

@@ -98,13 +98,13 @@ async fn mark_and_delete(call: &mut Call<'_>, options: &DeleteOptions) -> Result
     if !options.dry_run {
         let write_options = WriteOptions::parse(&call.query, "CreateOptions")?;
         let wanted = options.clone();
-        let marked = write::update(call, write_options, |call, old| {
+        let mark = write::untracked(|call, old| {
             delete::check_preconditions(&GroupResource::new("", "Pod"), &call.route.name, old, &wanted)?;
             let mut new = old.clone();
             set_disruption_target(&mut new, &call.state.env.now_rfc3339());
             Ok(new)
         });
-        let marked = marked.await?;
+        let marked = write::update(call, write_options, mark).await?;
         if options.resource_version.is_some() {
             options.resource_version = Some(marked.rv.to_string());
         }

@@ -16,6 +16,7 @@ mod get;
 mod list;
 mod watch;
 
+mod apply;
 mod patch;
 mod update;
 

@@ -21,12 +21,30 @@ pub(crate) enum FieldValidation {
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_validation: FieldValidation,
+    /// Whether an apply takes fields from other managers.
+    pub(crate) force: bool,
 }
 
 impl WriteOptions {
     /// Reads the options. `kind`, such as `CreateOptions`, is for errors.
     pub(crate) fn parse(query: &Query, kind: &str) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
+        if kind == "PatchOptions" && query.get("force").is_some() {
+            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Self::read(query, kind, errors)
+    }
+
+    /// Reads the options of an apply.
+    pub(crate) fn parse_apply(query: &Query) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        if query.text("fieldManager").is_empty() {
+            errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+        }
+        Self::read(query, "PatchOptions", errors)
+    }
+
+    fn read(query: &Query, kind: &str, mut errors: Vec<FieldError>) -> Result<Self, ApiError> {
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let manager = query.text("fieldManager");
         if manager.chars().count() > 128 {
@@ -52,11 +70,8 @@ impl WriteOptions {
                 FieldValidation::Warn
             }
         };
-        if kind == "PatchOptions" && query.get("force").is_some() {
-            errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
-        }
         if errors.is_empty() {
-            Ok(Self { dry_run, field_validation })
+            Ok(Self { dry_run, field_validation, force: query.flag("force").unwrap_or(false) })
         } else {
             Err(ApiError::invalid_options(kind, &errors))
         }

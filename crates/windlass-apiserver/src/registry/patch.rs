@@ -1,4 +1,4 @@
-//! `PATCH`: JSON, merge and strategic merge patches.
+//! `PATCH`: JSON, merge and strategic merge patches; [`apply`] has the fourth type.
 
 use http::{Response, StatusCode, header};
 use serde_json::{Map, Value};
@@ -6,7 +6,8 @@ use windlass_schema::{FieldError, Schema, json_type};
 
 use super::options::{FieldValidation, WriteOptions};
 use super::update::expect_name;
-use super::{Call, write};
+use super::write::{self, Change};
+use super::{Call, apply};
 use crate::body::Body;
 use crate::meta;
 use crate::wire::patch::{JsonPatch, Limits, merge_patch};
@@ -15,7 +16,7 @@ use crate::wire::{self, ApiError, MediaType};
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 /// The patch of a request.
 pub(super) enum Patch {
@@ -34,27 +35,41 @@ pub(super) struct Document {
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let media_type = media_type(call)?;
+    if media_type == APPLY {
+        return apply::apply(call).await;
+    }
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let mut patch = None;
-    let stored = write::update(call, options, |call, old| {
-        // Only a patch of an object that is there is read, and only once.
-        let patch = match &mut patch {
+    let change = Patching { media_type, options, patch: None };
+    let stored = write::update(call, options, change).await?;
+    call.object(StatusCode::OK, &stored).await
+}
+
+/// A patch of the present object.
+struct Patching {
+    media_type: &'static str,
+    options: WriteOptions,
+    /// Only the patch of an object that is there is read, and only once.
+    patch: Option<Patch>,
+}
+
+impl Change for Patching {
+    async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        let patch = match &mut self.patch {
             Some(patch) => patch,
-            none => none.insert(read(call, media_type, options.field_validation)?),
+            none => none.insert(read(call, self.media_type, self.options.field_validation)?),
         };
-        let mut new = apply(patch, call.resource.schema.get(), old)?;
+        let mut new = patched(patch, call.resource.schema.get(), old)?;
         expect_same(call, patch, &new)?;
         let unknown = call.admit_fields(&mut new);
-        complain(call, options, patch, &unknown, old)?;
+        complain(call, self.options, patch, &unknown, old)?;
+        call.track(Some(old), &mut new).await;
         if meta::resource_version(&new).is_empty() {
             // A patch without a resource version applies to any version of the object.
             meta::copy(&mut new, old, "resourceVersion");
         }
         Ok(new)
-    })
-    .await?;
-    call.object(StatusCode::OK, &stored).await
+    }
 }
 
 /// Returns the media type of the patch. 415 if the resource does not support it.
@@ -64,10 +79,6 @@ pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
     let known = [JSON, MERGE, STRATEGIC, APPLY].into_iter().find(|known| *known == media_type.essence);
     let Some(essence) = known else { return Err(ApiError::no_media_type()) };
-    if essence == APPLY {
-        // Until it is there, apply is refused as by a server that never heard of it.
-        return Err(ApiError::unsupported_media_type(&supported[..supported.len() - 1]));
-    }
     if !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }
@@ -120,7 +131,7 @@ impl Patch {
     }
 }
 
-pub(super) fn apply(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value, ApiError> {
+pub(super) fn patched(patch: &Patch, schema: &Schema, old: &Value) -> Result<Value, ApiError> {
     let mut new = old.clone();
     match patch {
         Patch::Json(patch, _) => new = patch.apply(new, &Limits::default())?,
@@ -182,8 +193,8 @@ fn complain(
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", complaints.join(", "));
             // The error shows the object as the patch left it, before unknown fields were dropped.
-            let patched = apply(patch, call.resource.schema.get(), old)?;
-            return Err(not_an_object_of_the_kind(&patch.shown(&patched), why));
+            let new = patched(patch, call.resource.schema.get(), old)?;
+            return Err(not_an_object_of_the_kind(&patch.shown(&new), why));
         }
     }
     Ok(())

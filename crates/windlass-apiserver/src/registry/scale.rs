@@ -1,13 +1,18 @@
 //! The scale subresource: reads and writes the replicas, wherever the kind keeps them.
 
+use std::sync::Arc;
+
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
-use windlass_schema::Schema;
+use windlass_schema::fields::FieldPath;
 
+use super::apply::Configuration;
 use super::options::WriteOptions;
 use super::update::expect_name;
-use super::{Call, patch, write};
+use super::write::{self, Change};
+use super::{Call, patch};
 use crate::body::Body;
+use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
 use crate::resource::ScalePaths;
 use crate::wire::{self, ApiError, LabelSelector};
@@ -34,45 +39,84 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let content_type = call.header(header::CONTENT_TYPE);
     let decoded =
         wire::decode_body(content_type, call.body, "Scale", |bytes| call.state.decode_protobuf(bytes))?;
-    if let Some(why) = windlass_schema::decode_error(&schema(call), "Scale", &decoded.value) {
+    if let Some(why) = windlass_schema::decode_error(call.state.scales.schema.get(), "Scale", &decoded.value)
+    {
         return Err(ApiError::bad_request(format!(
             "Scale in version \"v1\" cannot be handled as a Scale: {why}"
         )));
     }
     expect_name(call, &decoded.value)?;
-    write_scale(call, options, |_, _| Ok(decoded.value.clone())).await
+    write_scale(call, options, ScaleChange::Replace(decoded.value)).await
 }
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let media_type = patch::media_type(call)?;
     call.negotiate()?;
+    if media_type == patch::APPLY {
+        let options = WriteOptions::parse_apply(&call.query)?;
+        return write_scale(call, options, ScaleChange::Apply(options)).await;
+    }
     let options = WriteOptions::parse(&call.query, "PatchOptions")?;
-    let schema = schema(call);
-    write_scale(call, options, |call, scale| {
-        let patch = patch::read(call, media_type, options.field_validation)?;
-        let new = patch::apply(&patch, &schema, scale)?;
-        match windlass_schema::decode_error(&schema, "Scale", &new) {
-            Some(why) => Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why)),
-            None => Ok(new),
+    write_scale(call, options, ScaleChange::Patch(media_type, options)).await
+}
+
+/// What becomes of the scale of an object.
+enum ScaleChange {
+    Replace(Value),
+    /// A patch of this media type.
+    Patch(&'static str, WriteOptions),
+    Apply(WriteOptions),
+}
+
+impl ScaleChange {
+    /// Makes the new scale of `old`, and records the managers of its fields.
+    async fn make(&self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        let (served, manager) = (call.state.served.load_full(), call.manager());
+        let scales = Arc::clone(&call.state.scales);
+        let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
+        if let Self::Apply(options) = self {
+            let configuration = Configuration::read(call.body)?;
+            let new = fields.apply(Some(old), &configuration.value, options.force).await?;
+            configuration.complain(call, options.field_validation)?;
+            return Ok(new);
         }
-    })
-    .await
+        let mut new = match self {
+            Self::Replace(scale) => scale.clone(),
+            Self::Patch(media_type, options) => patched(call, media_type, *options, old)?,
+            Self::Apply(_) => unreachable!("returned above"),
+        };
+        fields.track(Some(old), &mut new).await;
+        Ok(new)
+    }
 }
 
-/// Returns the schema of a `Scale`.
-fn schema(call: &Call<'_>) -> Schema {
-    call.state.catalog.schema("autoscaling", "v1", "Scale").unwrap_or_else(Schema::unconstrained)
-}
-
-/// Changes the scale of an object, and writes its replicas.
-async fn write_scale(
-    call: &mut Call<'_>,
+fn patched(
+    call: &Call<'_>,
+    media_type: &str,
     options: WriteOptions,
-    mut change: impl FnMut(&Call<'_>, &Value) -> Result<Value, ApiError>,
-) -> Result<Response<Body>, ApiError> {
-    let paths = paths(call)?;
-    let stored = write::update(call, options, |call, old| {
-        let scale = change(call, &scale_of(call, old)?)?;
+    scale: &Value,
+) -> Result<Value, ApiError> {
+    let schema = call.state.scales.schema.get();
+    let patch = patch::read(call, media_type, options.field_validation)?;
+    let new = patch::patched(&patch, schema, scale)?;
+    match windlass_schema::decode_error(schema, "Scale", &new) {
+        Some(why) => Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why)),
+        None => Ok(new),
+    }
+}
+
+/// A change of an object by a change of its scale.
+struct Scaling {
+    paths: ScalePaths,
+    change: ScaleChange,
+}
+
+impl Change for Scaling {
+    async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        let mut old_scale = scale_of(call, old)?;
+        let replicas_paths = replicas_paths(call);
+        managed_fields::to_scale(old, &mut old_scale, &replicas_paths);
+        let scale = self.change.make(call, &old_scale).await?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         // Custom resources are held to it with the rest of their rules.
         if replicas < 0 && !call.resource.is_custom() {
@@ -86,12 +130,40 @@ async fn write_scale(
         if !version.is_empty() {
             meta::set(&mut new, "resourceVersion", Some(version.into()));
         }
-        set_at(&mut new, &paths.spec_replicas, replicas.into());
+        set_at(&mut new, &self.paths.spec_replicas, replicas.into());
+        managed_fields::to_parent(&scale, &mut new, call.resource.api_version(), &replicas_paths);
         Ok(new)
-    })
-    .await?;
+    }
+}
+
+/// Changes the scale of an object, and writes its replicas.
+async fn write_scale(
+    call: &mut Call<'_>,
+    options: WriteOptions,
+    change: ScaleChange,
+) -> Result<Response<Body>, ApiError> {
+    let scaling = Scaling { paths: paths(call)?, change };
+    let stored = write::update(call, options, scaling).await?;
     let object = call.resource.present_one(&stored).await?.value();
     call.value(StatusCode::OK, &scale_of(call, &object)?).await
+}
+
+/// Returns where each version of the resource keeps its replicas.
+fn replicas_paths(call: &Call<'_>) -> ReplicasPaths {
+    let served = call.state.served.load();
+    let versions = served.group(&call.resource.group).into_iter().flat_map(|group| &group.versions);
+    let of_version = versions.filter_map(|version| version.resources.get(&call.resource.plural));
+    of_version
+        .map(|resource| {
+            let path = match &resource.custom {
+                None => builtin_paths().spec_replicas,
+                Some(custom) => {
+                    custom.scale.as_ref().map(|paths| paths.spec_replicas.clone()).unwrap_or_default()
+                }
+            };
+            (resource.api_version().to_owned(), FieldPath::of_fields(segments(&path)))
+        })
+        .collect()
 }
 
 fn paths(call: &Call<'_>) -> Result<ScalePaths, ApiError> {

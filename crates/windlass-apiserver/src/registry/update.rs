@@ -3,8 +3,9 @@
 use http::{Response, StatusCode};
 use serde_json::Value;
 
+use super::Call;
 use super::options::WriteOptions;
-use super::{Call, write};
+use super::write::{self, Change};
 use crate::body::Body;
 use crate::meta;
 use crate::wire::ApiError;
@@ -22,9 +23,11 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
             return Err(write::other_uid(call, meta::uid(&object), ""));
         }
         let written = if creates {
-            write::create(call, object.clone(), options).await
+            let mut object = object.clone();
+            call.track(None, &mut object).await;
+            write::create(call, object, options).await
         } else {
-            write::update(call, options, |_, _| Ok(object.clone())).await
+            write::update(call, options, Replacement(&object)).await
         };
         match written {
             Ok(stored) => {
@@ -36,6 +39,17 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
             Err(error) if may_create && !creates && is_gone(call, &error) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// The object of the request takes the place of the present one.
+struct Replacement<'a>(&'a Value);
+
+impl Change for Replacement<'_> {
+    async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        let mut new = self.0.clone();
+        call.track(Some(old), &mut new).await;
+        Ok(new)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. decode, and default by schema and kind ([`decode`](super::decode));
 //! 2. the change itself: the body of the request, or a patch of the present object;
-//! 3. field ownership (to come with server-side apply);
+//! 3. field management: who owns which field from now on ([`managed_fields`](crate::managed_fields));
 //! 4. mutating admission: the built-in plugins; webhooks are to come;
 //! 5. prepare: what the kind sets, keeps or clears;
 //! 6. validate;
@@ -19,6 +19,7 @@ use windlass_schema::FieldError;
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
 use crate::definitions;
+use crate::managed_fields;
 use crate::meta;
 use crate::resource::{Resource, definitions_id};
 use crate::state::State;
@@ -33,7 +34,37 @@ const MAX_GENERATED_NAME: usize = 63;
 const SERVER_OWNED: [&str; 4] =
     ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid"];
 
-/// Creates an object that was decoded.
+/// What a write makes of the present object. If another write came first, it is asked again.
+pub(super) trait Change: Send {
+    /// Makes the new object of `old`, and records who manages its fields. Both are in the version of the request.
+    fn make(
+        &mut self,
+        call: &mut Call<'_>,
+        old: &Value,
+    ) -> impl Future<Output = Result<Value, ApiError>> + Send;
+}
+
+/// A change that the server makes itself, so that nobody owns the fields.
+pub(super) struct Untracked<F>(F);
+
+/// Makes a change of a function.
+pub(super) fn untracked<F>(change: F) -> Untracked<F>
+where
+    F: FnMut(&mut Call<'_>, &Value) -> Result<Value, ApiError> + Send,
+{
+    Untracked(change)
+}
+
+impl<F> Change for Untracked<F>
+where
+    F: FnMut(&mut Call<'_>, &Value) -> Result<Value, ApiError> + Send,
+{
+    async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        (self.0)(call, old)
+    }
+}
+
+/// Creates an object that was decoded, and whose managers are recorded.
 pub(super) async fn create(
     call: &mut Call<'_>,
     mut object: Value,
@@ -126,12 +157,10 @@ fn exists(call: &Call<'_>, key: &str, new: &Value) -> ApiError {
 }
 
 /// Writes over the object that the request names, as often as it takes if others write too.
-///
-/// `change` makes the new object of the present one, both in the version of the request.
 pub(super) async fn update(
     call: &mut Call<'_>,
     options: WriteOptions,
-    mut change: impl FnMut(&mut Call<'_>, &Value) -> Result<Value, ApiError>,
+    mut change: impl Change,
 ) -> Result<Arc<Stored>, ApiError> {
     let key = call.key();
     let resource = Arc::clone(&call.resource);
@@ -141,13 +170,14 @@ pub(super) async fn update(
         let view = call.state.store.view();
         let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
         let old = resource.present_one(current).await?.value();
-        let mut new = change(call, &old)?;
+        let mut new = change.make(call, &old).await?;
         settle_namespace(call, &mut new)?;
         check_version(call, &new, &old)?;
         if call.route.subresource.is_empty() {
             admit(call, &mut new, Some(&old))?;
         }
         prepare(call, &view, &mut new, &old)?;
+        managed_fields::restore_times(&mut new, &old);
         let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
         call.warnings.extend(warnings);
         let same = new == old;
@@ -263,9 +293,7 @@ fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError>
 /// Sets the metadata of a new object that the server determines.
 fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
-    for field in
-        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields", "resourceVersion"]
-    {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
         meta::set(object, field, None);
     }
     meta::set(object, "uid", Some(env.uid().into()));
@@ -328,7 +356,6 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
         meta::copy(new, old, field);
     }
     meta::set(new, "selfLink", None);
-    meta::set(new, "managedFields", None);
     meta::drop_empty(new);
     resource.strategy.prepare_update(&call.context(view), new, old)?;
     resource.strategy.allocate(&call.context(view), new, Some(old))?;

@@ -65,6 +65,14 @@ fn builtin(
     }
 }
 
+/// Returns the resource that stands for the scales of other resources. It has no objects of its own.
+pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
+    let kind =
+        windlass_schema::Gvk { group: "autoscaling".into(), version: "v1".into(), kind: "Scale".into() };
+    let resource = windlass_schema::Resource { name: "scales".into(), kind, ..Default::default() };
+    builtin(catalog, "autoscaling", "v1", &resource)
+}
+
 /// Where the objects of a resource lie, and in which version.
 fn storage(catalog: &Catalog, group: &str, version: &str, plural: &str) -> (ResourceId, String) {
     if plural == "events" {

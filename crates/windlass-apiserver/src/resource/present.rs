@@ -77,6 +77,20 @@ impl Resource {
         }
     }
 
+    /// Converts an object of the stored version to this one.
+    ///
+    /// # Errors
+    ///
+    /// If a conversion webhook has to convert: this server does not call them yet.
+    #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
+    pub(crate) async fn take_from_storage(&self, object: &mut Value) -> Result<(), ApiError> {
+        self.to_this_version(object);
+        if self.stored_schema.is_some() {
+            windlass_schema::prune(self.schema.get(), object);
+        }
+        Ok(())
+    }
+
     /// Converts an object of this version to the one that is stored.
     ///
     /// # Errors

@@ -195,6 +195,11 @@ pub(crate) trait Strategy: Send + Sync {
         }
     }
 
+    /// Returns the fields that the manager of a write to `subresource` may own. `None` for all.
+    fn owns(&self, subresource: &str) -> Option<Writes> {
+        self.facts().writes(subresource)
+    }
+
     /// Returns whether an update of an absent object creates it.
     fn create_on_update(&self) -> bool {
         self.facts().create_on_update

@@ -34,8 +34,8 @@ impl Writes {
             Self::AllBut(paths) => paths.iter().for_each(|path| copy(object, old, path)),
             Self::Only(paths) => {
                 let written = std::mem::replace(object, old.clone());
-                // Identity and version are conditions of the write, not changes.
-                for field in ["name", "namespace", "uid", "resourceVersion"] {
+                // Identity and version are conditions of the write, not changes; the managers are of this write.
+                for field in ["name", "namespace", "uid", "resourceVersion", "managedFields"] {
                     meta::copy(object, &written, field);
                 }
                 paths.iter().for_each(|path| copy(object, &written, path));

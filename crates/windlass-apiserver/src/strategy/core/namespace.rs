@@ -41,6 +41,11 @@ impl Strategy for Namespaces {
         &FACTS
     }
 
+    fn owns(&self, subresource: &str) -> Option<Writes> {
+        // The spec keeps its finalizers, and yet its writer owns them.
+        if subresource.is_empty() { Some(Writes::AllBut(&["status"])) } else { FACTS.writes(subresource) }
+    }
+
     fn default(&self, object: &mut Value) {
         label_with_name(object);
     }

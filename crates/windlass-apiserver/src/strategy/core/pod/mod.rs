@@ -18,6 +18,14 @@ use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
 use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
+/// What a resize changes in containers.
+const CONTAINER_RESOURCES: [&str; 4] = [
+    "spec.containers[*].resources",
+    "spec.containers[*].resizePolicy",
+    "spec.initContainers[*].resources",
+    "spec.initContainers[*].resizePolicy",
+];
+
 const POD: Facts = Facts {
     returns_deleted_object: true,
     writes: &[
@@ -134,6 +142,16 @@ impl Strategy for Pods {
         }
         if let Some(writes) = POD.writes(subresource) {
             writes.restrict(object, old);
+        }
+    }
+
+    fn owns(&self, subresource: &str) -> Option<Writes> {
+        match subresource {
+            "status" => {
+                Some(Writes::AllBut(&["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"]))
+            }
+            "resize" => Some(Writes::Only(&CONTAINER_RESOURCES)),
+            _ => POD.writes(subresource),
         }
     }
 

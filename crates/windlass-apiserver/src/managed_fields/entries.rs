@@ -1,0 +1,216 @@
+//! The entries of `metadata.managedFields`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use windlass_schema::fields::{FieldSet, Managed, Managers};
+use windlass_schema::go_json;
+
+use crate::meta;
+
+/// The field of the metadata that holds the entries.
+const FIELD: &str = "managedFields";
+/// How many managers that update are kept apart; the oldest are merged.
+const MAX_UPDATERS: usize = 10;
+/// The manager of merged entries.
+const ANCIENT: &str = "ancient-changes";
+
+/// How a manager writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Apply,
+    Update,
+}
+
+/// The managers of an object, and when each wrote last.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// The fields of each manager, by [`identifier`].
+    pub(super) managers: Managers,
+    /// The times in RFC 3339; a manager without one is older than all others.
+    pub(super) times: BTreeMap<String, String>,
+}
+
+impl Entries {
+    /// Reads the entries of an object. `None` if one of them is malformed.
+    pub(super) fn of(object: &Value) -> Option<Self> {
+        let mut entries = Self::default();
+        for entry in list(object).into_iter().flatten() {
+            let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+            let operation = match text("operation") {
+                "Apply" => Operation::Apply,
+                "Update" => Operation::Update,
+                _ => return None,
+            };
+            let version = text("apiVersion");
+            if version.is_empty() || text("fieldsType") != "FieldsV1" {
+                return None;
+            }
+            let fields = match entry.get("fieldsV1") {
+                None | Some(Value::Null) => FieldSet::default(),
+                Some(fields) => FieldSet::from_v1(fields).ok()?,
+            };
+            let id = identifier(text("manager"), operation, version, text("subresource"));
+            let applied = operation == Operation::Apply;
+            entries
+                .managers
+                .0
+                .insert(id.clone(), Managed { fields, api_version: version.to_owned(), applied });
+            if let Some(time) = entry.get("time").and_then(Value::as_str) {
+                entries.times.insert(id, time.to_owned());
+            }
+        }
+        Some(entries)
+    }
+
+    /// Writes the entries into an object; none remove the field.
+    pub(super) fn write(&self, object: &mut Value) {
+        let mut entries: Vec<Value> =
+            self.managers.0.iter().map(|(id, managed)| self.entry(id, managed)).collect();
+        entries.sort_by_cached_key(order);
+        meta::set(object, FIELD, (!entries.is_empty()).then_some(Value::Array(entries)));
+    }
+
+    fn entry(&self, id: &str, managed: &Managed) -> Value {
+        // An identifier is an object by construction.
+        let mut entry: Map<String, Value> = serde_json::from_str(id).unwrap_or_default();
+        let operation = if managed.applied { "Apply" } else { "Update" };
+        entry.insert("operation".into(), operation.into());
+        entry.insert("apiVersion".into(), managed.api_version.clone().into());
+        if let Some(time) = self.times.get(id) {
+            entry.insert("time".into(), time.clone().into());
+        }
+        entry.insert("fieldsType".into(), "FieldsV1".into());
+        entry.insert("fieldsV1".into(), managed.fields.to_v1());
+        Value::Object(entry)
+    }
+
+    /// Merges the oldest managers that update, so that at most [`MAX_UPDATERS`] are left. Only managers of the same
+    /// version are merged.
+    pub(super) fn merge_oldest(&mut self) {
+        let updaters = self.managers.0.iter().filter(|(_, managed)| !managed.applied);
+        let mut updaters: Vec<String> = updaters.map(|(id, _)| id.clone()).collect();
+        let mut count = updaters.len();
+        if count <= MAX_UPDATERS {
+            return;
+        }
+        updaters.sort_by_cached_key(|id| (self.times.get(id).cloned(), id.clone()));
+        let mut first_of: BTreeMap<String, String> = BTreeMap::new();
+        for id in updaters {
+            if count <= MAX_UPDATERS {
+                return;
+            }
+            let Some(version) = self.managers.0.get(&id).map(|managed| managed.api_version.clone()) else {
+                continue;
+            };
+            let Some(first) = first_of.get(&version) else {
+                first_of.insert(version, id);
+                continue;
+            };
+            let bucket = identifier(ANCIENT, Operation::Update, &version, "");
+            if !self.managers.0.contains_key(&bucket)
+                && let Some(managed) = self.managers.0.remove(first)
+            {
+                self.managers.0.insert(bucket.clone(), managed);
+            }
+            let Some(merged) = self.managers.0.remove(&id) else { continue };
+            if let Some(managed) = self.managers.0.get_mut(&bucket) {
+                managed.fields = managed.fields.union(&merged.fields);
+            }
+            count -= 1;
+            if let Some(time) = self.times.get(&id).cloned() {
+                self.times.insert(bucket, time);
+            }
+        }
+    }
+}
+
+/// Names a manager: it has one entry for each operation and subresource, and for each version that it updates in. A
+/// manager that applies keeps its entry when it changes to another version.
+pub(super) fn identifier(
+    manager: &str,
+    operation: Operation,
+    api_version: &str,
+    subresource: &str,
+) -> String {
+    // The order of the fields decides the order of managers, and is that of the Go type.
+    let mut fields: Vec<String> = Vec::new();
+    let mut add = |field: &str, value: &str| {
+        if !value.is_empty() {
+            fields.push(format!("\"{field}\":{}", go_json(&value.into())));
+        }
+    };
+    add("manager", manager);
+    match operation {
+        Operation::Apply => add("operation", "Apply"),
+        Operation::Update => {
+            add("operation", "Update");
+            add("apiVersion", api_version);
+        }
+    }
+    add("subresource", subresource);
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Returns the entries of an object as they stand in it.
+pub(super) fn list(object: &Value) -> Option<&Vec<Value>> {
+    object.get("metadata")?.get(FIELD)?.as_array()
+}
+
+/// Whether a client asks for all entries to be dropped: by an empty list, or by a list of one empty entry.
+pub(super) fn is_reset(object: &Value) -> bool {
+    match list(object).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([entry]) => entry.as_object().is_some_and(|fields| fields.values().all(is_zero)),
+        _ => false,
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    *value == Value::Null || *value == json!("")
+}
+
+/// Removes the entries from an object.
+pub(super) fn remove(object: &mut Value) {
+    meta::set(object, FIELD, None);
+}
+
+/// Entries are sorted by operation, time, manager, version and subresource.
+fn order(entry: &Value) -> [String; 5] {
+    ["operation", "time", "manager", "apiVersion", "subresource"]
+        .map(|field| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// Gives the entries of `new` the times of those of `old`, if nothing else differs between the objects: a write that
+/// changes no field is none.
+pub(crate) fn restore_times(new: &mut Value, old: &Value) {
+    let (Some(entries), Some(former)) = (list(new), list(old)) else { return };
+    if entries.len() != former.len() || entries == former {
+        return;
+    }
+    let same = |entry: &Value, former: &Value| {
+        let fields = |entry: &'_ Value| {
+            entry.as_object().map_or(0, |fields| fields.len() - usize::from(fields.contains_key("time")))
+        };
+        let of_former =
+            |(field, value): (&String, &Value)| field == "time" || former.get(field) == Some(value);
+        fields(entry) == fields(former) && entry.as_object().is_some_and(|entry| entry.iter().all(of_former))
+    };
+    if entries.iter().zip(former).all(|(entry, former)| same(entry, former)) && same_but_entries(new, old) {
+        meta::copy(new, old, FIELD);
+    }
+}
+
+fn same_but_entries(new: &Value, old: &Value) -> bool {
+    let equal = |new: &Map<String, Value>, old: &Map<String, Value>, but: &str| {
+        new.len() == old.len()
+            && new.iter().all(|(field, value)| field == but || old.get(field) == Some(value))
+            && new.contains_key(but) == old.contains_key(but)
+    };
+    let (Some(fields), Some(former)) = (new.as_object(), old.as_object()) else { return false };
+    fn metadata(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
+        fields.get("metadata").and_then(Value::as_object)
+    }
+    let (Some(metadata), Some(former_metadata)) = (metadata(fields), metadata(former)) else { return false };
+    equal(fields, former, "metadata") && equal(metadata, former_metadata, FIELD)
+}

@@ -1,0 +1,270 @@
+//! Field management: which manager owns which field of an object, as `metadata.managedFields` says.
+//!
+//! Every write is tracked. Apply merges a configuration by these records; the merge itself is in `windlass-schema`.
+
+mod conflict;
+mod entries;
+mod last_applied;
+mod reset;
+mod scale;
+mod versions;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use windlass_schema::fields::{
+    ApplyError, Duplicates, FieldPath, FieldSet, Managers, PathElement, Updater, validate_typed,
+};
+
+use self::conflict::conflict;
+pub(crate) use self::entries::restore_times;
+use self::entries::{Entries, Operation, identifier};
+use self::reset::Filters;
+pub(crate) use self::scale::{ReplicasPaths, to_parent, to_scale};
+use self::versions::Versions;
+use crate::meta;
+use crate::resource::{Resource, ServedResources};
+use crate::wire::ApiError;
+
+/// The manager that a write in progress is recorded as.
+const CURRENT: &str = "current-operation";
+/// The manager of what was in an object before its first apply, if nothing was tracked.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// A writer of one resource.
+pub(crate) struct FieldManager<'a> {
+    /// The resource in the version of the request.
+    pub(crate) resource: &'a Resource,
+    /// All resources, among them the other versions of this one.
+    pub(crate) served: &'a ServedResources,
+    /// The subresource of the request; empty for the object itself.
+    pub(crate) subresource: &'a str,
+    /// The name of the manager: `fieldManager` of the request, or the program in its `User-Agent`.
+    pub(crate) name: &'a str,
+    pub(crate) now: Timestamp,
+}
+
+impl FieldManager<'_> {
+    /// Records in `new` which fields the manager changed. `old` is `None` for a new object.
+    ///
+    /// If that is impossible, because a webhook does not convert the object for example, `new` is left untracked.
+    pub(crate) async fn track(&self, old: Option<&Value>, new: &mut Value) {
+        let before = self.entries_before(old, new);
+        entries::remove(new);
+        if old.is_some() && before.managers.0.is_empty() {
+            // Whoever drops all entries ends the tracking, until somebody applies.
+            return;
+        }
+        match self.updated(old, new, before, self.name).await {
+            Ok(entries) => entries.write(new),
+            Err(why) => tracing::warn!(
+                resource = %self.resource.group_resource(),
+                name = meta::name(new),
+                "the managers of the fields are not tracked any more: {why}"
+            ),
+        }
+    }
+
+    /// Returns the entries that an update begins with. A client may change them, but not through a subresource.
+    fn entries_before(&self, old: Option<&Value>, new: &Value) -> Entries {
+        let of_old = || old.and_then(Entries::of).unwrap_or_default();
+        if !self.subresource.is_empty() {
+            return of_old();
+        }
+        if entries::is_reset(new) {
+            return Entries::default();
+        }
+        // Clients that do not know the field leave it out, and do not mean to remove it.
+        Entries::of(new).filter(|entries| !entries.managers.0.is_empty()).unwrap_or_else(of_old)
+    }
+
+    /// Adds what `manager` changed.
+    async fn updated(
+        &self,
+        old: Option<&Value>,
+        new: &Value,
+        entries: Entries,
+        manager: &str,
+    ) -> Result<Entries, String> {
+        let nothing = self.nothing();
+        let live = old.unwrap_or(&nothing);
+        self.check_structure("new", new, Duplicates::Allow)?;
+        self.check_structure("live", live, Duplicates::Allow)?;
+        let Entries { managers, mut times } = entries;
+        let (versions, filters) = (self.versions(), self.filters());
+        let updater = Updater::new(&versions).with_filters(&filters);
+        let version = self.resource.api_version();
+        let updated = updater.update(live, new, version, managers, CURRENT).await;
+        let mut managers = updated.map_err(|error| error.to_string())?;
+        strip(&mut managers, CURRENT);
+        if let Some(mut current) = managers.0.remove(CURRENT) {
+            let id = self.id(manager, Operation::Update);
+            if let Some(previous) = managers.0.get(&id) {
+                current.fields = current.fields.union(&previous.fields);
+            }
+            times.insert(id.clone(), self.now_text());
+            managers.0.insert(id, current);
+        }
+        let mut entries = Entries { managers, times };
+        entries.merge_oldest();
+        Ok(entries)
+    }
+
+    /// Checks that an object, the `new` or the `live` one for example, has the structure of its schema.
+    fn check_structure(&self, which: &str, object: &Value, duplicates: Duplicates) -> Result<(), String> {
+        validate_typed(self.resource.schema.get().root(), object, duplicates).map_err(|errors| {
+            format!(
+                "failed to create typed {which} object ({}/{}; {}): {errors}",
+                meta::namespace(object),
+                meta::name(object),
+                group_version_kind(self.resource.api_version(), &self.resource.kind)
+            )
+        })
+    }
+
+    /// Merges a configuration into an object, `old`, or makes a new object of it.
+    ///
+    /// # Errors
+    ///
+    /// 409 if another manager owns a field that the configuration would change, unless `force`; 400 or 500, as the real
+    /// server, if the configuration does not follow the schema.
+    pub(crate) async fn apply(
+        &self,
+        old: Option<&Value>,
+        config: &Value,
+        force: bool,
+    ) -> Result<Value, ApiError> {
+        self.expect_configuration(config)?;
+        let nothing = self.nothing();
+        let live = old.unwrap_or(&nothing);
+        self.check_structure("patch", config, Duplicates::Forbid).map_err(ApiError::unexplained)?;
+        self.check_structure("live", live, Duplicates::Allow).map_err(ApiError::unexplained)?;
+        let mut before = Entries::of(live)
+            .ok_or_else(|| ApiError::unexplained("failed to decode managed fields: an entry is malformed"))?;
+        if before.managers.0.is_empty() {
+            before = self.updated(None, live, before, BEFORE_FIRST_APPLY).await.map_err(|why| {
+                ApiError::unexplained(format!("failed to create manager for existing fields: {why}"))
+            })?;
+        }
+        let merged = match self.merged(live, config, &before, force).await {
+            Err(ApplyError::Conflicts(conflicts)) if self.name == "kubectl" => {
+                match self.conflicts_beside_last_applied(live, conflicts) {
+                    None => self.merged(live, config, &before, true).await,
+                    Some(conflicts) => Err(ApplyError::Conflicts(conflicts)),
+                }
+            }
+            other => other,
+        };
+        let (object, managers) = merged.map_err(|error| match error {
+            ApplyError::Conflicts(conflicts) => conflict(&conflicts),
+            ApplyError::Failed(why) => ApiError::unexplained(why),
+        })?;
+        let mut entries = Entries { managers, times: before.times };
+        let mut object = match object {
+            Some(mut object) => {
+                self.resource.default_and_prune(&mut object);
+                entries.times.insert(self.id(self.name, Operation::Apply), self.now_text());
+                object
+            }
+            None => live.clone(),
+        };
+        entries.write(&mut object);
+        if self.name == "kubectl" {
+            last_applied::renew(&mut object, config);
+        }
+        Ok(object)
+    }
+
+    async fn merged(
+        &self,
+        live: &Value,
+        config: &Value,
+        before: &Entries,
+        force: bool,
+    ) -> Result<(Option<Value>, Managers), ApplyError> {
+        let (versions, filters) = (self.versions(), self.filters());
+        let updater = Updater::new(&versions).with_filters(&filters);
+        let id = self.id(self.name, Operation::Apply);
+        let version = self.resource.api_version();
+        let (object, mut managers) =
+            updater.apply(live, config, version, before.managers.clone(), &id, force).await?;
+        strip(&mut managers, &id);
+        Ok((object, managers))
+    }
+
+    /// Checks what a configuration says about itself.
+    fn expect_configuration(&self, config: &Value) -> Result<(), ApiError> {
+        let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if version != self.resource.api_version() || kind != self.resource.kind {
+            let found = group_version_kind(version, kind);
+            return Err(ApiError::bad_request(format!("invalid object type: {found}")));
+        }
+        if config
+            .get("metadata")
+            .and_then(|metadata| metadata.get("managedFields"))
+            .is_some_and(|found| !found.is_null())
+        {
+            return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+        }
+        Ok(())
+    }
+
+    /// Returns an object without fields.
+    fn nothing(&self) -> Value {
+        json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind})
+    }
+
+    /// Returns which fields a write to the subresource may own.
+    fn filters(&self) -> Filters {
+        reset::filters(self.resource, self.subresource)
+    }
+
+    fn versions(&self) -> Versions<'_> {
+        Versions { resource: self.resource, served: self.served }
+    }
+
+    fn id(&self, manager: &str, operation: Operation) -> String {
+        let manager = if manager.is_empty() { "unknown" } else { manager };
+        identifier(manager, operation, self.resource.api_version(), self.subresource)
+    }
+
+    fn now_text(&self) -> String {
+        crate::env::rfc3339(self.now)
+    }
+}
+
+/// Formats a kind as Go does; the core group is empty.
+fn group_version_kind(api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    format!("{group}/{version}, Kind={kind}")
+}
+
+/// Removes from a manager's fields what belongs to the object itself, and nobody owns.
+fn strip(managers: &mut Managers, manager: &str) {
+    static NOBODYS: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
+        const IN_METADATA: [&str; 9] = [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ];
+        let mut fields = FieldSet::default();
+        for field in ["apiVersion", "kind", "metadata"] {
+            fields.insert(&[PathElement::field(field)]);
+        }
+        for field in IN_METADATA {
+            fields.insert(&FieldPath::of_fields(["metadata", field]));
+        }
+        fields
+    });
+    let Some(managed) = managers.0.get_mut(manager) else { return };
+    managed.fields = managed.fields.difference(&NOBODYS);
+    if managed.fields.is_empty() {
+        managers.0.remove(manager);
+    }
+}

@@ -1,0 +1,42 @@
+//! The versions of a resource, which managers may write in.
+
+use serde_json::Value;
+use windlass_schema::NodeRef;
+use windlass_schema::fields::{Convert, ConvertError};
+
+use crate::resource::{Resource, ServedResources};
+use crate::wire::ApiError;
+
+/// The versions of one resource.
+pub(super) struct Versions<'a> {
+    pub(super) resource: &'a Resource,
+    pub(super) served: &'a ServedResources,
+}
+
+impl Versions<'_> {
+    fn resource(&self, api_version: &str) -> Option<&Resource> {
+        if api_version == self.resource.api_version() {
+            return Some(self.resource);
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.served.kind(group, version, &self.resource.kind).map(|resource| &**resource)
+    }
+}
+
+impl Convert for Versions<'_> {
+    fn schema(&self, api_version: &str) -> Option<NodeRef<'_>> {
+        self.resource(api_version).map(|resource| resource.schema.get().root())
+    }
+
+    async fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let (Some(from), Some(to)) = (self.resource(from), self.resource(api_version)) else {
+            return Err(ConvertError::MissingVersion(format!("{api_version} is not served")));
+        };
+        let mut object = object.clone();
+        let failed = |error: ApiError| ConvertError::Failed(error.to_string());
+        from.to_storage(&mut object).await.map_err(failed)?;
+        to.take_from_storage(&mut object).await.map_err(failed)?;
+        Ok(object)
+    }
+}

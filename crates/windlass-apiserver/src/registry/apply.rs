@@ -1,0 +1,123 @@
+//! Server-side apply: `PATCH` with a configuration.
+
+use http::{Response, StatusCode};
+use serde_json::Value;
+use windlass_schema::json_type;
+
+use super::Call;
+use super::options::{FieldValidation, WriteOptions};
+use super::update::expect_name;
+use super::write::{self, Change};
+use crate::body::Body;
+use crate::meta;
+use crate::wire::{self, ApiError};
+
+pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
+    let options = WriteOptions::parse_apply(&call.query)?;
+    let may_create = call.route.subresource.is_empty();
+    loop {
+        let view = call.state.store.view();
+        let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
+        let mut applying = Applying { options, configuration: None };
+        let written = if creates {
+            let object = applying.create(call).await?;
+            write::create(call, object, options).await
+        } else {
+            write::update(call, options, applying).await
+        };
+        match written {
+            Ok(stored) => {
+                let code = if creates { StatusCode::CREATED } else { StatusCode::OK };
+                return call.object(code, &stored).await;
+            }
+            // The object came or went in between.
+            Err(error) if creates && error.reason() == "AlreadyExists" => {}
+            Err(error) if may_create && !creates && error.code() == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The configuration of a request.
+pub(super) struct Configuration {
+    pub(super) value: Value,
+    /// The errors about fields that it has twice.
+    duplicates: Vec<String>,
+}
+
+impl Configuration {
+    pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
+        let broken = |why: String| ApiError::bad_request(format!("error decoding YAML: {why}"));
+        let (value, duplicates) = wire::from_yaml_with_duplicates(body)
+            .map_err(|why| broken(format!("error converting YAML to JSON: {why}")))?;
+        match value {
+            // To Go, nothing is a map without members.
+            Value::Null => Ok(Self { value: Value::Object(serde_json::Map::new()), duplicates }),
+            Value::Object(_) => Ok(Self { value, duplicates }),
+            other => Err(broken(format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                json_type(&other)
+            ))),
+        }
+    }
+
+    /// Complains of fields that the configuration has twice.
+    pub(super) fn complain(&self, call: &mut Call<'_>, validation: FieldValidation) -> Result<(), ApiError> {
+        let complaints = self.duplicates.iter().map(|why| format!("error converting YAML to JSON: {why}"));
+        match validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => call.warnings.extend(complaints),
+            FieldValidation::Strict => {
+                if let Some(first) = complaints.into_iter().next() {
+                    return Err(ApiError::bad_request(format!("error strict decoding YAML: {first}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An apply to the present object, or to none.
+struct Applying {
+    options: WriteOptions,
+    /// Read when it is needed, and only once.
+    configuration: Option<Configuration>,
+}
+
+impl Applying {
+    async fn merge(&mut self, call: &mut Call<'_>, old: Option<&Value>) -> Result<Value, ApiError> {
+        let configuration = match &self.configuration {
+            Some(configuration) => configuration,
+            None => self.configuration.insert(Configuration::read(call.body)?),
+        };
+        let (served, manager) = (call.state.served.load_full(), call.manager());
+        let fields = call.field_manager(&served, &manager);
+        let new = fields.apply(old, &configuration.value, self.options.force).await?;
+        configuration.complain(call, self.options.field_validation)?;
+        Ok(new)
+    }
+
+    /// Makes a new object of the configuration.
+    async fn create(&mut self, call: &mut Call<'_>) -> Result<Value, ApiError> {
+        let mut new = self.merge(call, None).await?;
+        let uid = meta::uid(&new);
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(ApiError::conflict(&call.resource.group_resource(), &call.route.name, why));
+        }
+        expect_name(call, &new)?;
+        meta::set(&mut new, "resourceVersion", None);
+        Ok(new)
+    }
+}
+
+impl Change for Applying {
+    async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
+        let new = self.merge(call, Some(old)).await?;
+        expect_name(call, &new)?;
+        Ok(new)
+    }
+}

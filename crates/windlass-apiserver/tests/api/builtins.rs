@@ -23,6 +23,9 @@ async fn a_pod_is_filled_in() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update v1: {'f:spec':{'f:containers':{'k:{\\'name\\':\\'main\\'}':{'.':{},'f:image':{},'f:imagePullPolicy':{},'f:name':{},'f:resources':{},'f:terminationMessagePath':{},'f:terminationMessagePolicy':{}}},'f:dnsPolicy':{},'f:enableServiceLinks':{},'f:restartPolicy':{},'f:schedulerName':{},'f:securityContext':{},'f:terminationGracePeriodSeconds':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -217,6 +220,9 @@ async fn a_deployment_is_filled_in() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update apps/v1: {'f:spec':{'f:progressDeadlineSeconds':{},'f:replicas':{},'f:revisionHistoryLimit':{},'f:selector':{},'f:strategy':{'f:rollingUpdate':{'.':{},'f:maxSurge':{},'f:maxUnavailable':{}},'f:type':{}},'f:template':{'f:metadata':{'f:labels':{'.':{},'f:app':{}}},'f:spec':{'f:containers':{'k:{\\'name\\':\\'main\\'}':{'.':{},'f:image':{},'f:imagePullPolicy':{},'f:name':{},'f:resources':{},'f:terminationMessagePath':{},'f:terminationMessagePolicy':{}}},'f:dnsPolicy':{},'f:restartPolicy':{},'f:schedulerName':{},'f:securityContext':{},'f:terminationGracePeriodSeconds':{}}}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "uid": "UID"
@@ -404,6 +410,9 @@ async fn other_workloads_are_filled_in() {
               "controller-uid": "UID",
               "job-name": "a"
             },
+            "managedFields": [
+              "api-test Update batch/v1: {'f:spec':{'f:backoffLimit':{},'f:completionMode':{},'f:completions':{},'f:manualSelector':{},'f:parallelism':{},'f:podReplacementPolicy':{},'f:suspend':{},'f:template':{'f:spec':{'f:containers':{'k:{\\'name\\':\\'x\\'}':{'.':{},'f:image':{},'f:imagePullPolicy':{},'f:name':{},'f:resources':{},'f:terminationMessagePath':{},'f:terminationMessagePolicy':{}}},'f:dnsPolicy':{},'f:restartPolicy':{},'f:schedulerName':{},'f:securityContext':{},'f:terminationGracePeriodSeconds':{}}}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "uid": "UID"
@@ -478,6 +487,9 @@ async fn a_service_is_filled_in_and_gets_an_address() {
           "kind": "Service",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:spec':{'f:internalTrafficPolicy':{},'f:ports':{'.':{},'k:{\\'port\\':80,\\'protocol\\':\\'TCP\\'}':{'.':{},'f:port':{},'f:protocol':{},'f:targetPort':{}}},'f:selector':{},'f:sessionAffinity':{},'f:type':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -520,6 +532,9 @@ async fn a_service_is_filled_in_and_gets_an_address() {
           "kind": "Service",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:spec':{'f:clusterIP':{},'f:internalTrafficPolicy':{},'f:ports':{'.':{},'k:{\\'port\\':80,\\'protocol\\':\\'TCP\\'}':{'.':{},'f:port':{},'f:protocol':{},'f:targetPort':{}}},'f:sessionAffinity':{},'f:type':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -690,6 +705,9 @@ async fn nodes_are_filled_in() {
           "kind": "Node",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:spec':{'f:podCIDR':{},'f:podCIDRs':{'.':{},'v:\\'10.1.0.0/24\\'':{}}}}"
+            ],
             "name": "node-ID",
             "uid": "UID"
           },
@@ -780,6 +798,9 @@ async fn events_are_checked_and_seen_in_both_groups() {
           "message": "a thing",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:count':{},'f:firstTimestamp':{},'f:involvedObject':{},'f:lastTimestamp':{},'f:message':{},'f:reason':{},'f:source':{'f:component':{}},'f:type':{}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -808,6 +829,9 @@ async fn events_are_checked_and_seen_in_both_groups() {
           "kind": "Event",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:count':{},'f:firstTimestamp':{},'f:involvedObject':{},'f:lastTimestamp':{},'f:message':{},'f:reason':{},'f:source':{'f:component':{}},'f:type':{}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",

@@ -107,6 +107,9 @@ async fn its_resources_are_served_and_discovered() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -129,6 +132,9 @@ async fn its_resources_are_served_and_discovered() {
               "metadata": {
                 "creationTimestamp": "TIME",
                 "generation": 1,
+                "managedFields": [
+                  "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+                ],
                 "name": "a",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",
@@ -249,8 +255,7 @@ async fn a_schema_that_is_not_structural_is_refused() {
         422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive
         group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
         - FieldValueForbidden spec.validation.openAPIV3Schema.properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"#]]);
-    api.post(&dry, spec(json!({"type": "object", "additionalProperties": false}))).await.shows(expect![[
-        r#"
+    api.post(&dry, spec(json!({"type": "object", "additionalProperties": false}))).await.shows(expect![[r#"
         201
         {
           "apiVersion": "apiextensions.k8s.io/v1",
@@ -258,6 +263,9 @@ async fn a_schema_that_is_not_structural_is_refused() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update apiextensions.k8s.io/v1: {'f:spec':{'f:conversion':{'.':{},'f:strategy':{}},'f:group':{},'f:names':{'f:kind':{},'f:listKind':{},'f:plural':{},'f:shortNames':{},'f:singular':{}},'f:scope':{},'f:versions':{}}}"
+            ],
             "name": "widgets.ID.example.com",
             "uid": "UID"
           },
@@ -308,8 +316,7 @@ async fn a_schema_that_is_not_structural_is_refused() {
               "v1"
             ]
           }
-        }"#
-    ]]);
+        }"#]]);
     api.post(&dry, spec(json!({"$ref": "#/definitions/x"}))).await.shows(expect![[r#"
         422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "widgets.ID.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].$ref: Forbidden: $ref is not supported
         group="apiextensions.k8s.io" kind="CustomResourceDefinition" name="widgets.ID.example.com"
@@ -621,6 +628,9 @@ async fn a_cluster_wide_kind_has_no_namespace() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+            ],
             "name": "b",
             "resourceVersion": "RV",
             "uid": "UID"

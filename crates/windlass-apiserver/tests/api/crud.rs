@@ -22,6 +22,9 @@ async fn a_created_object_comes_back_with_what_the_server_adds() {
           "kind": "ConfigMap",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:data':{'.':{},'f:k':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -265,6 +268,9 @@ async fn a_list_is_in_order_of_keys_and_has_a_resource_version() {
             {
               "metadata": {
                 "creationTimestamp": "TIME",
+                "managedFields": [
+                  "api-test Update v1: {'f:type':{}}"
+                ],
                 "name": "a",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",
@@ -275,6 +281,9 @@ async fn a_list_is_in_order_of_keys_and_has_a_resource_version() {
             {
               "metadata": {
                 "creationTimestamp": "TIME",
+                "managedFields": [
+                  "api-test Update v1: {'f:type':{}}"
+                ],
                 "name": "b",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",
@@ -285,6 +294,9 @@ async fn a_list_is_in_order_of_keys_and_has_a_resource_version() {
             {
               "metadata": {
                 "creationTimestamp": "TIME",
+                "managedFields": [
+                  "api-test Update v1: {'f:type':{}}"
+                ],
                 "name": "c",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",

@@ -87,6 +87,9 @@ async fn a_finalizer_keeps_the_object_until_it_is_taken_off() {
             "finalizers": [
               "example.com/guard"
             ],
+            "managedFields": [
+              "api-test Update v1: {'f:data':{'.':{},'f:k':{}},'f:metadata':{'f:finalizers':{'.':{},'v:\\'example.com/guard\\'':{}}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -110,6 +113,9 @@ async fn a_finalizer_keeps_the_object_until_it_is_taken_off() {
             "creationTimestamp": "TIME",
             "deletionGracePeriodSeconds": 0,
             "deletionTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:data':{'.':{},'f:k':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -281,6 +287,9 @@ async fn a_collection_is_deleted_as_selected() {
                 "labels": {
                   "drop": "yes"
                 },
+                "managedFields": [
+                  "api-test Update v1: {'f:metadata':{'f:labels':{'.':{},'f:drop':{}}},'f:type':{}}"
+                ],
                 "name": "a",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",
@@ -294,6 +303,9 @@ async fn a_collection_is_deleted_as_selected() {
                 "labels": {
                   "drop": "yes"
                 },
+                "managedFields": [
+                  "api-test Update v1: {'f:metadata':{'f:labels':{'.':{},'f:drop':{}}},'f:type':{}}"
+                ],
                 "name": "b",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",

@@ -42,6 +42,9 @@ async fn a_dry_create_has_no_resource_version() {
               "kind": "ConfigMap",
               "metadata": {
                 "creationTimestamp": "TIME",
+                "managedFields": [
+                  "api-test Update v1: {'f:data':{'.':{},'f:k':{}}}"
+                ],
                 "name": "a",
                 "namespace": "ns-ID",
                 "uid": "UID"

@@ -207,6 +207,9 @@ async fn a_media_type_that_nobody_reads() {
               "kind": "ConfigMap",
               "metadata": {
                 "creationTimestamp": "TIME",
+                "managedFields": [
+                  "api-test Update v1: {'f:data':{'.':{},'f:k':{}}}"
+                ],
                 "name": "b",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",

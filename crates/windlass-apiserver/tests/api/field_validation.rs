@@ -53,6 +53,9 @@ async fn strict_refuses_unknown_fields_of_a_custom_resource() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",

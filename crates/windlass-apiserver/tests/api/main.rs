@@ -37,6 +37,7 @@ mod status;
 mod subresources;
 
 // Who asks, and how.
+mod apply;
 mod authentication;
 mod deadlines;
 

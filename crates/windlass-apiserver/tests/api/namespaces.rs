@@ -42,6 +42,9 @@ async fn a_new_one_is_active_and_has_its_name_as_label() {
             "labels": {
               "kubernetes.io/metadata.name": "ns-ID"
             },
+            "managedFields": [
+              "api-test Update v1: {'f:metadata':{'f:labels':{'.':{},'f:kubernetes.io/metadata.name':{}}}}"
+            ],
             "name": "ns-ID",
             "resourceVersion": "RV",
             "uid": "UID"

@@ -13,8 +13,12 @@ fn comparable(mut reply: Value) -> Value {
     let uid = reply["metadata"]["uid"].as_str().unwrap_or("no uid").to_owned();
     reply = serde_json::from_str(&reply.to_string().replace(&uid, "UID")).unwrap();
     if let Some(metadata) = reply["metadata"].as_object_mut() {
-        for field in ["uid", "creationTimestamp", "managedFields", "resourceVersion"] {
+        for field in ["uid", "creationTimestamp", "resourceVersion"] {
             metadata.remove(field);
+        }
+        let entries = metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten();
+        for entry in entries.filter_map(Value::as_object_mut) {
+            entry.remove("time");
         }
     }
     if let Some(status) = reply.get_mut("status").and_then(Value::as_object_mut) {

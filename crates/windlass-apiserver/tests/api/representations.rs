@@ -78,6 +78,9 @@ async fn a_list_as_a_table() {
                 "kind": "PartialObjectMetadata",
                 "metadata": {
                   "creationTimestamp": "TIME",
+                  "managedFields": [
+                    "api-test Update v1: {'f:type':{}}"
+                  ],
                   "name": "a",
                   "namespace": "ns-ID",
                   "resourceVersion": "RV",
@@ -266,6 +269,9 @@ async fn metadata_alone() {
             "labels": {
               "l": "v"
             },
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:metadata':{'f:labels':{'.':{},'f:l':{}}},'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",
@@ -287,6 +293,9 @@ async fn metadata_alone() {
                 "labels": {
                   "l": "v"
                 },
+                "managedFields": [
+                  "api-test Update ID.example.com/v1: {'f:metadata':{'f:labels':{'.':{},'f:l':{}}},'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}"
+                ],
                 "name": "a",
                 "namespace": "ns-ID",
                 "resourceVersion": "RV",

@@ -25,6 +25,10 @@ async fn a_write_to_status_touches_the_status_only() {
           "metadata": {
             "creationTimestamp": "TIME",
             "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:replicas':{},'f:size':{}}}",
+              "api-test Update ID.example.com/v1 status: {'f:status':{'.':{},'f:phase':{}}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",

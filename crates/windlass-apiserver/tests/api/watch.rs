@@ -40,6 +40,9 @@ async fn an_event_has_the_object_as_a_get_would_show_it() {
           "kind": "Secret",
           "metadata": {
             "creationTimestamp": "TIME",
+            "managedFields": [
+              "api-test Update v1: {'f:type':{}}"
+            ],
             "name": "a",
             "namespace": "ns-ID",
             "resourceVersion": "RV",

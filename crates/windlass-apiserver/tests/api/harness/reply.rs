@@ -148,7 +148,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
-/// An object in lines, without what differs between runs, and without `managedFields`.
+/// An object in lines, without what differs between runs.
 pub(super) fn shown(body: &Value, id: &str) -> String {
     let mut body = body.clone();
     blank(&mut body);
@@ -158,9 +158,11 @@ pub(super) fn shown(body: &Value, id: &str) -> String {
 fn blank(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.remove("managedFields");
             for (name, value) in fields {
                 match (name.as_str(), &*value) {
+                    ("managedFields", Value::Array(entries)) => {
+                        *value = entries.iter().map(|entry| Value::String(managed(entry))).collect();
+                    }
                     ("resourceVersion", Value::String(text)) if !text.is_empty() => *value = "RV".into(),
                     _ => blank(value),
                 }
@@ -169,6 +171,20 @@ fn blank(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(blank),
         _ => {}
     }
+}
+
+/// An entry of `managedFields` in one line: manager, operation, version, subresource and fields.
+fn managed(entry: &Value) -> String {
+    let subresource = entry.get("subresource").and_then(Value::as_str).map(|name| format!(" {name}"));
+    let untimed = if entry["time"].is_null() { " without time" } else { "" };
+    format!(
+        "{} {} {}{}{untimed}: {}",
+        text(&entry["manager"]),
+        text(&entry["operation"]),
+        text(&entry["apiVersion"]),
+        subresource.unwrap_or_default(),
+        entry["fieldsV1"].to_string().replace('"', "'")
+    )
 }
 
 /// Text without the test's id, uids, times, versions, and objects that are quoted whole.

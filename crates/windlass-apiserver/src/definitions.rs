@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 
 use crate::crd;
+use crate::managed_fields::FieldManager;
 use crate::meta;
 use crate::resource::{Consequences, Definitions, Resource, ServedResources, definitions_id};
 use crate::state::State;
@@ -120,6 +121,7 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
     let stored = if definition == before {
         Arc::clone(stored)
     } else {
+        track(state, &before, &mut definition).await;
         match rewrite(state, name, stored, Some(&definition)).await {
             Ok(written) => written,
             // Another write came first: it is settled next.
@@ -130,6 +132,20 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
     let consequences =
         publish(state, |served| definitions.learn(&state.builtin, served, &stored, &definition));
     Settled { waiting: consequences.waiting, terminating: stored.is_terminating().then_some(definition) }
+}
+
+/// Records that the server wrote the status of a definition.
+async fn track(state: &State, before: &Value, definition: &mut Value) {
+    let id = definitions_id();
+    let Some(resource) = state.builtin.resource(&id.group, "v1", &id.resource) else { return };
+    let manager = FieldManager {
+        resource,
+        served: &state.builtin,
+        subresource: "status",
+        name: "kube-apiserver",
+        now: state.env.now(),
+    };
+    manager.track(Some(before), definition).await;
 }
 
 /// Replaces the table of what is served, and ends the watches of what it does not have any more.

@@ -4,23 +4,36 @@
 //! A [`FieldSet`] is what `fieldsV1` in `metadata.managedFields` holds. [`compare`], [`merge`], [`remove`] and
 //! [`extract`] work on objects. An [`Updater`] combines them: it computes the [`Managers`] of an object after an
 //! update, and the object and its managers after an apply.
+//!
+//! Values may nest at most 500 deep.
+
+mod error;
+mod managers;
+mod value;
 
 mod conflicts;
-mod error;
 mod field_set;
-mod managers;
 mod path_element;
-mod updater;
-mod value;
+mod v1;
+
+mod atom;
+mod list_key;
+mod problem;
+mod schema_change;
 
 mod compare;
 mod filter;
 mod merge;
+mod owned;
 mod remove;
 mod typed;
 
+mod convert;
+mod updater;
+
 pub use compare::{Comparison, compare};
 pub use conflicts::{Conflict, Conflicts};
+pub use convert::{Convert, ConvertError};
 pub use error::{FieldsError, TypedError, TypedErrors};
 pub use field_set::FieldSet;
 pub use filter::{FieldFilter, FieldPattern, PatternElement};
@@ -29,4 +42,4 @@ pub use merge::merge;
 pub use path_element::{FieldPath, PathElement};
 pub use remove::{extract, remove};
 pub use typed::{Duplicates, validate_typed};
-pub use updater::{ApplyError, Convert, ConvertError, Updater};
+pub use updater::{ApplyError, Updater};

@@ -80,25 +80,26 @@ fn write_json_string(out: &mut String, text: &str) {
     }
 }
 
-/// Formats a number as Go's `%v` does: with an exponent from 1e+21 up and below 1e-4.
+/// Formats a number as Go's `%v` does: a float with an exponent from 1e+06 up and below 1e-04.
 pub(crate) fn go_number(number: &Number) -> String {
-    float_of(number).map_or_else(|| number.to_string(), |value| go_float(value, 1e-4))
+    float_of(number).map_or_else(|| number.to_string(), |value| go_float(value, 1e-4, 1e6))
 }
 
 fn json_number(number: &Number) -> String {
     let Some(value) = float_of(number) else { return number.to_string() };
-    let text = go_float(value, 1e-6);
+    let text = go_float(value, 1e-6, 1e21);
     // Go's JSON encoder removes the leading zero of an exponent.
     text.replace("e-0", "e-")
 }
 
 /// Returns the float that Go decodes the number to, or `None` if it is a 64-bit integer.
-fn float_of(number: &Number) -> Option<f64> {
+pub(crate) fn float_of(number: &Number) -> Option<f64> {
     if number.is_i64() { None } else { number.as_f64() }
 }
 
-fn go_float(value: f64, small: f64) -> String {
-    if value == 0.0 || value.abs() >= small && value.abs() < 1e21 {
+/// Formats a float with an exponent below `small` and from `large` up.
+pub(crate) fn go_float(value: f64, small: f64, large: f64) -> String {
+    if value == 0.0 || value.abs() >= small && value.abs() < large {
         return format!("{value}");
     }
     let text = format!("{value:e}");

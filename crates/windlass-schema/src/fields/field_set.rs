@@ -1,80 +1,176 @@
 //! Sets of field paths.
 
-use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
 
-use super::error::{FieldsError, TypedErrors};
 use super::path_element::{FieldPath, PathElement};
-use crate::graph::NodeRef;
 
-/// A set of field paths. A clone shares its contents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSet {}
+mod algebra;
+mod paths;
 
-#[expect(unused_variables, clippy::unused_self, reason = "the bodies follow")]
+/// A set of field paths: what `fieldsV1` of a field manager holds.
+///
+/// A path is in the set on its own: `.spec` does not imply `.spec.replicas`, nor the reverse. A clone shares its
+/// contents, and so do the results of set operations.
+///
+/// ```
+/// use windlass_schema::fields::{FieldPath, FieldSet};
+///
+/// let mut set = FieldSet::default();
+/// set.insert(&FieldPath::of_fields(["spec", "replicas"]));
+/// assert!(set.contains(&FieldPath::of_fields(["spec", "replicas"])));
+/// assert!(!set.contains(&FieldPath::of_fields(["spec"])));
+/// assert_eq!(set.to_v1(), serde_json::json!({"f:spec": {"f:replicas": {}}}));
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    /// The elements with which paths start, sorted; `None` if the set is empty.
+    entries: Option<Arc<Vec<Entry>>>,
+}
+
+/// An element with which paths of a set start.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) element: PathElement,
+    /// Whether the element alone is a path of the set. If not, `below` is not empty.
+    pub(super) member: bool,
+    /// The rest of the longer paths.
+    pub(super) below: FieldSet,
+}
+
+impl Entry {
+    fn is_empty(&self) -> bool {
+        !self.member && self.below.is_empty()
+    }
+}
+
 impl FieldSet {
-    /// Reads a set from `fieldsV1`. Elements of an unknown kind are ignored.
-    pub fn from_v1(fields: &Value) -> Result<Self, FieldsError> {
-        Ok(Self::default())
+    /// Creates a set of entries that are sorted, and of which none is empty.
+    pub(super) fn of_sorted(entries: Vec<Entry>) -> Self {
+        debug_assert!(entries.is_sorted_by(|left, right| left.element < right.element));
+        debug_assert!(entries.iter().all(|entry| !entry.is_empty()));
+        Self { entries: (!entries.is_empty()).then(|| Arc::new(entries)) }
     }
 
-    /// Returns the set as `fieldsV1`.
-    pub fn to_v1(&self) -> Value {
-        Value::Null
+    /// Creates a set of entries in any order.
+    pub(super) fn of_entries(mut entries: Vec<Entry>) -> Self {
+        let ordered = |left: &Entry, right: &Entry| left.element < right.element;
+        if !entries.is_sorted_by(ordered) {
+            entries.sort_by(|left, right| left.element.cmp(&right.element));
+            entries.dedup_by(|next, kept| {
+                let same = next.element == kept.element;
+                if same {
+                    kept.member |= next.member;
+                    kept.below = kept.below.union(&next.below);
+                }
+                same
+            });
+        }
+        Self::of_sorted(entries)
     }
 
-    /// Writes the set as `fieldsV1`, with the members in the order of [`PathElement`], as Kubernetes writes it.
-    pub fn write_v1(&self, out: &mut String) {}
+    pub(super) fn entries(&self) -> &[Entry] {
+        self.entries.as_deref().map_or(&[], Vec::as_slice)
+    }
 
-    /// Returns the fields of a value: the leaves, and the elements of lists and maps.
-    pub fn of(schema: NodeRef<'_>, value: &Value) -> Result<Self, TypedErrors> {
-        Ok(Self::default())
+    pub(super) fn find(&self, element: &PathElement) -> Option<&Entry> {
+        let entries = self.entries();
+        entries.binary_search_by(|entry| entry.element.cmp(element)).ok().map(|index| &entries[index])
+    }
+
+    /// Whether an element alone is a path of the set.
+    pub(super) fn has_member(&self, element: &PathElement) -> bool {
+        self.find(element).is_some_and(|entry| entry.member)
+    }
+
+    /// Returns the rest of the paths that start with an element and are longer.
+    pub(super) fn below(&self, element: &PathElement) -> Option<&Self> {
+        self.find(element).map(|entry| &entry.below).filter(|below| !below.is_empty())
+    }
+
+    /// Returns the entry of a member of an object.
+    pub(super) fn field(&self, name: &str) -> Option<&Entry> {
+        let entries = self.entries();
+        let found = entries.binary_search_by(|entry| match &entry.element {
+            PathElement::Field(field) => (**field).cmp(name),
+            _ => std::cmp::Ordering::Greater,
+        });
+        found.ok().map(|index| &entries[index])
     }
 
     /// Whether the set has no paths.
     pub fn is_empty(&self) -> bool {
-        true
+        self.entries.is_none()
     }
 
     /// Returns the number of paths.
     pub fn len(&self) -> usize {
-        0
+        self.entries().iter().map(|entry| usize::from(entry.member) + entry.below.len()).sum()
     }
 
     /// Whether a path is in the set.
     pub fn contains(&self, path: &[PathElement]) -> bool {
-        false
+        let Some((last, parents)) = path.split_last() else { return false };
+        let mut set = self;
+        for element in parents {
+            let Some(below) = set.below(element) else { return false };
+            set = below;
+        }
+        set.has_member(last)
     }
 
-    /// Inserts a path. The empty path is ignored.
-    pub fn insert(&mut self, path: &[PathElement]) {}
+    /// Inserts a path. The empty path is ignored: nobody owns a whole object.
+    pub fn insert(&mut self, path: &[PathElement]) {
+        let mut set = self;
+        for (depth, element) in path.iter().enumerate() {
+            let entries = Arc::make_mut(set.entries.get_or_insert_default());
+            let index =
+                entries.binary_search_by(|entry| entry.element.cmp(element)).unwrap_or_else(|index| {
+                    let entry = Entry { element: element.clone(), member: false, below: Self::default() };
+                    entries.insert(index, entry);
+                    index
+                });
+            entries[index].member |= depth + 1 == path.len();
+            set = &mut entries[index].below;
+        }
+    }
 
-    /// Returns the paths: at each level the members first, then the members of children.
+    /// Returns the paths: of each object or list, first its members, then the paths below them.
     pub fn iter(&self) -> impl Iterator<Item = FieldPath> {
-        std::iter::empty()
+        paths::Paths::new(self)
     }
+}
 
-    /// Returns the paths that are in either set.
-    pub fn union(&self, other: &Self) -> Self {
-        Self::default()
+impl<'p> FromIterator<&'p [PathElement]> for FieldSet {
+    fn from_iter<T: IntoIterator<Item = &'p [PathElement]>>(paths: T) -> Self {
+        let mut set = Self::default();
+        paths.into_iter().for_each(|path| set.insert(path));
+        set
     }
+}
 
-    /// Returns the paths that are in both sets.
-    pub fn intersection(&self, other: &Self) -> Self {
-        Self::default()
+impl FromIterator<FieldPath> for FieldSet {
+    fn from_iter<T: IntoIterator<Item = FieldPath>>(paths: T) -> Self {
+        let mut set = Self::default();
+        paths.into_iter().for_each(|path| set.insert(&path));
+        set
     }
+}
 
-    /// Returns the paths that are in this set and not in `other`.
-    pub fn difference(&self, other: &Self) -> Self {
-        Self::default()
+impl fmt::Display for FieldSet {
+    /// Writes the paths, one a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, path) in self.iter().enumerate() {
+            write!(f, "{}{path}", if index == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
     }
+}
 
-    /// Returns the paths of this set that neither are in `other` nor are below a path in `other`.
-    pub fn recursive_difference(&self, other: &Self) -> Self {
-        Self::default()
-    }
-
-    /// Returns the paths that are no prefix of another path in the set.
-    pub fn leaves(&self) -> Self {
-        Self::default()
+impl fmt::Debug for FieldSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.write_v1(&mut text);
+        f.write_str(&text)
     }
 }

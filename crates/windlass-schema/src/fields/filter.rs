@@ -1,10 +1,10 @@
 //! Filters of field sets: the fields that a request ignores or resets.
 
-use super::field_set::FieldSet;
+use super::field_set::{Entry, FieldSet};
 use super::path_element::PathElement;
 
-/// Selects the fields that a request may own.
-#[derive(Clone, Debug)]
+/// Selects the fields that are tracked.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldFilter {
     /// All but these fields and the fields below them.
     Exclude(FieldSet),
@@ -15,32 +15,91 @@ pub enum FieldFilter {
 impl FieldFilter {
     /// Returns the fields of a set that the filter selects.
     pub fn apply(&self, fields: &FieldSet) -> FieldSet {
-        fields.clone()
+        match self {
+            Self::Exclude(excluded) => fields.recursive_difference(excluded),
+            Self::Include(pattern) => pattern.select(fields),
+        }
     }
 }
 
-/// A pattern of field paths.
-#[derive(Clone, Debug, Default)]
-pub struct FieldPattern {}
-
-/// An element of a [`FieldPattern`].
+/// A pattern of field paths, in which an element may stand for any other.
+///
+/// ```
+/// use windlass_schema::fields::{FieldPath, FieldPattern, FieldSet, PathElement, PatternElement};
+///
+/// let pattern = FieldPattern::prefix([
+///     PatternElement::Any,
+///     PatternElement::Is(PathElement::field("image")),
+/// ]);
+/// let set: FieldSet =
+///     [["a", "image"], ["a", "name"]].into_iter().map(FieldPath::of_fields).collect();
+/// assert_eq!(pattern.select(&set).to_string(), ".a.image");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldPattern {
+    /// Matches every path.
+    All,
+    /// Matches the paths of which the first element and the rest match. The first element that matches decides; sorted.
+    Members(Vec<(PatternElement, FieldPattern)>),
+}
+
+/// An element of a [`FieldPattern`]. [`Any`](Self::Any) is before the others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatternElement {
-    /// Any element.
+    /// Matches every element.
     Any,
-    /// This element.
+    /// Matches this element.
     Is(PathElement),
 }
 
-#[expect(unused_variables, reason = "the body follows")]
+impl PatternElement {
+    fn matches(&self, element: &PathElement) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Is(expected) => expected == element,
+        }
+    }
+}
+
 impl FieldPattern {
-    /// Matches every path that starts with these elements.
-    pub fn prefix(elements: impl IntoIterator<Item = PatternElement>) -> Self {
-        Self::default()
+    /// Returns a pattern that matches every path that starts with these elements.
+    pub fn prefix<I>(elements: I) -> Self
+    where
+        I: IntoIterator<Item = PatternElement, IntoIter: DoubleEndedIterator>,
+    {
+        let wrap = |rest, element| Self::Members(vec![(element, rest)]);
+        elements.into_iter().rev().fold(Self::All, wrap)
     }
 
-    /// Matches the paths that either pattern matches.
+    /// Returns a pattern that matches the paths that either pattern matches.
+    #[must_use]
     pub fn or(self, other: Self) -> Self {
-        self
+        let (Self::Members(mut members), Self::Members(others)) = (self, other) else { return Self::All };
+        for (element, rest) in others {
+            match members.binary_search_by(|(known, _)| known.cmp(&element)) {
+                Ok(index) => {
+                    let known = std::mem::replace(&mut members[index].1, Self::All);
+                    members[index].1 = known.or(rest);
+                }
+                Err(index) => members.insert(index, (element, rest)),
+            }
+        }
+        Self::Members(members)
+    }
+
+    /// Returns the fields of a set that match. A field above a match matches too.
+    pub fn select(&self, fields: &FieldSet) -> FieldSet {
+        let Self::Members(members) = self else { return fields.clone() };
+        let entries = fields.entries().iter().filter_map(|entry| {
+            let (_, rest) = members.iter().find(|(element, _)| element.matches(&entry.element))?;
+            let below = rest.select(&entry.below);
+            let element = || entry.element.clone();
+            (entry.member || !below.is_empty()).then(|| Entry {
+                element: element(),
+                member: entry.member,
+                below,
+            })
+        });
+        FieldSet::of_sorted(entries.collect())
     }
 }

@@ -1,22 +1,103 @@
 //! Checks that a value has the structure of its schema.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
+use super::atom::{Form, ListAtom, MapAtom, TypeRef};
 use super::error::TypedErrors;
+use super::list_key::list_key;
+use super::problem::{Problems, Walk, scalar_problem, unexpected};
 use crate::graph::NodeRef;
 
 /// Whether sets and associative lists may have several elements with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
-    /// Allowed: for objects that are stored or updated.
+    /// Duplicates are allowed: for objects that are stored, created or updated.
     Allow,
-    /// An error: for applied configurations.
+    /// Duplicates are an error: for applied configurations.
     Forbid,
 }
 
-/// Checks that a value has the structure of its schema, with the messages of structured-merge-diff. It is no
-/// validation: only what ownership needs is checked.
-#[expect(unused_variables, reason = "the body follows")]
+/// Checks that a value has the structure of its schema, with the messages of structured-merge-diff.
+///
+/// Only what field ownership relies on is checked: the types of values, undeclared fields, and the keys of list
+/// elements. Objects must pass this check before they are passed to the other functions of this module.
+///
+/// ```
+/// use serde_json::json;
+/// use windlass_schema::fields::{Duplicates, validate_typed};
+///
+/// let schema = windlass_schema::Catalog::builtin().schema("", "v1", "ConfigMap").unwrap();
+/// let object = json!({"data": {"a": 1}, "dataa": {}});
+/// let errors = validate_typed(schema.root(), &object, Duplicates::Forbid).unwrap_err();
+/// assert_eq!(errors.to_string(), "errors:
+///   .data.a: expected string, got &value.valueUnstructured{Value:1}
+///   .dataa: field not declared in schema");
+/// ```
+///
+/// # Errors
+/// All mismatches; of very many only the first.
 pub fn validate_typed(schema: NodeRef<'_>, value: &Value, duplicates: Duplicates) -> Result<(), TypedErrors> {
-    Ok(())
+    let mut check = Check { problems: Problems::default(), duplicates };
+    check.value(TypeRef::root(schema), value, &Walk::ROOT);
+    check.problems.into_result(())
+}
+
+struct Check {
+    problems: Problems,
+    duplicates: Duplicates,
+}
+
+impl Check {
+    fn value(&mut self, kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>) {
+        if self.problems.too_deep(walk) {
+            return;
+        }
+        match (kind.atom().narrow(value).form(), value) {
+            (Form::Scalar(scalar), _) => {
+                if let Some(problem) = scalar_problem(scalar, value) {
+                    self.problems.add(walk, || problem);
+                }
+            }
+            (Form::List(_) | Form::Map(_), Value::Null) => {}
+            (Form::List(list), Value::Array(items)) => self.list(list, items, walk),
+            (Form::List(_), _) => self.problems.add(walk, || unexpected("list", value)),
+            (Form::Map(map), Value::Object(members)) => self.map(map, members, walk),
+            (Form::Map(_), _) => self.problems.add(walk, || unexpected("map", value)),
+            (Form::None, _) => self.problems.add(walk, || "schema error: invalid atom: inlined".to_owned()),
+        }
+    }
+
+    fn list(&mut self, list: ListAtom<'_>, items: &[Value], walk: &Walk<'_>) {
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            if !list.associative {
+                self.value(list.element(), item, &walk.index(index));
+                continue;
+            }
+            let key = match list_key(list, item) {
+                Ok(key) => key,
+                // Without its key, an error in the element would have no path.
+                Err(problem) => return self.problems.add(walk, || format!("element {index}: {problem}")),
+            };
+            if self.duplicates == Duplicates::Forbid && seen.contains(&key) {
+                self.problems.add(walk, || format!("duplicate entries for key {key}"));
+            }
+            self.value(list.element(), item, &walk.element(&key));
+            seen.insert(key);
+        }
+    }
+
+    fn map(&mut self, map: MapAtom<'_>, members: &Map<String, Value>, walk: &Walk<'_>) {
+        for (name, value) in members {
+            let walk = walk.field(name);
+            match map.member(name) {
+                (TypeRef::Undeclared, _) => {
+                    return self.problems.add(&walk, || "field not declared in schema".to_owned());
+                }
+                (kind, _) => self.value(kind, value, &walk),
+            }
+        }
+    }
 }

@@ -27,7 +27,8 @@ fn filter(writes: Writes) -> FieldFilter {
         Writes::Only(["status"]) => FieldFilter::Exclude(set(&["metadata", "spec"])),
         Writes::Only(paths) => {
             let patterns = paths.iter().map(|path| FieldPattern::prefix(elements(path)));
-            FieldFilter::Include(patterns.reduce(FieldPattern::or).unwrap_or_default())
+            let nothing = FieldPattern::Members(Vec::new());
+            FieldFilter::Include(patterns.reduce(FieldPattern::or).unwrap_or(nothing))
         }
     }
 }

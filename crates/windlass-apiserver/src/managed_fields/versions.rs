@@ -28,10 +28,9 @@ impl Convert for Versions<'_> {
         self.resource(api_version).map(|resource| resource.schema.get().root())
     }
 
-    async fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
-        let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        let (Some(from), Some(to)) = (self.resource(from), self.resource(api_version)) else {
-            return Err(ConvertError::MissingVersion(format!("{api_version} is not served")));
+    async fn convert(&self, object: &Value, from: &str, to: &str) -> Result<Value, ConvertError> {
+        let (Some(from), Some(to)) = (self.resource(from), self.resource(to)) else {
+            return Err(ConvertError::MissingVersion(format!("{to} is not served")));
         };
         let mut object = object.clone();
         let failed = |error: ApiError| ConvertError::Failed(error.to_string());

@@ -35,9 +35,10 @@ impl FieldFilter {
 ///     [["a", "image"], ["a", "name"]].into_iter().map(FieldPath::of_fields).collect();
 /// assert_eq!(pattern.select(&set).to_string(), ".a.image");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FieldPattern {
     /// Matches every path.
+    #[default]
     All,
     /// Matches the paths of which the first element and the rest match. The first element that matches decides; sorted.
     Members(Vec<(PatternElement, FieldPattern)>),

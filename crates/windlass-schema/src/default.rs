@@ -227,7 +227,7 @@ impl NodeRef<'_> {
     }
 
     /// Whether the value is a struct in Go, not a map.
-    fn is_struct(self) -> bool {
+    pub(crate) fn is_struct(self) -> bool {
         let named = self.edge.is_some_and(|edge| matches!(edge.target, Target::Named(_)));
         named && self.node.additional.is_none() && matches!(self.kind(), Type::Object | Type::Any)
     }

@@ -27,6 +27,7 @@ mod prune;
 mod structural;
 mod typecheck;
 mod validate;
+mod zero;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
@@ -41,3 +42,4 @@ pub use quantity::{Quantity, QuantityError};
 pub use structural::check_structural;
 pub use typecheck::decode_error;
 pub use validate::{validate, validate_status, validate_update};
+pub use zero::zero;

@@ -158,12 +158,17 @@ pub(super) fn list(object: &Value) -> Option<&Vec<Value>> {
 }
 
 /// Whether a client asks for all entries to be dropped: by an empty list, or by a list of one empty entry.
-pub(super) fn is_reset(object: &Value) -> bool {
+pub(crate) fn is_reset(object: &Value) -> bool {
     match list(object).map(Vec::as_slice) {
         Some([]) => true,
         Some([entry]) => entry.as_object().is_some_and(|fields| fields.values().all(is_zero)),
         _ => false,
     }
+}
+
+/// Writes into an object that all entries are to be dropped.
+pub(crate) fn reset(object: &mut Value) {
+    meta::set(object, FIELD, Some(Value::Array(Vec::new())));
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -10,14 +10,14 @@ mod scale;
 mod versions;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use windlass_schema::fields::{
     ApplyError, Duplicates, FieldPath, FieldSet, Managers, PathElement, Updater, validate_typed,
 };
 
 use self::conflict::conflict;
-pub(crate) use self::entries::restore_times;
 use self::entries::{Entries, Operation, identifier};
+pub(crate) use self::entries::{is_reset, reset, restore_times};
 use self::reset::Filters;
 pub(crate) use self::scale::{ReplicasPaths, to_parent, to_scale};
 use self::versions::Versions;
@@ -70,7 +70,7 @@ impl FieldManager<'_> {
         if !self.subresource.is_empty() {
             return of_old();
         }
-        if entries::is_reset(new) {
+        if is_reset(new) {
             return Entries::default();
         }
         // Clients that do not know the field leave it out, and do not mean to remove it.
@@ -85,8 +85,7 @@ impl FieldManager<'_> {
         entries: Entries,
         manager: &str,
     ) -> Result<Entries, String> {
-        let nothing = self.nothing();
-        let live = old.unwrap_or(&nothing);
+        let live = old.unwrap_or_else(|| self.resource.schema.zero());
         self.check_structure("new", new, Duplicates::Allow)?;
         self.check_structure("live", live, Duplicates::Allow)?;
         let Entries { managers, mut times } = entries;
@@ -134,8 +133,7 @@ impl FieldManager<'_> {
         force: bool,
     ) -> Result<Value, ApiError> {
         self.expect_configuration(config)?;
-        let nothing = self.nothing();
-        let live = old.unwrap_or(&nothing);
+        let live = old.unwrap_or_else(|| self.resource.schema.zero());
         self.check_structure("patch", config, Duplicates::Forbid).map_err(ApiError::unexplained)?;
         self.check_structure("live", live, Duplicates::Allow).map_err(ApiError::unexplained)?;
         let mut before = Entries::of(live)
@@ -207,11 +205,6 @@ impl FieldManager<'_> {
             return Err(ApiError::bad_request("metadata.managedFields must be nil"));
         }
         Ok(())
-    }
-
-    /// Returns an object without fields.
-    fn nothing(&self) -> Value {
-        json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind})
     }
 
     /// Returns which fields a write to the subresource may own.

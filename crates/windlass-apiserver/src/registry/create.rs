@@ -11,6 +11,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let mut object = call.decode(options)?;
+    write::wipe_system_metadata(&mut object);
     call.track(None, &mut object).await;
     let stored = write::create(call, object, options).await?;
     call.object(StatusCode::CREATED, &stored).await

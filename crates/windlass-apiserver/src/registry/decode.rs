@@ -8,6 +8,7 @@ use windlass_schema::{go_quote, json_type};
 
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
+use crate::managed_fields;
 use crate::resource::Resource;
 use crate::wire::{self, ApiError};
 
@@ -45,7 +46,13 @@ impl Call<'_> {
 
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
-        self.resource.default_and_prune(object)
+        let resets_managers = managed_fields::is_reset(object);
+        let unknown = self.resource.default_and_prune(object);
+        if resets_managers {
+            // To Go, an empty list is not an absent one.
+            managed_fields::reset(object);
+        }
+        unknown
     }
 
     /// Checks that the body has the kind and version of the resource. Those of a built-in kind may be absent.

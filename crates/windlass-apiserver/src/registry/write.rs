@@ -290,12 +290,18 @@ fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError>
     Ok(())
 }
 
+/// Removes the metadata of a new object that only the server writes.
+pub(super) fn wipe_system_metadata(object: &mut Value) {
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        meta::set(object, field, None);
+    }
+}
+
 /// Sets the metadata of a new object that the server determines.
 fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
-        meta::set(object, field, None);
-    }
+    wipe_system_metadata(object);
+    meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));
     meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));
     if call.resource.strategy.has_generation() || call.resource.is_custom() {

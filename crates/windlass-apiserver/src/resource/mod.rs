@@ -99,6 +99,7 @@ pub(crate) struct ScalePaths {
 /// Where a resource's schema comes from: compiled when first needed.
 pub(crate) struct SchemaSource {
     compiled: std::sync::OnceLock<Schema>,
+    zero: std::sync::OnceLock<Value>,
     compile: Mutex<Option<Compile>>,
 }
 
@@ -106,7 +107,13 @@ type Compile = Box<dyn FnOnce() -> Schema + Send>;
 
 impl SchemaSource {
     pub(crate) fn lazy(compile: impl FnOnce() -> Schema + Send + 'static) -> Self {
-        Self { compiled: std::sync::OnceLock::new(), compile: Mutex::new(Some(Box::new(compile))) }
+        let compile = Mutex::new(Some(Box::new(compile) as Compile));
+        Self { compiled: std::sync::OnceLock::new(), zero: std::sync::OnceLock::new(), compile }
+    }
+
+    /// Returns an object without any field set.
+    pub(crate) fn zero(&self) -> &Value {
+        self.zero.get_or_init(|| windlass_schema::zero(self.get()))
     }
 
     pub(crate) fn get(&self) -> &Schema {

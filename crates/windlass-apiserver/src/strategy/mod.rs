@@ -195,9 +195,14 @@ pub(crate) trait Strategy: Send + Sync {
         }
     }
 
-    /// Returns the fields that the manager of a write to `subresource` may own. `None` for all.
-    fn owns(&self, subresource: &str) -> Option<Writes> {
-        self.facts().writes(subresource)
+    /// Returns the fields, and with each those below it, that the manager of a write to `subresource` does not own. They
+    /// are what the write cannot change, but for some kinds of the real server.
+    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
+        match self.facts().writes(subresource) {
+            Some(Writes::AllBut(paths)) => paths,
+            Some(Writes::Only(["status"])) => &["metadata", "spec"],
+            Some(Writes::Only(_)) | None => &[],
+        }
     }
 
     /// Returns whether an update of an absent object creates it.

@@ -574,7 +574,7 @@ async fn a_configuration_is_checked() {
         .shows(expect![[r#"
             409 Conflict: Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object specified uid u, and no existing object was found
             kind="configmaps" name="a""#]]);
-    text(r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": 1}, "other": {}}"#).await.shows(expect!["500 -: failed to create typed patch object (/a; /v1, Kind=ConfigMap): .other: field not declared in schema"]);
+    text(r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "other": {}}"#).await.shows(expect!["500 -: failed to create typed patch object (/a; /v1, Kind=ConfigMap): .other: field not declared in schema"]);
     text(r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": []}"#)
         .await
         .shows(expect!["500 -: failed to create typed patch object (/a; /v1, Kind=ConfigMap): .data: expected map, got &{[]}"]);

@@ -41,9 +41,9 @@ impl Strategy for Namespaces {
         &FACTS
     }
 
-    fn owns(&self, subresource: &str) -> Option<Writes> {
-        // The spec keeps its finalizers, and yet its writer owns them.
-        if subresource.is_empty() { Some(Writes::AllBut(&["status"])) } else { FACTS.writes(subresource) }
+    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
+        // The spec is kept, and yet its writer owns it.
+        if subresource == "status" { &["spec"] } else { &["status"] }
     }
 
     fn default(&self, object: &mut Value) {

@@ -18,14 +18,6 @@ use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
 use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
-/// What a resize changes in containers.
-const CONTAINER_RESOURCES: [&str; 4] = [
-    "spec.containers[*].resources",
-    "spec.containers[*].resizePolicy",
-    "spec.initContainers[*].resources",
-    "spec.initContainers[*].resizePolicy",
-];
-
 const POD: Facts = Facts {
     returns_deleted_object: true,
     writes: &[
@@ -145,13 +137,12 @@ impl Strategy for Pods {
         }
     }
 
-    fn owns(&self, subresource: &str) -> Option<Writes> {
+    fn reset_fields(&self, subresource: &str) -> &'static [&'static str] {
         match subresource {
-            "status" => {
-                Some(Writes::AllBut(&["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"]))
-            }
-            "resize" => Some(Writes::Only(&CONTAINER_RESOURCES)),
-            _ => POD.writes(subresource),
+            "" => &["status"],
+            "status" => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
+            // Whoever writes the others owns what was sent, though only some of it is written.
+            _ => &[],
         }
     }
 

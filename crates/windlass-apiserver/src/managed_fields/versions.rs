@@ -33,9 +33,8 @@ impl Convert for Versions<'_> {
             return Err(ConvertError::MissingVersion(format!("{to} is not served")));
         };
         let mut object = object.clone();
-        let failed = |error: ApiError| ConvertError::Failed(error.to_string());
-        from.to_storage(&mut object).await.map_err(failed)?;
-        to.take_from_storage(&mut object).await.map_err(failed)?;
+        let converted = to.convert_from(from, &mut object).await;
+        converted.map_err(|error: ApiError| ConvertError::Failed(error.to_string()))?;
         Ok(object)
     }
 }

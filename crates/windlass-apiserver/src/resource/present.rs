@@ -77,17 +77,24 @@ impl Resource {
         }
     }
 
-    /// Converts an object of the stored version to this one.
+    /// Converts an object of another version of the resource to this one. Nothing is defaulted or dropped: field
+    /// management would take what is filled in for a field that somebody owns.
     ///
     /// # Errors
     ///
     /// If a conversion webhook has to convert: this server does not call them yet.
     #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
-    pub(crate) async fn take_from_storage(&self, object: &mut Value) -> Result<(), ApiError> {
-        self.to_this_version(object);
-        if self.stored_schema.is_some() {
-            windlass_schema::prune(self.schema.get(), object);
+    pub(crate) async fn convert_from(&self, from: &Self, object: &mut Value) -> Result<(), ApiError> {
+        if self.api_version() != from.api_version()
+            && self.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook)
+        {
+            return Err(ApiError::internal(format!(
+                "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
+                from.api_version(),
+                self.kind
+            )));
         }
+        self.to_this_version(object);
         Ok(())
     }
 

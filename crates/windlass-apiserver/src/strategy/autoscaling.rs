@@ -128,6 +128,10 @@ fn autoscaler_to_v2(object: &mut Value) {
             Some(json!([{"type": "Resource", "resource": {"name": "cpu", "current": shown}}]))
         });
         status.insert("currentMetrics".to_owned(), current.unwrap_or(Value::Null));
+        // The newer version omits it at zero.
+        if status.get("currentReplicas") == Some(&json!(0)) {
+            status.remove("currentReplicas");
+        }
         if let Some(conditions) = conditions {
             status.insert("conditions".to_owned(), conditions);
         }

@@ -37,6 +37,10 @@ impl Strategy for DaemonSets {
         let parameters = [("maxUnavailable", 1.into()), ("maxSurge", 0.into())];
         default_rolling_update(spec, "updateStrategy", &parameters);
         default_template(spec);
+        // The annotation is how this version shows a number that objects always have.
+        if object.pointer(&format!("/metadata/annotations/{TEMPLATE_GENERATION}")).is_none() {
+            annotate(object, 0);
+        }
     }
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -9,16 +9,16 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 
-use crate::auth::{Attributes, Identity, authorize, refuse_impersonation};
+use crate::auth::{Attributes, Identity};
 use crate::body::Body;
 use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
-use crate::route::{Query, Route};
+use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
-use crate::wire::ApiError;
-use crate::{definitions, discovery, openapi, registry, respond};
+use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, names};
+use crate::{definitions, discovery, openapi, openid, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
@@ -88,6 +88,7 @@ impl Handle for Api {
                 Ok(accepted) => accepted,
                 Err(error) => return finish(respond::error(&error, pretty), &head.method, &audit_id),
             };
+            let identity = accepted.identity.clone();
             let request = Request::from_parts(head, body);
             if let Some(reply) = self.intercept.as_ref().and_then(|by| by.before(&request, &identity)) {
                 return reply;
@@ -112,6 +113,8 @@ impl Handle for Api {
 
 /// A request whose head has been authorised.
 struct Accepted {
+    /// The user of the request, or the one that it impersonates.
+    identity: Identity,
     /// `None` if the path is not that of a resource.
     route: Option<Route>,
     query: Query,
@@ -127,23 +130,25 @@ impl Api {
         identity: &Identity,
     ) -> Result<(Accepted, Bytes), ApiError> {
         let query = Query::parse(head.uri.query());
-        let path = head.uri.path();
-        let route = Route::parse(&head.method, path, &query);
+        let path = percent_decode(head.uri.path(), false);
+        let route = Route::parse(&head.method, head.uri.path(), &query);
         let deadline = Deadline::new(self.request_timeout, route.as_ref(), &query)?;
-        refuse_impersonation(&head.headers)?;
-        if let Some(route) = &route {
-            authorize(identity, &attributes(route))?;
-        } else {
-            let verb = head.method.as_str().to_lowercase();
-            authorize(identity, &Attributes { verb: &verb, path, ..Attributes::default() })?;
-        }
+        let verb = head.method.as_str().to_lowercase();
+        let name = route.as_ref().and_then(|route| selected_name(route, &query));
+        let request = match &route {
+            Some(route) => attributes(route, name.as_deref()),
+            None => Attributes { verb: &verb, path: Some(&path), ..Attributes::default() },
+        };
+        let State { authorizer, store, impersonation, .. } = &*self.state;
+        let identity = impersonation.user_of(authorizer, store, identity, &head.headers, &request)?;
+        authorizer.authorize(store, &identity, &request)?;
         let has_body = matches!(head.method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
         let body = if route.is_some() && has_body {
             deadline.within(body.read(&self.receive_memory)).await?
         } else {
             Bytes::new()
         };
-        Ok((Accepted { route, query, deadline }, body))
+        Ok((Accepted { identity, route, query, deadline }, body))
     }
 
     /// Routes a request. One with a large body is worked on by a thread of its own: reading, checking and writing it
@@ -228,7 +233,8 @@ impl Api {
             let served = self.state.served.load();
             let (query, headers) = (request.uri().query(), request.headers());
             let reply = discovery::respond(&served, path, query, headers)
-                .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers));
+                .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers))
+                .or_else(|| openid::respond(&self.state.issuer, request).map(Ok));
             if let Some(reply) = reply {
                 if request.method() != Method::GET && request.method() != Method::HEAD {
                     return Err(ApiError::method_not_allowed());
@@ -271,7 +277,7 @@ fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Resp
     response
 }
 
-fn attributes(route: &Route) -> Attributes<'_> {
+fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a> {
     // The authoriser sees a namespace as something inside itself.
     let is_namespace = route.resource == "namespaces" && route.group.is_empty();
     Attributes {
@@ -280,9 +286,22 @@ fn attributes(route: &Route) -> Attributes<'_> {
         resource: &route.resource,
         subresource: &route.subresource,
         namespace: if is_namespace { &route.name } else { &route.namespace },
-        name: &route.name,
-        path: "",
+        name: selected.unwrap_or(&route.name),
+        path: None,
     }
+}
+
+/// Returns the one name that a list or a watch selects by `metadata.name`: rules for named objects apply to it.
+fn selected_name(route: &Route, query: &Query) -> Option<String> {
+    if !matches!(route.verb, "list" | "watch") || !route.name.is_empty() {
+        return None;
+    }
+    let selector = FieldSelector::parse(query.text("fieldSelector")).ok()?;
+    let is_name = |requirement: &&FieldRequirement| {
+        requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
+    };
+    let name = &selector.requirements().iter().find(is_name)?.value;
+    names::path_segment_name(name, false).is_empty().then(|| name.clone())
 }
 
 /// A namespaced resource needs a namespace for all but lists; a cluster-scoped one must have none.

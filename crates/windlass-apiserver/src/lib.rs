@@ -15,13 +15,16 @@ mod serve;
 mod bootstrap;
 mod discovery;
 mod openapi;
+mod openid;
 
 mod registry;
 
+mod cluster_roles;
 mod definitions;
+
+mod api_services;
 mod state;
 
-mod auth;
 mod respond;
 mod route;
 mod table;
@@ -32,6 +35,8 @@ mod managed_fields;
 mod resource;
 
 mod strategy;
+
+mod auth;
 
 mod crd;
 mod store;

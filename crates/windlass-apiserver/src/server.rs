@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
 use crate::api::{Api, Intercept};
-use crate::auth::{Identity, Issuer, ListenerTokens};
+use crate::auth::{Authorizer, Identity, Impersonation, Issuer, ListenerTokens};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
 use crate::resource::builtin;
@@ -97,6 +97,8 @@ impl ServerBuilder {
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
         let builtin = builtin::served(&catalog);
+        let no_key = || crate::wire::ApiError::internal("the operating system has no randomness for a key");
+        let issuer = Issuer::new().ok_or_else(|| BuildError(no_key()))?;
         let state = Arc::new(State {
             store,
             env: Env::new(clock, self.seed.map(|seed| seed.wrapping_add(origin.rotate_left(32)))),
@@ -108,7 +110,9 @@ impl ServerBuilder {
             lookups: Lookups::new(),
             catalog,
             tokens: ListenerTokens::default(),
-            issuer: Issuer::new(),
+            issuer,
+            authorizer: Authorizer::new(),
+            impersonation: Impersonation::default(),
         });
         definitions::load(&state);
         if self.snapshot.is_none() {

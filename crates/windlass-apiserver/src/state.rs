@@ -7,15 +7,12 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
-use crate::auth::{Identity, Issuer, ListenerTokens};
+use crate::auth::{Authentication, Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens};
 use crate::env::Env;
 use crate::resource::{Definitions, Resource, ServedResources};
-use crate::store::{ResourceId, Store};
+use crate::store::Store;
 use crate::strategy::Lookups;
 use crate::wire::ApiError;
-
-/// The audience of tokens for the API server itself.
-pub(crate) const DEFAULT_AUDIENCE: &str = "https://kubernetes.default.svc";
 
 /// What all requests to one server share.
 pub(crate) struct State {
@@ -39,20 +36,31 @@ pub(crate) struct State {
     pub(crate) tokens: ListenerTokens,
     /// The signer of service account tokens.
     pub(crate) issuer: Issuer,
+    /// Decides what users may do.
+    pub(crate) authorizer: Authorizer,
+    /// Runs requests as other users.
+    pub(crate) impersonation: Impersonation,
 }
 
 impl State {
-    /// Returns the user of a token: of one that was handed in, or of a service account that still exists.
+    /// Returns the user of a token for this server.
     pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
+        self.authenticate(token, &[ISSUER.to_owned()]).ok().map(|(identity, _)| identity)
+    }
+
+    /// Authenticates a token for one of `audiences`: one that was handed in, or one of a service account that still
+    /// exists.
+    pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Authentication {
         if let Some(identity) = self.tokens.find(token) {
-            return Some(identity);
+            // Tokens that were handed in are for this server alone.
+            let own = audiences.iter().any(|audience| audience == ISSUER);
+            return if own { Ok((identity, vec![ISSUER.to_owned()])) } else { Err(String::new()) };
         }
-        let claims = self.issuer.verify(token, self.env.now().as_second())?;
-        let key = format!("{}/{}", claims.namespace, claims.name);
-        let view = self.store.view();
-        let account = view.get(&ResourceId::new("", "serviceaccounts"), &key)?;
-        let for_this_server = claims.audiences.iter().any(|audience| audience == DEFAULT_AUDIENCE);
-        (for_this_server && account.uid() == claims.uid).then(|| claims.identity())
+        let Some(claims) = self.issuer.verify(token) else { return Err(String::new()) };
+        let claims = claims?;
+        let audiences = claims.for_audiences(audiences)?;
+        claims.check(&self.store.view(), self.env.now())?;
+        Ok((claims.identity(), audiences))
     }
 
     /// Reads a protobuf object behind the `k8s\0` prefix. Of a kind that is not built in only version and kind are

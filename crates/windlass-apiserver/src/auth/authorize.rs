@@ -1,9 +1,8 @@
-//! Authorisation.
-//!
-//! RBAC is not evaluated. Members of `system:masters` may do everything. All users may read health and version;
-//! authenticated users may also read discovery and create reviews about themselves. Everything else is forbidden.
+//! Authorisation: `system:masters` may do everything, everybody else what roles allow.
 
 use super::Identity;
+use super::rbac::{Rbac, RoleRef, Rule};
+use crate::store::Store;
 use crate::wire::{ApiError, Denied, GroupResource};
 
 /// The attributes of a request that authorisation depends on.
@@ -12,78 +11,107 @@ pub(crate) struct Attributes<'a> {
     /// `get`, `list`, `create`, …; for a path that is not a resource, the HTTP method in lower case.
     pub(crate) verb: &'a str,
     pub(crate) group: &'a str,
-    /// The plural name; empty for a path that is not a resource.
+    /// The plural name.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    /// The path, if it is not a resource.
-    pub(crate) path: &'a str,
+    /// The path, if it is not that of a resource.
+    pub(crate) path: Option<&'a str>,
 }
 
-/// The paths that all users may read.
-pub(super) const PUBLIC_PATHS: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
-/// The paths that authenticated users may read. `/*` stands for everything below.
-pub(super) const DISCOVERY_PATHS: &[&str] = &[
-    "/api",
-    "/api/*",
-    "/apis",
-    "/apis/*",
-    "/healthz",
-    "/livez",
-    "/openapi",
-    "/openapi/*",
-    "/readyz",
-    "/version",
-    "/version/",
-];
-/// The reviews that authenticated users may create: those about themselves.
-pub(super) const SELF_REVIEWS: &[(&str, &[&str])] = &[
-    ("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"]),
-    ("authentication.k8s.io", &["selfsubjectreviews"]),
-];
-
-/// Whether `identity` may do what `attributes` say.
-pub(crate) fn allowed(identity: &Identity, attributes: &Attributes<'_>) -> bool {
-    if identity.is_in(Identity::MASTERS) {
-        return true;
-    }
-    if attributes.resource.is_empty() {
-        let paths = if identity.is_anonymous() { PUBLIC_PATHS } else { DISCOVERY_PATHS };
-        return attributes.verb == "get"
-            && paths.iter().any(|pattern| path_matches(pattern, attributes.path));
-    }
-    let of_self = |&(group, resources): &(&str, &[&str])| {
-        group == attributes.group && resources.contains(&attributes.resource)
-    };
-    !identity.is_anonymous() && attributes.verb == "create" && SELF_REVIEWS.iter().any(of_self)
+/// The answer to whether a user may do something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    /// Why, as access reviews show it. May be empty.
+    pub(crate) reason: String,
 }
 
-/// Authorises a request.
-///
-/// # Errors
-/// 403 if it is forbidden.
-pub(crate) fn authorize(identity: &Identity, attributes: &Attributes<'_>) -> Result<(), ApiError> {
-    if allowed(identity, attributes) {
-        return Ok(());
+/// Decides what users may do.
+pub(crate) struct Authorizer {
+    rbac: Rbac,
+}
+
+impl Authorizer {
+    pub(crate) fn new() -> Self {
+        Self { rbac: Rbac::new() }
     }
-    Err(ApiError::denied(&Denied {
+
+    /// Decides whether `identity` may do what `request` says.
+    pub(crate) fn decide(&self, store: &Store, identity: &Identity, request: &Attributes<'_>) -> Decision {
+        if identity.is_in(Identity::MASTERS) {
+            return Decision { allowed: true, reason: String::new() };
+        }
+        match self.rbac.decide(store, identity, request) {
+            Ok(reason) => Decision { allowed: true, reason },
+            Err(reason) => Decision { allowed: false, reason },
+        }
+    }
+
+    /// Whether `identity` may do what `request` says.
+    pub(crate) fn allows(&self, store: &Store, identity: &Identity, request: &Attributes<'_>) -> bool {
+        self.decide(store, identity, request).allowed
+    }
+
+    /// Authorises a request.
+    ///
+    /// # Errors
+    /// 403 if it is forbidden.
+    pub(crate) fn authorize(
+        &self,
+        store: &Store,
+        identity: &Identity,
+        request: &Attributes<'_>,
+    ) -> Result<(), ApiError> {
+        let decision = self.decide(store, identity, request);
+        if decision.allowed { Ok(()) } else { Err(forbidden(identity, request, &decision.reason)) }
+    }
+
+    /// Returns the rules of a user in a namespace, and the text of the errors in finding them.
+    pub(crate) fn rules_for(
+        &self,
+        store: &Store,
+        identity: &Identity,
+        namespace: &str,
+    ) -> (Vec<Rule>, String) {
+        self.rbac.rules_for(store, identity, namespace)
+    }
+
+    /// Returns the rules of the role that a binding in `namespace` refers to; `None` if it does not exist.
+    pub(crate) fn rules_of(&self, store: &Store, role: &RoleRef, namespace: &str) -> Option<Vec<Rule>> {
+        self.rbac.rules_of(store, role, namespace)
+    }
+
+    /// Checks that a user who writes a role or a binding in `namespace` holds all that `wanted` allows.
+    ///
+    /// # Errors
+    /// The text that names what is missing.
+    pub(crate) fn confirm_no_escalation(
+        &self,
+        store: &Store,
+        identity: &Identity,
+        namespace: &str,
+        wanted: &[Rule],
+    ) -> Result<(), String> {
+        self.rbac.confirm_no_escalation(store, identity, namespace, wanted)
+    }
+}
+
+/// 403 for a request that `identity` may not make.
+pub(super) fn forbidden(identity: &Identity, request: &Attributes<'_>, reason: &str) -> ApiError {
+    let denied = Denied {
         user: identity.name(),
-        verb: attributes.verb,
-        resource: GroupResource::new(attributes.group, attributes.resource),
-        subresource: attributes.subresource,
-        namespace: attributes.namespace,
-        name: attributes.name,
-        path: attributes.path,
-    }))
-}
-
-fn path_matches(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => path.starts_with(prefix),
-        None => pattern == path,
+        verb: request.verb,
+        resource: GroupResource::new(request.group, request.resource),
+        subresource: request.subresource,
+        namespace: request.namespace,
+        name: request.name,
+        path: request.path.unwrap_or_default(),
+    };
+    if reason.is_empty() {
+        ApiError::denied(&denied)
+    } else {
+        ApiError::forbidden(&denied.resource, request.name, format_args!("{denied}: {reason}"))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,17 +1,24 @@
 //! Authentication and authorisation.
 
-mod authenticate;
-mod authorize;
 mod identity;
+
+mod authorize;
+mod rbac;
+
+mod authenticate;
 mod impersonate;
-mod reviews;
+mod issuer;
 mod service_account;
+
+mod reviews;
 
 pub(crate) use authenticate::{
     Authenticated, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_identity,
 };
-pub(crate) use authorize::{Attributes, authorize};
+pub(crate) use authorize::{Attributes, Authorizer};
 pub use identity::Identity;
-pub(crate) use impersonate::refuse_impersonation;
-pub(crate) use reviews::Reviewer;
-pub(crate) use service_account::{Claims, Issuer};
+pub(crate) use impersonate::Impersonation;
+pub(crate) use issuer::{ISSUER, Issuer};
+pub(crate) use rbac::{RoleRef, Rule};
+pub(crate) use reviews::{Authentication, Reviewer};
+pub(crate) use service_account::{Claims, Reference};

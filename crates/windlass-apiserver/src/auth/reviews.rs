@@ -3,12 +3,17 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use super::Identity;
-use super::authorize::{Attributes, DISCOVERY_PATHS, PUBLIC_PATHS, SELF_REVIEWS, allowed};
+use super::authorize::{Attributes, Authorizer, Decision};
+use super::rbac::Rule;
+use super::{ISSUER, Identity};
+use crate::store::Store;
 use crate::wire::ApiError;
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
-const AUDIENCE: &str = "https://kubernetes.default.svc";
+
+/// The user of a token, and those of the wanted audiences that it is for. The error says why it is not valid; it is
+/// empty for an unknown token.
+pub(crate) type Authentication = Result<(Identity, Vec<String>), String>;
 
 /// Answers reviews.
 pub(crate) struct Reviewer<'a> {
@@ -16,17 +21,28 @@ pub(crate) struct Reviewer<'a> {
     pub(crate) asker: &'a Identity,
     /// The namespace of the request; empty for cluster-scoped reviews.
     pub(crate) namespace: &'a str,
-    /// Returns the user of a token.
-    pub(crate) identity_of: &'a dyn Fn(&str) -> Option<Identity>,
+    pub(crate) authorizer: &'a Authorizer,
+    pub(crate) store: &'a Store,
+    /// Authenticates a token for audiences.
+    pub(crate) authenticate: &'a dyn Fn(&str, &[String]) -> Authentication,
     /// The time, as in metadata.
     pub(crate) now: String,
 }
 
 impl Reviewer<'_> {
     /// Answers a review by setting its status. Returns `None` if `kind` is not a review.
-    pub(crate) fn answer(&self, kind: &str, review: Value) -> Option<Result<Value, ApiError>> {
+    pub(crate) fn answer(&self, kind: &str, mut review: Value) -> Option<Result<Value, ApiError>> {
+        let given = crate::meta::namespace(&review);
+        if !given.is_empty() && given != self.namespace && kind == "LocalSubjectAccessReview" {
+            let why = "the namespace of the provided object does not match the namespace sent on the request";
+            return Some(Err(ApiError::bad_request(why)));
+        }
+        let metadata = crate::meta::fields_mut(&mut review).entry("metadata").or_insert_with(|| json!({}));
+        if metadata.is_null() {
+            *metadata = json!({});
+        }
         Some(match kind {
-            "SelfSubjectAccessReview" => self.access(review, Some(self.asker.clone())),
+            "SelfSubjectAccessReview" => self.access(review, Some(self.asker)),
             "SubjectAccessReview" | "LocalSubjectAccessReview" => self.access(review, None),
             "SelfSubjectRulesReview" => self.rules(review),
             "SelfSubjectReview" => Ok(self.myself(review)),
@@ -35,67 +51,85 @@ impl Reviewer<'_> {
         })
     }
 
-    fn access(&self, mut review: Value, subject: Option<Identity>) -> Result<Value, ApiError> {
-        let spec = &review["spec"];
-        let mut errors = Vec::new();
-        let (resource, other) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-        if resource.is_object() == other.is_object() {
-            let detail = if resource.is_object() {
-                FieldError::invalid(
-                    "spec.nonResourceAttributes",
-                    other.clone(),
-                    "cannot be specified in combination with resourceAttributes",
-                )
-            } else {
-                FieldError::invalid(
-                    "spec.resourceAttributes",
-                    Value::Null,
-                    "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-                )
-            };
-            errors.push(detail);
-        }
-        let subject = subject.or_else(|| named_subject(spec));
-        if subject.is_none() {
-            let detail = "at least one of user or group must be specified";
-            errors.push(FieldError::invalid("spec.user", "", detail));
-        }
-        if !self.namespace.is_empty() && resource.is_object() && text(resource, "namespace") != self.namespace
-        {
-            errors.push(FieldError::invalid(
-                "spec.resourceAttributes.namespace",
-                text(resource, "namespace"),
-                "must match metadata.namespace",
-            ));
-        }
-        let Some(subject) = subject.filter(|_| errors.is_empty()) else {
+    fn access(&self, mut review: Value, asker: Option<&Identity>) -> Result<Value, ApiError> {
+        let errors = self.problems(&review, asker.is_some());
+        if !errors.is_empty() {
             return Err(ApiError::invalid(AUTHORIZATION, "", "", &errors));
-        };
-        let allowed = allowed(&subject, &attributes(resource, other));
-        review["status"] = json!({ "allowed": allowed });
+        }
+        let spec = &review["spec"];
+        let subject = asker.cloned().unwrap_or_else(|| named_subject(spec));
+        let request = attributes(&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+        let Decision { allowed, reason } = self.authorizer.decide(self.store, &subject, &request);
+        let mut status = json!({ "allowed": allowed });
+        if !reason.is_empty() {
+            status["reason"] = reason.into();
+        }
+        review["status"] = status;
         Ok(review)
     }
 
+    /// Validates an access review.
+    fn problems(&self, review: &Value, about_self: bool) -> Vec<FieldError> {
+        let spec = &review["spec"];
+        let (resource, other) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+        let mut errors = Vec::new();
+        if resource.is_object() && other.is_object() {
+            errors.push(wrong_path(other, "cannot be specified in combination with resourceAttributes"));
+        }
+        if !resource.is_object() && !other.is_object() {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(FieldError::invalid("spec.resourceAttributes", Value::Null, why));
+        }
+        let has_group = spec["groups"].as_array().is_some_and(|groups| !groups.is_empty());
+        if !about_self && text(spec, "user").is_empty() && !has_group {
+            let why = "at least one of user or group must be specified";
+            errors.push(FieldError::invalid("spec.user", "", why));
+        }
+        for selector in ["fieldSelector", "labelSelector"] {
+            errors.extend(problems_of_selector(selector, &resource[selector]));
+        }
+        let local = !self.namespace.is_empty();
+        let given = review["metadata"].as_object();
+        let is_given = |(field, value): (&String, &Value)| {
+            !(value.is_null() || field == "managedFields" || local && field == "namespace")
+        };
+        if given.is_some_and(|fields| fields.iter().any(is_given)) {
+            let why = if local { "must be empty except for namespace" } else { "must be empty" };
+            errors.push(FieldError::invalid("metadata", review["metadata"].clone(), why));
+        }
+        if local && resource.is_object() && text(resource, "namespace") != self.namespace {
+            let why = "must match metadata.namespace";
+            let field = "spec.resourceAttributes.namespace";
+            errors.push(FieldError::invalid(field, text(resource, "namespace"), why));
+        }
+        if local && other.is_object() {
+            errors.push(wrong_path(other, "disallowed on this kind of request"));
+        }
+        errors
+    }
+
     fn rules(&self, mut review: Value) -> Result<Value, ApiError> {
-        if text(&review["spec"], "namespace").is_empty() {
+        let namespace = text(&review["spec"], "namespace");
+        if namespace.is_empty() {
             return Err(ApiError::bad_request("no namespace on request"));
         }
-        let mut resource_rules = Vec::new();
-        let mut path_rules = Vec::new();
-        if self.asker.is_in(Identity::MASTERS) {
-            resource_rules.push(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
-            path_rules.push(json!({ "verbs": ["*"], "nonResourceURLs": ["*"] }));
+        let (rules, errors) = self.authorizer.rules_for(self.store, self.asker, namespace);
+        let of_resources = rules.iter().filter(|rule| !rule.resources.is_empty()).map(resource_rule);
+        let of_paths = rules
+            .iter()
+            .filter(|rule| !rule.urls.is_empty())
+            .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.urls }));
+        let mut status = json!({
+            "resourceRules": of_resources.collect::<Vec<_>>(),
+            "nonResourceRules": of_paths.collect::<Vec<_>>(),
+            "incomplete": false,
+        });
+        if !errors.is_empty() {
+            status["evaluationError"] = errors.into();
         }
-        if !self.asker.is_anonymous() {
-            resource_rules.extend(SELF_REVIEWS.iter().map(|(group, resources)| {
-                json!({ "verbs": ["create"], "apiGroups": [group], "resources": resources })
-            }));
-            path_rules.push(json!({ "verbs": ["get"], "nonResourceURLs": DISCOVERY_PATHS }));
-        }
-        path_rules.push(json!({ "verbs": ["get"], "nonResourceURLs": PUBLIC_PATHS }));
+        review["metadata"] = json!({});
         review["spec"] = json!({});
-        review["status"] =
-            json!({ "resourceRules": resource_rules, "nonResourceRules": path_rules, "incomplete": false });
+        review["status"] = status;
         Ok(review)
     }
 
@@ -110,31 +144,78 @@ impl Reviewer<'_> {
         if token.is_empty() {
             return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
         }
-        review["status"] = match (self.identity_of)(token) {
-            Some(user) => json!({
+        let mut audiences: Vec<String> = texts(&review["spec"]["audiences"]).map(str::to_owned).collect();
+        if audiences.is_empty() {
+            audiences.push(ISSUER.to_owned());
+        }
+        review["status"] = match (self.authenticate)(token, &audiences) {
+            Ok((user, audiences)) => json!({
                 "authenticated": true,
                 "user": user_info(&user),
-                "audiences": [AUDIENCE],
+                "audiences": audiences,
             }),
-            None => json!({ "user": {}, "error": "invalid bearer token" }),
+            Err(error) if error.is_empty() => json!({ "user": {}, "error": "invalid bearer token" }),
+            Err(error) => json!({ "user": {}, "error": format!("[invalid bearer token, {error}]") }),
         };
         Ok(review)
     }
 }
 
-fn named_subject(spec: &Value) -> Option<Identity> {
-    let user = text(spec, "user");
-    let groups: Vec<&str> =
-        spec["groups"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if user.is_empty() && groups.is_empty() {
+/// An error about `spec.nonResourceAttributes`, which are shown by the names of their fields in Go.
+fn wrong_path(attributes: &Value, why: &str) -> FieldError {
+    let shown = json!({ "Path": text(attributes, "path"), "Verb": text(attributes, "verb") });
+    FieldError::invalid("spec.nonResourceAttributes", attributes.clone(), why).showing(shown.to_string())
+}
+
+fn resource_rule(rule: &Rule) -> Value {
+    let mut shown = Map::new();
+    let fields =
+        [("apiGroups", &rule.groups), ("resources", &rule.resources), ("resourceNames", &rule.names)];
+    shown.insert("verbs".to_owned(), json!(rule.verbs));
+    for (field, values) in fields.into_iter().filter(|(_, values)| !values.is_empty()) {
+        shown.insert(field.to_owned(), json!(values));
+    }
+    Value::Object(shown)
+}
+
+/// Validates the outline of a selector of an access review.
+fn problems_of_selector(name: &str, selector: &Value) -> Option<FieldError> {
+    if !selector.is_object() {
         return None;
     }
-    Some(groups.into_iter().fold(Identity::unverified(user), Identity::with_group))
+    let path = format!("spec.resourceAttributes.{name}");
+    let raw = text(selector, "rawSelector");
+    let has_requirements = selector["requirements"].as_array().is_some_and(|list| !list.is_empty());
+    match (raw.is_empty(), has_requirements) {
+        (false, true) => {
+            let why = "may not specified at the same time as requirements";
+            Some(FieldError::invalid(format!("{path}.rawSelector"), raw, why))
+        }
+        (true, false) => {
+            let why = format!("when {path} is specified, requirements or rawSelector is required");
+            Some(FieldError::required(format!("{path}.requirements"), why))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the user that a SubjectAccessReview names.
+fn named_subject(spec: &Value) -> Identity {
+    let mut subject = Identity::unverified(text(spec, "user"));
+    if !text(spec, "uid").is_empty() {
+        subject = subject.with_uid(text(spec, "uid"));
+    }
+    subject = texts(&spec["groups"]).fold(subject, Identity::with_group);
+    for (key, values) in spec["extra"].as_object().into_iter().flatten() {
+        subject = texts(values).fold(subject, |subject, value| subject.with_extra(&**key, value));
+    }
+    subject
 }
 
 fn attributes<'a>(resource: &'a Value, other: &'a Value) -> Attributes<'a> {
-    if other.is_object() {
-        return Attributes { verb: text(other, "verb"), path: text(other, "path"), ..Attributes::default() };
+    if !resource.is_object() {
+        let path = Some(text(other, "path"));
+        return Attributes { verb: text(other, "verb"), path, ..Attributes::default() };
     }
     Attributes {
         verb: text(resource, "verb"),
@@ -143,12 +224,16 @@ fn attributes<'a>(resource: &'a Value, other: &'a Value) -> Attributes<'a> {
         subresource: text(resource, "subresource"),
         namespace: text(resource, "namespace"),
         name: text(resource, "name"),
-        path: "",
+        path: None,
     }
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts(values: &Value) -> impl Iterator<Item = &str> {
+    values.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn user_info(identity: &Identity) -> Value {
@@ -157,9 +242,11 @@ fn user_info(identity: &Identity) -> Value {
     if let Some(uid) = identity.uid() {
         info.insert("uid".to_owned(), json!(uid));
     }
-    info.insert("groups".to_owned(), json!(identity.groups()));
+    if !identity.groups().is_empty() {
+        info.insert("groups".to_owned(), json!(identity.groups()));
+    }
+    if !identity.extra().is_empty() {
+        info.insert("extra".to_owned(), json!(identity.extra()));
+    }
     Value::Object(info)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,26 +1,44 @@
-//! Tokens of service accounts: JSON Web Tokens that this server signs and verifies.
-//!
-//! They are signed by HMAC-SHA256 with a secret that the server keeps until it stops. Others verify them with a TokenReview.
+//! The claims of service account tokens, and the objects that a token lives with.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use windlass_schema::go_quote;
 
 use super::Identity;
+use super::identity::service_account_name;
+use super::issuer::Invalid;
+use crate::meta;
+use crate::store::{ResourceId, Stored, View};
+use crate::wire::{ApiError, GroupResource};
 
-/// The `iss` claim.
-const ISSUER: &str = "https://kubernetes.default.svc";
-/// The block size of SHA-256, in bytes.
-const BLOCK: usize = 64;
+/// How much clocks may differ: tokens are valid that much longer.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// Signs and verifies tokens.
-pub(crate) struct Issuer {
-    secret: [u8; 32],
+/// An object by name and uid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
-/// The claims of a token whose signature is valid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Reference {
+    fn read(value: &Value) -> Option<Self> {
+        let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        value.is_object().then(|| Self { name: text("name"), uid: text("uid") })
+    }
+
+    fn claim(&self) -> Value {
+        let mut claim = Map::new();
+        claim.insert("name".to_owned(), json!(self.name));
+        if !self.uid.is_empty() {
+            claim.insert("uid".to_owned(), json!(self.uid));
+        }
+        Value::Object(claim)
+    }
+}
+
+/// What a token says about its service account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -28,137 +46,216 @@ pub(crate) struct Claims {
     pub(crate) audiences: Vec<String>,
     /// Seconds since 1970.
     pub(crate) expires: i64,
+    /// The unique id of the token.
+    pub(crate) id: String,
+    /// The objects that the token is bound to. A token of a pod names its node, too.
+    pub(crate) pod: Option<Reference>,
+    pub(crate) secret: Option<Reference>,
+    pub(crate) node: Option<Reference>,
 }
 
 impl Claims {
-    /// Returns the user of the token.
-    pub(crate) fn identity(&self) -> Identity {
-        Identity::user(format!("system:serviceaccount:{}:{}", self.namespace, self.name))
-            .with_uid(&*self.uid)
-            .with_group("system:serviceaccounts")
-            .with_group(format!("system:serviceaccounts:{}", self.namespace))
-    }
-}
-
-impl Issuer {
-    /// Creates an issuer with a random secret. The server's seed does not determine it.
-    pub(crate) fn new() -> Self {
-        let mut secret = [0; 32];
-        secret[..16].copy_from_slice(uuid::Uuid::new_v4().as_bytes());
-        secret[16..].copy_from_slice(uuid::Uuid::new_v4().as_bytes());
-        // Six bits of each half are fixed in a UUID; 244 random ones are enough.
-        Self { secret }
-    }
-
-    /// Signs a token. `now` is in seconds since 1970; `id` must be unique.
-    pub(crate) fn sign(&self, claims: &Claims, now: i64, id: &str) -> String {
-        let header = json!({"alg": "HS256", "typ": "JWT"});
-        let payload = json!({
-            "aud": claims.audiences,
-            "exp": claims.expires,
-            "iat": now,
-            "nbf": now,
-            "iss": ISSUER,
-            "jti": id,
-            "kubernetes.io": {
-                "namespace": claims.namespace,
-                "serviceaccount": {"name": claims.name, "uid": claims.uid},
-            },
-            "sub": format!("system:serviceaccount:{}:{}", claims.namespace, claims.name),
-        });
-        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", encode(&header), encode(&payload));
-        let signature = URL_SAFE_NO_PAD.encode(hmac(&self.secret, signed.as_bytes()));
-        format!("{signed}.{signature}")
-    }
-
-    /// Returns the claims of a token, if this issuer signed it and it has not expired.
-    pub(crate) fn verify(&self, token: &str, now: i64) -> Option<Claims> {
-        let (signed, signature) = token.rsplit_once('.')?;
-        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        // Digests are compared, so that the time it takes reveals nothing about the signature.
-        let wanted = hmac(&self.secret, signed.as_bytes());
-        if Sha256::digest(&signature) != Sha256::digest(wanted) {
-            return None;
-        }
-        let payload = URL_SAFE_NO_PAD.decode(signed.split_once('.')?.1).ok()?;
-        let payload: Value = serde_json::from_slice(&payload).ok()?;
+    /// Reads the payload of a token.
+    pub(super) fn read(payload: &Value) -> Option<Self> {
         let text = |pointer: &str| payload.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let claims = Claims {
+        let bound = |kind: &str| Reference::read(&payload["kubernetes.io"][kind]);
+        let audiences = payload["aud"].as_array()?.iter().filter_map(Value::as_str);
+        Some(Self {
             namespace: text("/kubernetes.io/namespace")?,
             name: text("/kubernetes.io/serviceaccount/name")?,
             uid: text("/kubernetes.io/serviceaccount/uid")?,
-            audiences: payload["aud"]
-                .as_array()?
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            audiences: audiences.map(str::to_owned).collect(),
             expires: payload["exp"].as_i64()?,
+            id: text("/jti").unwrap_or_default(),
+            pod: bound("pod"),
+            secret: bound("secret"),
+            node: bound("node"),
+        })
+    }
+
+    /// Returns the payload of a token that is issued `now`.
+    pub(super) fn payload(&self, issuer: &str, now: i64) -> Value {
+        let account = Reference { name: self.name.clone(), uid: self.uid.clone() };
+        let mut own = Map::new();
+        own.insert("namespace".to_owned(), json!(self.namespace));
+        own.insert("serviceaccount".to_owned(), account.claim());
+        for (kind, bound) in [("pod", &self.pod), ("secret", &self.secret), ("node", &self.node)] {
+            if let Some(bound) = bound {
+                own.insert(kind.to_owned(), bound.claim());
+            }
+        }
+        json!({
+            "aud": self.audiences,
+            "exp": self.expires,
+            "iat": now,
+            "nbf": now,
+            "iss": issuer,
+            "jti": self.id,
+            "kubernetes.io": own,
+            "sub": service_account_name(&self.namespace, &self.name),
+        })
+    }
+
+    /// Returns the user of the token.
+    pub(crate) fn identity(&self) -> Identity {
+        let mut identity = Identity::service_account(&self.namespace, &self.name).with_uid(&*self.uid);
+        let mut add = |key: &str, value: &str| {
+            if !value.is_empty() {
+                let key = format!("authentication.kubernetes.io/{key}");
+                identity = identity.clone().with_extra(key, value);
+            }
         };
-        (claims.expires > now).then_some(claims)
+        if !self.id.is_empty() {
+            add("credential-id", &format!("JTI={}", self.id));
+        }
+        if let Some(pod) = &self.pod {
+            add("pod-name", &pod.name);
+            add("pod-uid", &pod.uid);
+        }
+        if let Some(node) = &self.node {
+            add("node-name", &node.name);
+            add("node-uid", &node.uid);
+        }
+        identity
+    }
+
+    /// Checks the token's time, and that its service account and the object that it is bound to still exist.
+    ///
+    /// # Errors
+    /// The reason, in the words of the real server.
+    pub(crate) fn check(&self, view: &View, now: Timestamp) -> Result<(), Invalid> {
+        if now.as_second() > self.expires.saturating_add(LEEWAY.as_secs()) {
+            return Err("service account token has expired".to_owned());
+        }
+        let Self { namespace, name, .. } = self;
+        let account = view.get(&ResourceId::new("", "serviceaccounts"), &format!("{namespace}/{name}"));
+        let account = account.ok_or_else(|| {
+            ApiError::not_found(&GroupResource::new("", "serviceaccounts"), name).to_string()
+        })?;
+        if account.uid() != self.uid {
+            return Err(format!(
+                "service account UID ({}) does not match claim ({})",
+                account.uid(),
+                self.uid
+            ));
+        }
+        if was_deleted(account, now) {
+            return Err(format!("service account {namespace}/{name} has been deleted"));
+        }
+        if let Some(secret) = &self.secret {
+            check_bound(view, now, "secrets", &format!("{namespace}/{}", secret.name), secret)?;
+        }
+        if let Some(pod) = &self.pod {
+            check_bound(view, now, "pods", &format!("{namespace}/{}", pod.name), pod)?;
+        } else if let Some(node) = &self.node {
+            check_bound(view, now, "nodes", &node.name, node)?;
+        }
+        Ok(())
+    }
+
+    /// Returns those audiences of the token that are among `wanted`.
+    ///
+    /// # Errors
+    /// There is none, in the words of the real server.
+    pub(crate) fn for_audiences(&self, wanted: &[String]) -> Result<Vec<String>, Invalid> {
+        let common: Vec<String> =
+            self.audiences.iter().filter(|audience| wanted.contains(audience)).cloned().collect();
+        if !common.is_empty() {
+            return Ok(common);
+        }
+        let quoted = |texts: &[String]| {
+            format!("[{}]", texts.iter().map(|text| go_quote(text)).collect::<Vec<_>>().join(" "))
+        };
+        let (own, wanted) = (quoted(&self.audiences), quoted(wanted));
+        Err(format!("token audiences {own} is invalid for the target audiences {wanted}"))
     }
 }
 
-/// Returns the HMAC-SHA256 (RFC 2104). The key must not be longer than a block.
-fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    let pad = |with: u8| {
-        let mut block = [with; BLOCK];
-        for (byte, key) in block.iter_mut().zip(key) {
-            *byte ^= key;
-        }
-        block
+/// Checks that an object that a token is bound to exists, and is the same one.
+fn check_bound(
+    view: &View,
+    now: Timestamp,
+    resource: &str,
+    key: &str,
+    bound: &Reference,
+) -> Result<(), Invalid> {
+    let found = view.get(&ResourceId::new("", resource), key);
+    let Some(found) = found.filter(|found| found.uid() != bound.uid || !was_deleted(found, now)) else {
+        return Err("service account token has been invalidated".to_owned());
     };
-    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(message).finalize();
-    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
+    if found.uid() == bound.uid {
+        return Ok(());
+    }
+    let (shown, claim) = match resource {
+        "secrets" => ("secret", "secret"),
+        "pods" => ("pod", "pod"),
+        _ => ("node", "node"),
+    };
+    Err(format!(
+        "{shown} UID ({}) does not match service account {claim} ref claim ({})",
+        found.uid(),
+        bound.uid
+    ))
+}
+
+/// Whether an object should be gone by now, though a finalizer keeps it.
+fn was_deleted(object: &Stored, now: Timestamp) -> bool {
+    if !object.is_terminating() {
+        return false;
+    }
+    let value = object.value();
+    let at = meta::text(&value, "deletionTimestamp").parse::<Timestamp>();
+    at.is_ok_and(|at| now.duration_since(at) > LEEWAY)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn claims() -> Claims {
-        Claims {
+    #[test]
+    fn a_token_of_a_pod_names_the_pod_and_its_node() {
+        let bound = |name: &str| Some(Reference { name: name.to_owned(), uid: format!("{name}-uid") });
+        let claims = Claims {
             namespace: "a".to_owned(),
             name: "bot".to_owned(),
             uid: "u".to_owned(),
-            audiences: vec![ISSUER.to_owned()],
+            audiences: vec!["x".to_owned()],
             expires: 100,
-        }
-    }
-
-    #[test]
-    fn an_issuer_knows_its_own_tokens_until_they_expire() {
-        let issuer = Issuer::new();
-        let token = issuer.sign(&claims(), 10, "id");
-        assert_eq!(issuer.verify(&token, 99), Some(claims()));
-        assert_eq!(issuer.verify(&token, 100), None);
-        assert_eq!(Issuer::new().verify(&token, 99), None);
-        let identity = claims().identity();
+            id: "7".to_owned(),
+            pod: bound("p"),
+            node: bound("n"),
+            secret: None,
+        };
+        let payload = claims.payload("i", 10);
+        assert_eq!(payload["kubernetes.io"]["pod"], json!({"name": "p", "uid": "p-uid"}));
+        assert_eq!(Claims::read(&payload).as_ref(), Some(&claims));
+        let identity = claims.identity();
         assert_eq!(identity.name(), "system:serviceaccount:a:bot");
         assert_eq!(
             identity.groups(),
             ["system:serviceaccounts", "system:serviceaccounts:a", "system:authenticated"]
         );
+        let extra: Vec<String> =
+            identity.extra().iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
+        assert_eq!(
+            extra,
+            [
+                "authentication.kubernetes.io/credential-id=JTI=7",
+                "authentication.kubernetes.io/node-name=n",
+                "authentication.kubernetes.io/node-uid=n-uid",
+                "authentication.kubernetes.io/pod-name=p",
+                "authentication.kubernetes.io/pod-uid=p-uid",
+            ]
+        );
     }
 
     #[test]
-    fn a_changed_token_is_not_valid() {
-        let issuer = Issuer::new();
-        let token = issuer.sign(&claims(), 10, "id");
-        let (head, rest) = token.split_once('.').unwrap();
-        let (payload, signature) = rest.split_once('.').unwrap();
-        let other = URL_SAFE_NO_PAD.encode(json!({"sub": "root", "exp": 1_000}).to_string());
-        assert_eq!(issuer.verify(&format!("{head}.{other}.{signature}"), 20), None);
-        assert_eq!(issuer.verify(&format!("{head}.{payload}."), 20), None);
-        assert_eq!(issuer.verify("", 20), None);
-    }
-
-    #[test]
-    fn the_hmac_is_that_of_the_rfc() {
-        // RFC 4231, test case 2.
-        let code = hmac(b"Jefe", b"what do ya want for nothing?");
-        let hex: String = code.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    fn a_token_has_to_be_for_one_of_the_audiences() {
+        let claims = Claims { audiences: vec!["a".to_owned(), "b".to_owned()], ..Claims::default() };
+        assert_eq!(claims.for_audiences(&["b".to_owned(), "c".to_owned()]).unwrap(), ["b"]);
+        assert_eq!(
+            claims.for_audiences(&["c".to_owned()]).unwrap_err(),
+            r#"token audiences ["a" "b"] is invalid for the target audiences ["c"]"#
+        );
     }
 }

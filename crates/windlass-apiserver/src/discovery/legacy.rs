@@ -54,9 +54,10 @@ fn named_groups(table: &ServedResources) -> impl Iterator<Item = &Group> {
 /// The paths that `/` lists.
 pub(super) fn paths(table: &ServedResources) -> Vec<String> {
     let mut paths: Vec<String> =
-        ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+        ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez"]
             .map(str::to_owned)
             .into();
+    paths.extend(["/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
     for group in named_groups(table) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name)));

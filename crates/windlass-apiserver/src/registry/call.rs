@@ -41,7 +41,10 @@ impl Call<'_> {
             env: &self.state.env,
             view,
             lookups: &self.state.lookups,
-            user: self.identity.name(),
+            identity: self.identity,
+            authorizer: &self.state.authorizer,
+            store: &self.state.store,
+            name: &self.route.name,
             version: &self.resource.version,
             subresource: &self.route.subresource,
         }

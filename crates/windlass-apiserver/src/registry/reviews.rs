@@ -29,7 +29,9 @@ pub(super) async fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
         let reviewer = Reviewer {
             asker: call.identity,
             namespace: &call.route.namespace,
-            identity_of: &|token| call.state.identity_of(token),
+            authorizer: &call.state.authorizer,
+            store: &call.state.store,
+            authenticate: &|token, audiences| call.state.authenticate(token, audiences),
             now: call.state.env.now_rfc3339(),
         };
         reviewer.answer(kind, review).ok_or_else(ApiError::no_such_resource)??

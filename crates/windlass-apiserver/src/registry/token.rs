@@ -6,12 +6,15 @@ use windlass_schema::FieldError;
 
 use super::Call;
 use super::options::WriteOptions;
-use crate::auth::Claims;
+use crate::auth::{Claims, ISSUER, Reference};
 use crate::body::Body;
 use crate::env::rfc3339;
-use crate::state::DEFAULT_AUDIENCE;
-use crate::wire::{self, ApiError};
+use crate::meta;
+use crate::store::{ResourceId, View};
+use crate::wire::{self, ApiError, GroupResource};
 
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
 const DEFAULT_SECONDS: i64 = 3_600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
@@ -23,28 +26,33 @@ pub(super) async fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError>
         call.state.decode_protobuf(bytes)
     })?;
     let view = call.state.store.view();
+    check_metadata(call, &decoded.value)?;
     let account = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    let uid = account.uid();
+    check_uid(call, meta::uid(&decoded.value), uid)?;
     let spec = decoded.value.get("spec").cloned().unwrap_or_default();
     let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_SECONDS);
     check_duration(seconds)?;
-    let audiences: Vec<String> = spec
-        .get("audiences")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
-    let audiences = if audiences.is_empty() { vec![DEFAULT_AUDIENCE.to_owned()] } else { audiences };
+    let mut audiences: Vec<String> = texts(&spec, "audiences").collect();
+    if audiences.is_empty() {
+        audiences.push(ISSUER.to_owned());
+    }
+    let bound = Bound::find(call, &view, &spec["boundObjectRef"])?;
     let now = call.state.env.now();
+    let lifetime = bound.lifetime(seconds, &audiences);
     let claims = Claims {
         namespace: call.route.namespace.clone(),
         name: call.route.name.clone(),
-        uid: account.uid().to_owned(),
+        uid: uid.to_owned(),
         audiences: audiences.clone(),
-        expires: now.as_second() + seconds,
+        expires: now.as_second() + lifetime,
+        id: call.state.env.uid(),
+        pod: bound.pod,
+        secret: bound.secret,
+        node: bound.node,
     };
-    let token = call.state.issuer.sign(&claims, now.as_second(), &call.state.env.uid());
+    let token = call.state.issuer.sign(&claims, now.as_second());
+    let token = token.ok_or_else(|| ApiError::internal("failed to generate token: no randomness"))?;
     let reply = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -67,6 +75,105 @@ pub(super) async fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError>
     call.value(StatusCode::CREATED, &reply).await
 }
 
+fn texts<'a>(spec: &'a Value, field: &str) -> impl Iterator<Item = String> + use<'a> {
+    let values = spec.get(field).and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str).map(str::to_owned)
+}
+
+/// Checks that a request with metadata is for the service account in its path.
+fn check_metadata(call: &Call<'_>, request: &Value) -> Result<(), ApiError> {
+    let name = meta::name(request);
+    if name.is_empty() || name == call.route.name {
+        return Ok(());
+    }
+    let why = "must match the service account name if specified";
+    let error = FieldError::invalid("metadata.name", name, why);
+    Err(ApiError::invalid(GROUP, KIND, &call.route.name, std::slice::from_ref(&error)))
+}
+
+fn check_uid(call: &Call<'_>, wanted: &str, found: &str) -> Result<(), ApiError> {
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let why = format!(
+        "the UID in the token request ({wanted}) does not match the UID of the service account ({found})"
+    );
+    Err(ApiError::conflict(&GroupResource::new(GROUP, KIND), &call.route.name, why))
+}
+
+/// The object that a token lives with, if it is bound to one.
+#[derive(Default)]
+struct Bound {
+    pod: Option<Reference>,
+    secret: Option<Reference>,
+    /// The node that the token is bound to, or that of its pod.
+    node: Option<Reference>,
+}
+
+impl Bound {
+    /// Looks up the object that a token request refers to.
+    fn find(call: &Call<'_>, view: &View, reference: &Value) -> Result<Self, ApiError> {
+        if !reference.is_object() {
+            return Ok(Self::default());
+        }
+        let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        let namespace = &call.route.namespace;
+        let (resource, key) = match (group, kind) {
+            ("", "Pod") => ("pods", format!("{namespace}/{name}")),
+            ("", "Secret") => ("secrets", format!("{namespace}/{name}")),
+            ("", "Node") => ("nodes", name.to_owned()),
+            _ => {
+                let shown = format!("{group}/{version}, Kind={kind}");
+                return Err(ApiError::bad_request(format!("cannot bind token to object of type {shown}")));
+            }
+        };
+        if name.is_empty() {
+            return Err(ApiError::bad_request("Name parameter required."));
+        }
+        let found = view.get(&ResourceId::new("", resource), &key);
+        let found = found.ok_or_else(|| ApiError::not_found(&GroupResource::new("", resource), name))?;
+        let bound = || Some(Reference { name: name.to_owned(), uid: found.uid().to_owned() });
+        let bound = match kind {
+            "Pod" => Self { pod: bound(), node: node_of(call, view, &found.value())?, secret: None },
+            "Secret" => Self { secret: bound(), ..Self::default() },
+            _ => Self { node: bound(), ..Self::default() },
+        };
+        let uid = text("uid");
+        if uid.is_empty() || uid == found.uid() {
+            return Ok(bound);
+        }
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        Err(ApiError::conflict(&GroupResource::new("", kind), name, why))
+    }
+
+    /// Returns how many seconds a token is valid. Those that clients know to have mounted into pods are valid for a
+    /// year, as in the real server, which counts their late use.
+    fn lifetime(&self, seconds: i64, audiences: &[String]) -> i64 {
+        const MOUNTED: i64 = 3_607;
+        const YEAR: i64 = 365 * 24 * 3_600;
+        let is_mounted = self.pod.is_some() && seconds == MOUNTED;
+        if is_mounted && audiences.iter().all(|audience| audience == ISSUER) { YEAR } else { seconds }
+    }
+}
+
+/// Returns the node of a pod whose service account asks for a token.
+fn node_of(call: &Call<'_>, view: &View, pod: &Value) -> Result<Option<Reference>, ApiError> {
+    let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    if text("/spec/serviceAccountName") != call.route.name {
+        return Err(ApiError::bad_request(format!(
+            "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
+            windlass_schema::go_quote(&call.route.name)
+        )));
+    }
+    let name = text("/spec/nodeName");
+    let uid = view.get(&ResourceId::new("", "nodes"), name).map(|node| node.uid().to_owned());
+    Ok((!name.is_empty()).then(|| Reference { name: name.to_owned(), uid: uid.unwrap_or_default() }))
+}
+
 fn check_duration(seconds: i64) -> Result<(), ApiError> {
     let why = if seconds < SHORTEST {
         "may not specify a duration less than 10 minutes"
@@ -76,5 +183,5 @@ fn check_duration(seconds: i64) -> Result<(), ApiError> {
         return Ok(());
     };
     let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
-    Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", std::slice::from_ref(&error)))
+    Err(ApiError::invalid(GROUP, KIND, "", std::slice::from_ref(&error)))
 }

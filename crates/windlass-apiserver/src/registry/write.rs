@@ -18,6 +18,8 @@ use windlass_schema::FieldError;
 
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
+use crate::auth::Attributes;
+use crate::cluster_roles;
 use crate::definitions;
 use crate::managed_fields;
 use crate::meta;
@@ -113,6 +115,9 @@ async fn create_named(
         errors.extend(custom::validate(&resource, &call.route.subresource, &new, None));
         errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
         refuse_invalid(&resource, &new, &errors)?;
+        if call.route.verb != "create" {
+            authorize_create(call)?;
+        }
         let warnings = resource.strategy.warnings(&call.context(&view), &new, None);
         call.warnings.truncate(warned);
         call.warnings.extend(warnings);
@@ -139,6 +144,21 @@ async fn create_named(
             Err(Rejected::Claimed) => {}
         }
     }
+}
+
+/// Authorises the creation of an object by an update or an apply.
+fn authorize_create(call: &Call<'_>) -> Result<(), ApiError> {
+    let (route, state) = (&call.route, call.state);
+    let create = Attributes {
+        verb: "create",
+        group: &route.group,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        namespace: &route.namespace,
+        name: &route.name,
+        path: None,
+    };
+    state.authorizer.authorize(&state.store, call.identity, &create)
 }
 
 /// 409 for a name that another object has.
@@ -238,6 +258,7 @@ pub(super) async fn commit_draft(
     let write = Write { id: &resource.storage, key, expected, draft, now: state.env.now() };
     let stored = state.store.commit(write, guard).await?;
     definitions::committed(state, resource, key).await;
+    cluster_roles::committed(state, resource).await;
     Ok(stored)
 }
 

@@ -101,6 +101,22 @@ impl Draft {
         if self.0.json.len() > MAX_OBJECT { Err(ApiError::storage_too_large()) } else { Ok(()) }
     }
 
+    /// Returns a copy with another uid and another time in place of those that were serialised. Each must be as long as
+    /// the text that it replaces.
+    pub(crate) fn stamped(&self, uid: (&str, &str), time: (&str, &str)) -> Self {
+        let mut copy = self.0.copy();
+        let mut json = copy.json.to_vec();
+        for (old, new) in [uid, time].into_iter().filter(|(old, new)| old.len() == new.len()) {
+            let places: Vec<usize> = memchr::memmem::find_iter(&json, old).collect();
+            for at in places {
+                json[at..at + old.len()].copy_from_slice(new.as_bytes());
+            }
+        }
+        copy.json = json.into();
+        copy.head.uid = uid.1.into();
+        Self(copy)
+    }
+
     /// What the object claims for itself alone.
     pub(super) fn claims(&self) -> &[Box<str>] {
         &self.0.facets.claims
@@ -189,7 +205,12 @@ impl Stored {
 
     /// The same object with another resource version: the last state of one that was deleted has that of its deletion.
     pub(crate) fn at(&self, rv: u64) -> Self {
-        let copy = Self {
+        self.copy().renumbered(rv)
+    }
+
+    /// The same object without its other representations.
+    fn copy(&self) -> Self {
+        Self {
             rv: self.rv,
             json: self.json.clone(),
             tail: self.tail,
@@ -199,8 +220,7 @@ impl Stored {
             layout: self.layout.clone(),
             facets: self.facets.clone(),
             representations: Mutex::default(),
-        };
-        copy.renumbered(rv)
+        }
     }
 
     /// Writes `rv` over the digits of the resource version.

@@ -40,7 +40,7 @@ impl Strategy for SigningRequests {
         for field in ["uid", "groups", "extra"] {
             spec.remove(field);
         }
-        spec.insert("username".to_owned(), cx.user.into());
+        spec.insert("username".to_owned(), cx.identity.name().into());
         object["status"] = json!({});
         Ok(())
     }

@@ -36,8 +36,9 @@ mod storage;
 
 pub(crate) use self::facts::{Facts, Generation};
 pub(crate) use self::writes::Writes;
+use crate::auth::{Authorizer, Identity};
 use crate::env::Env;
-use crate::store::{Derived, ResourceId, View};
+use crate::store::{Derived, ResourceId, Store, View};
 use crate::wire::ApiError;
 use crate::wire::names::NameCheck;
 
@@ -49,8 +50,13 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) view: &'a View,
     /// State that is derived from other objects.
     pub(crate) lookups: &'a Lookups,
-    /// The name of the authenticated user.
-    pub(crate) user: &'a str,
+    /// The user of the request.
+    pub(crate) identity: &'a Identity,
+    /// Decides what users may do, by the roles in `store`.
+    pub(crate) authorizer: &'a Authorizer,
+    pub(crate) store: &'a Store,
+    /// The name in the path of the request. Empty for a collection.
+    pub(crate) name: &'a str,
     /// The API version of the request and the object, for example `v1`.
     pub(crate) version: &'a str,
     /// The subresource that is written. Empty for the object itself.

@@ -4,8 +4,10 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::fields::{default_text, items_mut, list_at, text, text_at};
-use super::{Facts, FactsOnly, Strategy};
-use crate::wire::names;
+use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use crate::wire::{ApiError, names};
+
+mod escalation;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -18,14 +20,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const ROLES: Facts = Facts {
-    name: names::path_segment_name,
-    create_on_update: true,
-    unenforced: Some(
-        "requests are not authorized by roles: members of system:masters may do everything, others almost nothing",
-    ),
-    ..Facts::DATA
-};
+const ROLES: Facts = Facts { name: names::path_segment_name, create_on_update: true, ..Facts::DATA };
 
 struct Roles {
     cluster: bool,
@@ -34,6 +29,16 @@ struct Roles {
 impl Strategy for Roles {
     fn facts(&self) -> &'static Facts {
         &ROLES
+    }
+
+    fn admit(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        let resource = if self.cluster { "clusterroles" } else { "roles" };
+        escalation::of_role(cx, resource, object, old)
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -78,6 +83,15 @@ struct Bindings;
 impl Strategy for Bindings {
     fn facts(&self) -> &'static Facts {
         &ROLES
+    }
+
+    fn admit(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        escalation::of_binding(cx, object, old)
     }
 
     fn default(&self, object: &mut Value) {

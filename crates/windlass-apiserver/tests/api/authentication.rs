@@ -77,25 +77,6 @@ async fn a_second_space_before_the_token_is_warned_of() {
 }
 
 #[tokio::test]
-async fn impersonation_is_refused() {
-    let api = Api::start();
-    if api.is_shared() {
-        // The real server impersonates.
-        return;
-    }
-    let as_user =
-        |user| api.request(Method::DELETE, "/api/v1/namespaces/default").header("impersonate-user", user);
-    as_user("jane").send().await.shows(expect![[r#"
-        403 Forbidden: users "jane" is forbidden: this server does not support impersonation yet, remove the header impersonate-user (--as)
-        kind="users" name="jane""#]]);
-    for header in ["impersonate-group", "impersonate-uid", "impersonate-extra-scopes"] {
-        let message = api.request(Method::GET, "/version").header(header, "x").send().await.is(403);
-        assert!(message.text_at("/message").contains(header), "{message}");
-    }
-    api.get("/api/v1/namespaces/default").await.is(200);
-}
-
-#[tokio::test]
 async fn the_certificate_names_the_cluster_address() {
     let api = Api::start();
     let service = api.get("/api/v1/namespaces/default/services/kubernetes").await.is(200);

@@ -42,6 +42,8 @@ pub(crate) fn lines(texts: &[String]) -> String {
 pub(crate) struct Api {
     transport: Arc<Transport>,
     credentials: Credentials,
+    /// The headers of every request: whom it impersonates.
+    headers: Vec<(&'static str, String)>,
     /// In every name that this test makes up: tests share the real server. Replies show it as `ID`.
     pub(crate) id: String,
     garbage: Mutex<Vec<String>>,
@@ -66,6 +68,7 @@ impl Api {
         Api {
             transport: Arc::new(transport),
             credentials: Credentials::Admin,
+            headers: Vec::new(),
             id: unique_id(),
             garbage: Mutex::default(),
         }
@@ -85,15 +88,27 @@ impl Api {
         Api {
             transport: Arc::clone(&self.transport),
             credentials,
+            headers: Vec::new(),
             id: self.id.clone(),
             garbage: Mutex::default(),
         }
     }
 
+    /// The same server as another user, whom this one impersonates.
+    pub(crate) fn impersonating(&self, user: &str, groups: &[&str]) -> Self {
+        let mut headers = vec![("impersonate-user", user.to_owned())];
+        headers.extend(groups.iter().map(|group| ("impersonate-group", (*group).to_owned())));
+        let mut other = self.with(self.credentials.clone());
+        other.headers = headers;
+        other
+    }
+
     /// The same server as a service account of `namespace` that may do nothing, over TLS.
     pub(crate) async fn service_account(&self, namespace: &str, name: &str) -> Self {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-        self.post(&accounts, json!({"metadata": {"name": name}})).await.is(201);
+        // A real cluster may make the account of a namespace first.
+        let created = self.post(&accounts, json!({"metadata": {"name": name}})).await;
+        assert!([201, 409].contains(&created.code), "{created}");
         let request = json!({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {}});
         let token = self.post(&format!("{accounts}/{name}/token"), request).await.is(201);
         self.with_token(&token.text_at("/status/token"))
@@ -206,6 +221,8 @@ impl Api {
     pub(crate) fn request(&self, method: Method, path: &str) -> Request<'_> {
         let builder =
             http::Request::builder().method(method).uri(path).header(http::header::USER_AGENT, "api-test/1");
+        let builder =
+            self.headers.iter().fold(builder, |builder, (name, value)| builder.header(*name, value));
         Request { api: self, builder, body: Bytes::new() }
     }
 }

@@ -40,6 +40,9 @@ mod subresources;
 mod apply;
 mod authentication;
 mod deadlines;
+mod impersonation;
+mod rbac;
+mod tokens;
 
 // Many clients at once, and one server after another.
 mod concurrency;

@@ -38,7 +38,6 @@ async fn objects_that_are_stored_without_effect_say_so() {
     let rule = json!([{"rule": "true"}]);
     for (path, object) in [
         (format!("/apis/batch/v1/namespaces/{ns}/jobs"), json!({"spec": {"template": pod}})),
-        ("/apis/rbac.authorization.k8s.io/v1/clusterroles".to_owned(), json!({})),
         (format!("/api/v1/namespaces/{ns}/services"), json!({"spec": {"ports": [{"port": 80}]}})),
         (
             format!("/api/v1/namespaces/{ns}/services"),
@@ -74,7 +73,6 @@ async fn objects_that_are_stored_without_effect_say_so() {
     }
     expect![[r#"
         jobs: ["no pods are made, because there is no job controller"]
-        clusterroles: ["requests are not authorized by roles: members of system:masters may do everything, others almost nothing"]
         services: []
         services: ["no endpoint slices are written, because there is no endpoint slice controller"]
         secrets: ["no token is written to the secret, because there is no token controller"]

@@ -1,0 +1,92 @@
+//! Aggregated cluster roles: those with an `aggregationRule` have the rules of the roles that it selects.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::meta;
+use crate::resource::Resource;
+use crate::state::State;
+use crate::store::{ResourceId, Stored, Write};
+use crate::wire::LabelSelector;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const RESOURCE: &str = "clusterroles";
+/// How often roles are aggregated at most after one write: roles may aggregate each other.
+const MAX_ROUNDS: usize = 16;
+
+/// Fills in the rules of the aggregated roles among `objects`, which have their resources.
+pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
+    for _ in 0..MAX_ROUNDS {
+        let roles: Vec<Value> = objects
+            .iter()
+            .filter(|(resource, _)| *resource == RESOURCE)
+            .map(|(_, role)| role.clone())
+            .collect();
+        let mut changed = false;
+        for (_, role) in objects.iter_mut() {
+            let Some(rules) = aggregated(role, &roles) else { continue };
+            changed |= role["rules"] != rules;
+            role["rules"] = rules;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Returns the rules of an aggregated role. `None` for another role.
+fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
+    let selectors = role.get("aggregationRule")?.get("clusterRoleSelectors");
+    let mut rules: Vec<&Value> = Vec::new();
+    for selector in selectors.and_then(Value::as_array).into_iter().flatten() {
+        let selector = LabelSelector::from_object(selector);
+        for other in roles {
+            if meta::name(other) == meta::name(role) || !selector.matches(meta::labels(other)) {
+                continue;
+            }
+            for rule in other.get("rules").and_then(Value::as_array).into_iter().flatten() {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+        }
+    }
+    Some(json!(rules))
+}
+
+/// Lets aggregated roles follow after a cluster role was written or removed.
+pub(crate) async fn committed(state: &Arc<State>, resource: &Resource) {
+    if resource.group != GROUP || resource.plural != RESOURCE {
+        return;
+    }
+    for _ in 0..MAX_ROUNDS {
+        if !follow(state, &resource.storage, resource).await {
+            return;
+        }
+    }
+}
+
+/// Writes the aggregated roles whose rules are not up to date. Returns whether there were any.
+async fn follow(state: &Arc<State>, id: &ResourceId, resource: &Resource) -> bool {
+    let view = state.store.view();
+    let stored: Vec<Arc<Stored>> = view.range(id, None).map(|(_, role)| Arc::clone(role)).collect();
+    let roles: Vec<Value> = stored.iter().map(|role| role.value()).collect();
+    let mut changed = false;
+    for (role, stored) in roles.iter().zip(&stored) {
+        let Some(rules) = aggregated(role, &roles) else { continue };
+        let known = role.get("rules").and_then(Value::as_array).is_some_and(|known| !known.is_empty());
+        if role.get("rules") == Some(&rules) || !known && rules == json!([]) {
+            continue;
+        }
+        let mut role = role.clone();
+        role["rules"] = rules;
+        let now = state.env.now();
+        let draft = Some(resource.draft(&role, state.store.labels(), now));
+        let write = Write { id, key: meta::name(&role), expected: Some(stored.rv), draft, now };
+        // If another write came first, the next round sees it.
+        let _ = state.store.commit(write, |_| Ok(())).await;
+        changed = true;
+    }
+    changed
+}

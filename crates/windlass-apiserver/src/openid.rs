@@ -1,0 +1,37 @@
+//! OpenID discovery: what others need to verify the tokens of service accounts.
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use http::{HeaderValue, Response};
+use serde_json::Value;
+
+use crate::auth::{ISSUER, Issuer};
+use crate::body::Body;
+
+const CONFIGURATION: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/openid/v1/jwks";
+
+/// Answers a request for one of the documents; `None` if the path names none of them.
+pub(crate) fn respond(issuer: &Issuer, request: &http::Request<impl Sized>) -> Option<Response<Body>> {
+    let (document, media_type) = match request.uri().path() {
+        CONFIGURATION => (Issuer::openid_configuration(&host(request)), "application/json"),
+        KEYS => (issuer.key_set(), "application/jwk-set+json"),
+        _ => return None,
+    };
+    Some(response(&document, media_type))
+}
+
+/// Returns the address under which the client knows this server.
+fn host(request: &http::Request<impl Sized>) -> String {
+    let header = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let authority = request.uri().authority().map(http::uri::Authority::as_str);
+    let in_cluster = ISSUER.trim_start_matches("https://");
+    header.or(authority).unwrap_or(in_cluster).to_owned()
+}
+
+fn response(document: &Value, media_type: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::full(document.to_string()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
+}

@@ -25,6 +25,7 @@ pub(super) async fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
     let fields = crate::meta::fields_mut(&mut review);
     fields.insert("kind".into(), kind.clone().into());
     fields.insert("apiVersion".into(), call.resource.api_version().into());
+    call.track(None, &mut review).await;
     let answer = {
         let reviewer = Reviewer {
             asker: call.identity,

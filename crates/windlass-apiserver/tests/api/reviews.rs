@@ -97,7 +97,11 @@ async fn the_reason_names_the_binding() {
         {
           "apiVersion": "authorization.k8s.io/v1",
           "kind": "SubjectAccessReview",
-          "metadata": {},
+          "metadata": {
+            "managedFields": [
+              "api-test Update authorization.k8s.io/v1: {'f:spec':{'f:extra':{'.':{},'f:a':{}},'f:resourceAttributes':{'.':{},'f:name':{},'f:namespace':{},'f:resource':{},'f:verb':{}},'f:uid':{},'f:user':{}}}"
+            ]
+          },
           "spec": {
             "extra": {
               "a": [
@@ -123,7 +127,11 @@ async fn the_reason_names_the_binding() {
         {
           "apiVersion": "authorization.k8s.io/v1",
           "kind": "SubjectAccessReview",
-          "metadata": {},
+          "metadata": {
+            "managedFields": [
+              "api-test Update authorization.k8s.io/v1: {'f:spec':{'f:extra':{'.':{},'f:a':{}},'f:resourceAttributes':{'.':{},'f:name':{},'f:namespace':{},'f:resource':{},'f:verb':{}},'f:uid':{},'f:user':{}}}"
+            ]
+          },
           "spec": {
             "extra": {
               "a": [

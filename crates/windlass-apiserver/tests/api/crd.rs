@@ -266,9 +266,6 @@ async fn a_schema_that_is_not_structural_is_refused() {
             "managedFields": [
               "api-test Update apiextensions.k8s.io/v1: {'f:spec':{'f:conversion':{'.':{},'f:strategy':{}},'f:group':{},'f:names':{'f:kind':{},'f:listKind':{},'f:plural':{},'f:shortNames':{},'f:singular':{}},'f:scope':{},'f:versions':{}}}"
             ],
-            "managedFields": [
-              "api-test Update apiextensions.k8s.io/v1: {'f:spec':{'f:conversion':{'.':{},'f:strategy':{}},'f:group':{},'f:names':{'f:kind':{},'f:listKind':{},'f:plural':{},'f:shortNames':{},'f:singular':{}},'f:scope':{},'f:versions':{}}}"
-            ],
             "name": "widgets.ID.example.com",
             "uid": "UID"
           },
@@ -374,6 +371,9 @@ async fn a_schema_that_is_not_structural_is_refused() {
               "metadata": {
                 "creationTimestamp": "TIME",
                 "generation": 1,
+                "managedFields": [
+                  "api-test Update apiextensions.k8s.io/v1: {'f:spec':{'f:conversion':{'.':{},'f:strategy':{}},'f:group':{},'f:names':{'f:kind':{},'f:listKind':{},'f:plural':{},'f:shortNames':{},'f:singular':{}},'f:scope':{},'f:versions':{}}}"
+                ],
                 "name": "widgets.ID.example.com",
                 "uid": "UID"
               },

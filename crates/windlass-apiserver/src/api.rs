@@ -82,11 +82,13 @@ impl Handle for Api {
         Box::pin(async move {
             let audit_id = self.state.env.uid();
             let (head, body) = request.into_parts();
-            let pretty = respond::wants_pretty(&head.headers, head.uri.query());
             let accepted = or_internal(&head.uri, self.accept(&head, body, &identity)).await;
             let (accepted, body) = match accepted {
                 Ok(accepted) => accepted,
-                Err(error) => return finish(respond::error(&error, pretty), &head.method, &audit_id),
+                Err(error) => {
+                    let pretty = respond::wants_pretty(&head.headers, head.uri.query());
+                    return finish(respond::error(&error, pretty), &head.method, &audit_id);
+                }
             };
             let identity = accepted.identity.clone();
             let request = Request::from_parts(head, body);
@@ -96,7 +98,9 @@ impl Handle for Api {
             let work = accepted.deadline.within(self.route_apart(&request, &identity, accepted));
             let response = match or_internal(request.uri(), work).await {
                 Ok(response) => response,
-                Err(error) => respond::error(&error, pretty),
+                Err(error) => {
+                    respond::error(&error, respond::wants_pretty(request.headers(), request.uri().query()))
+                }
             };
             let response = finish(response, request.method(), &audit_id);
             match &self.intercept {
@@ -151,23 +155,34 @@ impl Api {
         Ok((Accepted { identity, route, query, deadline }, body))
     }
 
-    /// Routes a request. One with a large body is worked on by a thread of its own: reading, checking and writing it
-    /// may take a tenth of a second, and other requests shall not wait for that.
+    /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body
+    /// is worked on by a thread of its own, because that may take a tenth of a second; one of a whole collection, or with
+    /// a body that is not small, by a task of its own.
     async fn route_apart(
         self: &Arc<Self>,
         request: &Request<Bytes>,
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
+        const SMALL: usize = 16 << 10;
         const LARGE: usize = 128 << 10;
+        let size = request.body().len();
+        let of_all = accepted
+            .route
+            .as_ref()
+            .is_none_or(|route| matches!(route.verb, "list" | "watch" | "deletecollection"));
         let runtime = tokio::runtime::Handle::try_current().ok();
-        let Some(runtime) = runtime.filter(|_| request.body().len() > LARGE) else {
+        let Some(runtime) = runtime.filter(|_| of_all || size > SMALL) else {
             return self.route(request, identity, accepted).await;
         };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
         // A panic is caught there: its message may quote the object, and is not for the client.
         let work = async move { or_internal(request.uri(), api.route(&request, &identity, accepted)).await };
-        let done = tokio::task::spawn_blocking(move || runtime.block_on(work)).await;
+        let done = if size > LARGE {
+            tokio::task::spawn_blocking(move || runtime.block_on(work)).await
+        } else {
+            runtime.spawn(work).await
+        };
         done.map_err(|_ended| ApiError::internal("the request handler was stopped"))?
     }
 
@@ -265,7 +280,9 @@ async fn or_internal<T>(
 
 /// Adds the headers that every response has.
 fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Response<Body> {
-    if let Ok(value) = HeaderValue::from_str(audit_id) {
+    if let Ok(mut value) = HeaderValue::from_str(audit_id) {
+        // No value comes twice: kept out of the table of HTTP/2, it does not drive out those that do.
+        value.set_sensitive(true);
         response.headers_mut().insert("audit-id", value);
     }
     if !response.headers().contains_key(header::CACHE_CONTROL) {

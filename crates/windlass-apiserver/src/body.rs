@@ -37,10 +37,30 @@ impl Body {
     }
 
     /// Ends the body, if it is a stream, when `end` completes.
-    pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn until<E>(self, end: impl FnOnce() -> E) -> Self
+    where
+        E: Future<Output = ()> + Send + 'static,
+    {
         match self.0 {
             Kind::Full(_) => self,
-            Kind::Stream(stream) => Self::stream(futures::StreamExt::take_until(stream, end)),
+            Kind::Stream(stream) => Self::stream(Until { stream, end: Box::pin(end()) }),
+        }
+    }
+}
+
+/// A stream that ends early. The end is looked at only where there is nothing to send: hundreds of streams may share it.
+struct Until<E> {
+    stream: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    end: Pin<Box<E>>,
+}
+
+impl<E: Future<Output = ()>> Stream for Until<E> {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self.stream.as_mut().poll_next(cx) {
+            Poll::Pending => self.end.as_mut().poll(cx).map(|()| None),
+            ready @ Poll::Ready(_) => ready,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Parses the path and query of a request, as kube-apiserver does.
 
+use std::borrow::Cow;
+
 use http::Method;
 
 /// The decoded query of a request. A key may occur more than once.
@@ -13,7 +15,7 @@ impl Query {
             pairs
                 .map(|pair| {
                     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-                    (percent_decode(key, true), percent_decode(value, true))
+                    (percent_decode(key, true).into_owned(), percent_decode(value, true).into_owned())
                 })
                 .collect(),
         )
@@ -40,8 +42,11 @@ impl Query {
 }
 
 /// Decodes percent encoding. With `plus`, as in queries, `+` is a space.
-pub(crate) fn percent_decode(text: &str, plus: bool) -> String {
+pub(crate) fn percent_decode(text: &str, plus: bool) -> Cow<'_, str> {
     let bytes = text.as_bytes();
+    if !bytes.iter().any(|byte| *byte == b'%' || plus && *byte == b'+') {
+        return Cow::Borrowed(text);
+    }
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
@@ -56,7 +61,7 @@ pub(crate) fn percent_decode(text: &str, plus: bool) -> String {
         }
         at += 1;
     }
-    String::from_utf8_lossy(&out).into_owned()
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// The parts of a path under `/api/v1` or `/apis/GROUP/VERSION`.
@@ -76,20 +81,20 @@ pub(crate) struct Route {
 impl Route {
     /// Parses the path of a request; `None` if it is not that of a resource (discovery, health, …).
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
-        let segments: Vec<String> = path
+        let segments: Vec<Cow<'_, str>> = path
             .split('/')
             .filter(|segment| !segment.is_empty())
             .map(|segment| percent_decode(segment, false))
             .collect();
         let (group, version, mut rest) = match segments.as_slice() {
-            [api, version, rest @ ..] if api == "api" => (String::new(), version.clone(), rest),
-            [apis, group, version, rest @ ..] if apis == "apis" => (group.clone(), version.clone(), rest),
+            [api, version, rest @ ..] if api == "api" => ("", version, rest),
+            [apis, group, version, rest @ ..] if apis == "apis" => (&**group, version, rest),
             _ => return None,
         };
         if rest.is_empty() {
             return None;
         }
-        let mut route = Self { group, version, ..Self::default() };
+        let mut route = Self { group: group.to_owned(), version: version.to_string(), ..Self::default() };
         let watch_prefix = rest[0] == "watch" && rest.len() > 1;
         if watch_prefix {
             rest = &rest[1..];
@@ -97,12 +102,12 @@ impl Route {
         if rest[0] == "namespaces"
             && let Some(namespace) = rest.get(1)
         {
-            route.namespace.clone_from(namespace);
+            route.namespace = namespace.to_string();
             if rest.get(2).is_some_and(|part| part != "status" && part != "finalize") {
                 rest = &rest[2..];
             }
         }
-        let mut parts = rest.iter().cloned();
+        let mut parts = rest.iter().map(ToString::to_string);
         route.resource = parts.next().unwrap_or_default();
         route.name = parts.next().unwrap_or_default();
         route.subresource = parts.next().unwrap_or_default();

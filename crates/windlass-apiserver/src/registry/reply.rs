@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{Stream, stream};
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
@@ -125,9 +125,9 @@ impl Call<'_> {
     ) -> Response<Body> {
         let compress = wire::accepts_gzip(self.header(header::ACCEPT_ENCODING));
         let body = if compress {
-            Body::stream(stream::iter(wire::gzip_pieces(pieces)))
+            Body::stream(one_by_one(wire::gzip_pieces(pieces)))
         } else {
-            Body::stream(stream::iter(pieces))
+            Body::stream(one_by_one(pieces))
         };
         let mut response = self.respond(StatusCode::OK, body, negotiated);
         if compress {
@@ -145,6 +145,15 @@ impl Call<'_> {
         respond::warn(headers, &self.warnings);
         response
     }
+}
+
+/// Makes a stream of pieces. After each, it is sent, and other requests are let in.
+fn one_by_one(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> impl Stream<Item = Bytes> + Send {
+    stream::unfold(pieces, |mut pieces| async move {
+        let piece = pieces.next()?;
+        tokio::task::yield_now().await;
+        Some((piece, pieces))
+    })
 }
 
 /// Does work that takes long for a large body, on another thread if the body is large.

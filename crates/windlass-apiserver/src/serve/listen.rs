@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::client_certificates::ClientCertificates;
+use super::connection::{Begun, drive};
 use super::cork::Cork;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
@@ -199,7 +200,6 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         handler,
         tokens: Arc::downgrade(&tokens),
         stopping: stopping.clone(),
-        server: auto_server(),
     };
     Ok(Listening {
         kubeconfig: kubeconfig(&url(address), authority.certificate_pem(), &admin),
@@ -225,8 +225,8 @@ fn server_config(
     Ok(config)
 }
 
-fn auto_server() -> auto::Builder<TokioExecutor> {
-    let mut server = auto::Builder::new(TokioExecutor::new());
+fn auto_server(begun: Begun) -> auto::Builder<Begun> {
+    let mut server = auto::Builder::new(begun);
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     server
         .http2()
@@ -246,7 +246,6 @@ struct Accept {
     /// The listener owns the tokens, so that they are no longer valid when it is gone.
     tokens: Weak<Tokens>,
     stopping: CancellationToken,
-    server: auto::Builder<TokioExecutor>,
 }
 
 impl Accept {
@@ -280,7 +279,8 @@ impl Accept {
             return tracing::debug!("a TLS handshake failed");
         };
         let client = self.clients.authenticate(stream.get_ref().1.peer_certificates().unwrap_or_default());
-        let server = self.server.clone();
+        let begun = Begun::default();
+        let server = auto_server(begun.clone());
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             if is_local {
                 // On the way to a process of this machine, compression costs more than it saves, on both sides.
@@ -291,7 +291,7 @@ impl Accept {
         });
         let connection =
             server.serve_connection_with_upgrades(TokioIo::new(Cork::new(stream)), service).into_owned();
-        if let Err(error) = watcher.watch(connection).await {
+        if let Err(error) = drive(watcher.watch(connection), begun).await {
             tracing::debug!(%error, "a connection ended early");
         }
     }
@@ -321,7 +321,7 @@ impl Accept {
             if is_http1 { RequestBody::new(DrainOnDrop::new(body)) } else { RequestBody::new(body) }
         });
         let response = self.handler.handle(request, identity).await;
-        let response = response.map(|body| body.until(self.stopping.cancelled_owned()));
+        let response = response.map(|body| body.until(|| self.stopping.clone().cancelled_owned()));
         match websocket {
             Some(websocket) => websocket.answer(response),
             None => response,

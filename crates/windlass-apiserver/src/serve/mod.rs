@@ -8,6 +8,7 @@ mod in_process;
 
 mod authority;
 mod client_certificates;
+mod connection;
 mod ec_key;
 mod kubeconfig;
 mod listen;

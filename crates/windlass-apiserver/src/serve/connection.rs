@@ -1,0 +1,92 @@
+//! A connection and its requests as one task.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::StreamExt;
+use futures::future::{BoxFuture, poll_fn};
+use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
+
+/// The requests that an HTTP/2 connection has begun. Its executor: [`drive`] runs them.
+///
+/// A task for each of them costs more than most requests take, and the tasks of hundreds of watches contend for what
+/// the connection shares. Requests that take long are handed to other tasks by whoever handles them.
+#[derive(Clone, Default)]
+pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+
+impl<F> hyper::rt::Executor<F> for Begun
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, request: F) {
+        // All of them share the task's budget, which ends before hundreds of watches had their turn.
+        self.0.lock().push(Box::pin(tokio::task::unconstrained(request)));
+    }
+}
+
+impl Begun {
+    fn take(&self) -> Vec<BoxFuture<'static, ()>> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+/// Drives a connection and the requests that it begins, until the connection ends. Requests that are not done then are
+/// dropped.
+pub(super) async fn drive<C: Future>(connection: C, begun: Begun) -> C::Output {
+    let mut connection = pin!(connection);
+    let mut requests = FuturesUnordered::new();
+    poll_fn(|cx| {
+        loop {
+            // Requests first, so that what they reply is sent together.
+            while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {}
+            if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+                return Poll::Ready(end);
+            }
+            let new = begun.take();
+            if new.is_empty() {
+                return Poll::Pending;
+            }
+            requests.extend(new);
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hyper::rt::Executor;
+    use tokio::sync::{Notify, oneshot};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn requests_run_until_the_connection_ends() {
+        let begun = Begun::default();
+        let done = Arc::new(AtomicUsize::new(0));
+        let all_but_one = Arc::new(Notify::new());
+        for number in 0..1_000 {
+            let (done, notify) = (Arc::clone(&done), Arc::clone(&all_but_one));
+            begun.execute(async move {
+                tokio::task::yield_now().await;
+                if number == 500 {
+                    std::future::pending::<()>().await;
+                }
+                if done.fetch_add(1, Ordering::Relaxed) == 998 {
+                    notify.notify_one();
+                }
+            });
+        }
+        let (ended, dropped) = oneshot::channel::<()>();
+        begun.execute(async move {
+            let _held = ended;
+            std::future::pending::<()>().await;
+        });
+        drive(all_but_one.notified(), begun).await;
+        assert_eq!(done.load(Ordering::Relaxed), 999);
+        assert!(dropped.await.is_err(), "a request that was not done is dropped");
+    }
+}

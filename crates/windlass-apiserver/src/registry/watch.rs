@@ -17,7 +17,7 @@ use crate::body::Body;
 use crate::resource::Resource;
 use crate::respond::{object_bytes, write_partial_metadata};
 use crate::state::State;
-use crate::store::{Change, Event, Log, Stored, Tail};
+use crate::store::{Change, Event, Stored, Tail, Watched};
 use crate::wire::table::IncludeObject;
 use crate::wire::{ApiError, Representation};
 
@@ -49,7 +49,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let mut watcher = Watcher {
         state: Arc::clone(call.state),
         resource: Arc::clone(&call.resource),
-        log: call.state.store.log(&call.resource.storage),
+        log: call.state.store.log(&call.resource.storage).watched(),
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
         representation,
@@ -65,7 +65,8 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         done: false,
     };
     watcher.begin(revision).await?;
-    let frames = stream::unfold(watcher, |mut watcher| async move {
+    // In a box, because it moves with every frame.
+    let frames = stream::unfold(Box::new(watcher), |mut watcher| async move {
         let frame = watcher.next().await?;
         Some((frame, watcher))
     });
@@ -78,7 +79,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 struct Watcher {
     state: Arc<State>,
     resource: Arc<Resource>,
-    log: Arc<Log>,
+    log: Watched,
     namespace: Option<String>,
     options: ListOptions,
     representation: Representation,
@@ -150,7 +151,7 @@ impl Watcher {
         if let Some(revision) = self.initial_end.take() {
             return Some(self.bookmark(revision, true));
         }
-        let log = Arc::clone(&self.log);
+        let log = Arc::clone(self.log.log());
         loop {
             let changed = log.changed();
             // Read this revision before the log, so that a bookmark never overtakes an event.
@@ -259,7 +260,7 @@ impl Watcher {
                 write_event(&mut out, change, shown.json());
                 out.into()
             };
-            return self.log.frame(change, shown, make);
+            return self.log.log().frame(change, shown, make);
         }
         let size: usize = seen.iter().map(|(_, shown)| shown.json().len() + 40).sum();
         let mut out = Vec::with_capacity(size);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -49,10 +50,27 @@ pub(crate) enum Tail {
     Closed,
 }
 
+/// A log that a watch follows.
+pub(crate) struct Watched(Arc<Log>);
+
+impl Watched {
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        &self.0
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The recent history of one resource.
 pub(crate) struct Log {
     events: Mutex<Events>,
     changed: Notify,
+    /// The number of watches.
+    watches: AtomicUsize,
     /// The last event as watches send it: most watches are at the same place, and want the same bytes.
     frame: Mutex<Option<Frame>>,
 }
@@ -70,10 +88,31 @@ struct Events {
     closed: bool,
 }
 
+impl Events {
+    /// The place of the first event after `cursor`.
+    fn first_after(&self, cursor: u64) -> usize {
+        /// Most cursors are near the end: so many events are looked at before the others.
+        const NEAR: usize = 4;
+        let newest = self.ring.len();
+        let near = newest.saturating_sub(NEAR);
+        match self.ring.get(near) {
+            Some(event) if event.rv <= cursor => {
+                near + self.ring.range(near..).take_while(|event| event.rv <= cursor).count()
+            }
+            _ => self.ring.partition_point(|event| event.rv <= cursor),
+        }
+    }
+}
+
 impl Log {
     pub(super) fn new(start: u64) -> Self {
         let events = Events { ring: VecDeque::new(), start, closed: false };
-        Self { events: Mutex::new(events), changed: Notify::new(), frame: Mutex::new(None) }
+        Self {
+            events: Mutex::new(events),
+            changed: Notify::new(),
+            watches: AtomicUsize::new(0),
+            frame: Mutex::new(None),
+        }
     }
 
     pub(super) fn append(&self, event: Event) {
@@ -95,7 +134,7 @@ impl Log {
         if cursor < events.start {
             return if events.closed { Tail::Closed } else { Tail::Expired(events.start) };
         }
-        let first = events.ring.partition_point(|event| event.rv <= cursor);
+        let first = events.first_after(cursor);
         if events.closed && first == events.ring.len() {
             return Tail::Closed;
         }
@@ -108,6 +147,18 @@ impl Log {
             Tail::Events(events) => Some(events),
             Tail::Expired(_) | Tail::Closed => None,
         }
+    }
+
+    /// Whether so many watches follow the log that a writer is faster than they are.
+    pub(super) fn is_crowded(&self) -> bool {
+        const CROWD: usize = 16;
+        self.watches.load(Ordering::Relaxed) >= CROWD
+    }
+
+    /// Counts a watch until it is dropped.
+    pub(crate) fn watched(self: &Arc<Self>) -> Watched {
+        self.watches.fetch_add(1, Ordering::Relaxed);
+        Watched(Arc::clone(self))
     }
 
     /// Waits for the next event. Create the future before looking at the log, so that none is missed.

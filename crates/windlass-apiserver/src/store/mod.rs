@@ -26,7 +26,7 @@ use self::history::History;
 pub(crate) use self::history::Retention;
 use self::label_index::LabelIndex;
 pub(crate) use self::labels::{LabelSet, Labels};
-pub(crate) use self::log::{Change, Event, Log, Tail};
+pub(crate) use self::log::{Change, Event, Log, Tail, Watched};
 pub(crate) use self::object::{Draft, Facets, Layout, Stored, read_value, write_object};
 pub(crate) use self::view::{ResourceId, View};
 use crate::wire::ApiError;
@@ -126,7 +126,13 @@ impl Store {
     ) -> Result<Arc<Stored>, Rejected> {
         // Many commits in a row, as those of a collection that is deleted, let other requests run in between.
         tokio::task::consume_budget().await;
-        self.commit_now(write, guard)
+        let id = write.id;
+        let stored = self.commit_now(write, guard)?;
+        if self.log(id).is_crowded() {
+            // The reply waits for the events, so that a client that writes does not leave those behind that watch.
+            tokio::task::yield_now().await;
+        }
+        Ok(stored)
     }
 
     /// [`Store::commit`] for a server that is being built, where nothing can be awaited.

@@ -21,7 +21,7 @@ pub(crate) fn load(state: &State) {
     let view = state.store.view();
     let mut served = ServedResources::clone(&state.served.load());
     let now = state.env.now_rfc3339();
-    for (_, stored) in view.range(&definitions_id(), None) {
+    for (_, stored) in view.range(definitions_id(), None) {
         let definition = stored.value();
         let mut settled = definition.clone();
         definitions.accept_names(&mut settled, &now);
@@ -35,11 +35,11 @@ pub(crate) fn load(state: &State) {
 
 /// Called after every write of an object of `resource`.
 pub(crate) async fn committed(state: &Arc<State>, resource: &Resource, key: &str) {
-    if resource.storage == definitions_id() {
+    if resource.storage == *definitions_id() {
         settle(state, [key.to_owned()].into()).await;
     } else if let Some(custom) = &resource.custom {
         let view = state.store.view();
-        let definition = view.get(&definitions_id(), &custom.definition);
+        let definition = view.get(definitions_id(), &custom.definition);
         if definition.is_some_and(|definition| definition.is_terminating()) {
             settle(state, [custom.definition.clone()].into()).await;
         }
@@ -55,7 +55,7 @@ pub(crate) async fn resume(state: &Arc<State>) {
     }
     state.unsettled_definitions.store(false, Ordering::Release);
     let view = state.store.view();
-    settle(state, view.range(&definitions_id(), None).map(|(name, _)| name.to_string()).collect()).await;
+    settle(state, view.range(definitions_id(), None).map(|(name, _)| name.to_string()).collect()).await;
 }
 
 /// Brings what is served in line with all definitions, the `changed` among them whether they changed or not.
@@ -106,7 +106,7 @@ struct Settled {
 
 async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) -> Settled {
     let view = state.store.view();
-    let Some(stored) = view.get(&definitions_id(), name) else {
+    let Some(stored) = view.get(definitions_id(), name) else {
         let consequences = publish(state, |served| definitions.forget(&state.builtin, served, name));
         let retired = consequences.retired.first();
         if let Some(resource) = retired.filter(|resource| !is_built_in(state, &resource.storage)) {
@@ -174,7 +174,7 @@ async fn rewrite(
     let resource = state.builtin.resource(&id.group, "v1", &id.resource);
     let resource = resource.ok_or_else(|| Rejected::Guarded(ApiError::no_such_resource()))?;
     let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
-    let write = Write { id: &id, key: name, expected: Some(current.rv), draft, now };
+    let write = Write { id, key: name, expected: Some(current.rv), draft, now };
     state.store.commit(write, |_| Ok(())).await
 }
 
@@ -192,7 +192,7 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     }
     loop {
         let view = state.store.view();
-        let current = view.get(&definitions_id(), name);
+        let current = view.get(definitions_id(), name);
         // Another definition may have the name by now.
         let Some(current) = current.filter(|current| current.uid() == meta::uid(definition)) else {
             return false;
@@ -234,7 +234,7 @@ async fn remove_instances(state: &State, name: &str, instances: &ResourceId, def
     let view = state.store.view();
     // A definition of the same name that came since has instances of its own.
     let is_its_instance = |view: &View| {
-        let present = view.get(&definitions_id(), name);
+        let present = view.get(definitions_id(), name);
         let is_present = present.is_some_and(|present| present.uid() == meta::uid(definition));
         if is_present { Ok(()) } else { Err(ApiError::no_such_resource()) }
     };
@@ -323,7 +323,7 @@ mod tests {
         let widget = json!({"kind": "Widget", "apiVersion": "a.example.com/v1", "metadata": {"name": "a", "uid": "w"}});
         store(state, group, "widgets", &widget).await;
         // A request that is late still cleans up behind the definition that is gone.
-        let mut old = state.store.view().get(&definitions_id(), name).unwrap().value();
+        let mut old = state.store.view().get(definitions_id(), name).unwrap().value();
         old["metadata"]["uid"] = json!("first");
         clean_up(state, name, &old).await;
         assert_eq!(state.store.view().count(&ResourceId::new(group, "widgets")), 1);

@@ -57,12 +57,23 @@ pub(crate) fn entry_object<'a>(object: &'a mut Value, field: &str) -> &'a mut Ma
         *object = Value::Object(Map::new());
     }
     let Value::Object(fields) = object else { unreachable!("made an object above") };
-    let slot = fields.entry(field.to_owned()).or_insert(Value::Null);
-    if !slot.is_object() {
-        *slot = Value::Object(Map::new());
+    if !fields.get(field).is_some_and(Value::is_object) {
+        fields.insert(field.to_owned(), Value::Object(Map::new()));
     }
-    let Value::Object(found) = slot else { unreachable!("made an object above") };
+    let Some(Value::Object(found)) = fields.get_mut(field) else { unreachable!("made an object above") };
     found
+}
+
+/// Returns the value at a JSON pointer, as [`Value::pointer`] does, but without a copy of each segment.
+pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    if pointer.contains('~') {
+        return value.pointer(pointer);
+    }
+    pointer.split('/').skip(1).try_fold(value, |value, segment| match value {
+        Value::Object(fields) => fields.get(segment),
+        Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// Sets a metadata field; `None` removes it.

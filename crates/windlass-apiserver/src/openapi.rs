@@ -215,7 +215,7 @@ fn custom_document(
     let definitions: Vec<Value> = resources
         .iter()
         .filter_map(|resource| resource.custom.as_ref())
-        .map(|custom| view.get(&definitions_id(), &custom.definition).map(|stored| stored.value()))
+        .map(|custom| view.get(definitions_id(), &custom.definition).map(|stored| stored.value()))
         .map(Option::unwrap_or_default)
         .collect();
     let schemas = definitions.iter().map(|definition| {

@@ -42,7 +42,7 @@ pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
     if let Some(labels) = meta::labels(object) {
         errors.extend(names::validate_labels(labels, "metadata.labels"));
     }
-    if let Some(annotations) = object.pointer("/metadata/annotations").and_then(Value::as_object) {
+    if let Some(annotations) = meta::at(object, "/metadata/annotations").and_then(Value::as_object) {
         errors.extend(names::validate_annotations(annotations, "metadata.annotations"));
     }
     errors.extend(owners(object));
@@ -52,7 +52,7 @@ pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
 
 fn owners(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let owners = meta::at(object, "/metadata/ownerReferences").and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
     // The real server does not say which of them is wrong.
     let path = "metadata.ownerReferences";

@@ -11,7 +11,7 @@
 //!
 //! If another write came first, the steps begin again on the newer object.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 use windlass_schema::FieldError;
@@ -28,6 +28,7 @@ use crate::state::State;
 use crate::store::{Draft, Rejected, ResourceId, Stored, View, Write};
 use crate::wire::{ApiError, GroupResource};
 
+static NAMESPACES: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "namespaces"));
 /// How often a generated name may be taken before the client hears of it.
 const NAME_ATTEMPTS: usize = 8;
 /// The longest name that is generated; five characters of it are the suffix.
@@ -265,7 +266,7 @@ pub(super) async fn commit_draft(
 /// Whether an object may be created in this state: its namespace and its definition are there, and stay.
 fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
     if let Some(custom) = &resource.custom {
-        let definition = view.get(&definitions_id(), &custom.definition);
+        let definition = view.get(definitions_id(), &custom.definition);
         let Some(definition) = definition.filter(|found| found.uid() == custom.definition_uid) else {
             return Err(ApiError::not_found(&resource.group_resource(), name));
         };
@@ -277,7 +278,7 @@ fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> 
     if !resource.namespaced {
         return Ok(());
     }
-    match view.get(&ResourceId::new("", "namespaces"), namespace) {
+    match view.get(&NAMESPACES, namespace) {
         Some(found) if !found.is_terminating() => Ok(()),
         Some(_) => Err(ApiError::namespace_terminating(&resource.group_resource(), name, namespace)),
         None => Err(ApiError::not_found(&GroupResource::new("", "namespaces"), namespace)),

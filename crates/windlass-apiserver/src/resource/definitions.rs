@@ -1,7 +1,7 @@
 //! What was made of the CustomResourceDefinitions so far: the names they hold, and the resources they serve.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -12,8 +12,10 @@ use crate::meta;
 use crate::store::{ResourceId, Stored, View};
 
 /// Where definitions are stored.
-pub(crate) fn definitions_id() -> ResourceId {
-    ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions")
+pub(crate) fn definitions_id() -> &'static ResourceId {
+    static ID: LazyLock<ResourceId> =
+        LazyLock::new(|| ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"));
+    &ID
 }
 
 /// All definitions, as they were when each was last looked at.
@@ -50,9 +52,9 @@ impl Definitions {
     pub(crate) fn outdated(&self, view: &View) -> Vec<String> {
         let id = definitions_id();
         let written = view
-            .range(&id, None)
+            .range(id, None)
             .filter(|(name, stored)| self.by_name.get(&***name).is_none_or(|known| known.rv != stored.rv));
-        let gone = self.by_name.keys().filter(|name| view.get(&id, name).is_none());
+        let gone = self.by_name.keys().filter(|name| view.get(id, name).is_none());
         written.map(|(name, _)| name.to_string()).chain(gone.cloned()).collect()
     }
 

@@ -1,13 +1,14 @@
 //! The labels of objects, shared by all objects that have the same ones.
 
-use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
+use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 /// The labels of one object, sorted by key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelSet(Arc<[(Box<str>, Box<str>)]>);
 
 impl LabelSet {
@@ -17,8 +18,13 @@ impl LabelSet {
         Some(&self.0[at].1)
     }
 
+    /// Whether the labels are these, sorted by key, and so many.
+    fn has<'a>(&self, count: usize, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
+        self.0.len() == count && self.iter().zip(pairs).all(|(own, other)| own == other)
+    }
+
     /// The labels, sorted by key.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
 }
@@ -29,7 +35,8 @@ pub(crate) struct Labels(Mutex<Interned>);
 
 #[derive(Debug, Default)]
 struct Interned {
-    sets: HashSet<LabelSet>,
+    sets: HashTable<LabelSet>,
+    hasher: RandomState,
     /// The number of sets at which those without a user are looked for.
     purge_at: usize,
 }
@@ -37,22 +44,30 @@ struct Interned {
 impl Labels {
     /// The label set of an object with these `metadata.labels`.
     pub(crate) fn intern(&self, labels: Option<&Map<String, Value>>) -> LabelSet {
-        let pairs = labels.into_iter().flatten();
         // The map is sorted by key.
-        let set = LabelSet(
-            pairs
-                .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()))
-                .collect(),
-        );
+        let pairs = labels
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()));
+        let count = labels.map_or(0, Map::len);
         let mut interned = self.0.lock();
-        if let Some(known) = interned.sets.get(&set) {
+        let Interned { sets, hasher, purge_at } = &mut *interned;
+        let hash = hash(hasher, pairs.clone());
+        if let Some(known) = sets.find(hash, |set| set.has(count, pairs.clone())) {
             return known.clone();
         }
-        if interned.sets.len() >= interned.purge_at {
-            interned.sets.retain(|set| Arc::strong_count(&set.0) > 1);
-            interned.purge_at = interned.sets.len() * 2 + 64;
+        if sets.len() >= *purge_at {
+            sets.retain(|set| Arc::strong_count(&set.0) > 1);
+            *purge_at = sets.len() * 2 + 64;
         }
-        interned.sets.insert(set.clone());
+        let set = LabelSet(pairs.map(|(key, value)| (key.into(), value.into())).collect());
+        sets.insert_unique(hash, set.clone(), |set| self::hash(hasher, set.iter()));
         set
     }
+}
+
+fn hash<'a>(hasher: &RandomState, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> u64 {
+    let mut state = hasher.build_hasher();
+    pairs.for_each(|pair| pair.hash(&mut state));
+    state.finish()
 }

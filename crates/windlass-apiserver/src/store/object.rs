@@ -339,7 +339,7 @@ impl Written {
     }
 
     fn by(value: &Value, write_metadata: impl FnOnce(&Value, &mut Vec<u8>)) -> Self {
-        let mut json = Vec::with_capacity(1024);
+        let mut json = Vec::with_capacity(2048);
         let mut metadata = 0..0;
         let tail = write_fields(value, &mut json, |field, json| {
             let start = json.len();

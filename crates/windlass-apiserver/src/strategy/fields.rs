@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::meta;
+
 /// Sets a field if it is absent or null.
 pub(super) fn default(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) {
     let slot = fields.entry(name).or_insert(Value::Null);
@@ -49,27 +51,27 @@ pub(super) fn items_mut<'a>(
 
 /// Returns the `spec` of an object, and inserts it if it is absent.
 pub(super) fn spec_mut(object: &mut Value) -> &mut Map<String, Value> {
-    crate::meta::entry_object(object, "spec")
+    meta::entry_object(object, "spec")
 }
 
 /// Returns the text at a pointer, or an empty one.
 pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    meta::at(value, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the integer at a pointer.
 pub(super) fn int_at(value: &Value, pointer: &str) -> Option<i64> {
-    value.pointer(pointer).and_then(Value::as_i64)
+    meta::at(value, pointer).and_then(Value::as_i64)
 }
 
 /// Returns the list at a pointer, or an empty one.
 pub(super) fn list_at<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    meta::at(value, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the map at a pointer.
 pub(super) fn map_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
-    value.pointer(pointer).and_then(Value::as_object)
+    meta::at(value, pointer).and_then(Value::as_object)
 }
 
 /// Returns the text of a field, or an empty one.

@@ -51,8 +51,8 @@ fn validate_config_map(object: &Value) -> Vec<FieldError> {
 }
 
 pub(super) fn validate_key(path: &str, key: &str) -> impl Iterator<Item = FieldError> {
-    let field = format!("{path}[{key}]");
-    names::config_map_key(key).into_iter().map(move |text| FieldError::invalid(field.as_str(), key, text))
+    let invalid = move |text| FieldError::invalid(format!("{path}[{key}]"), key, text);
+    names::config_map_key(key).into_iter().map(invalid)
 }
 
 /// Validates that an immutable object does not change.

@@ -4,10 +4,10 @@ use crate::cell::Cell;
 use crate::process;
 use kube_client::Client;
 use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use windlass_apiserver::{Identity, Listen, Server};
+use windlass_apiserver::{Identity, Server};
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Scenario {
@@ -27,24 +27,10 @@ pub(crate) fn run(of: Scenario) -> Cell {
     }
 }
 
-/// Runs the measured server until standard input ends. Prints its kubeconfig and an empty line.
-pub(crate) fn serve() {
-    crate::runtime().block_on(async {
-        let server = Server::builder().build().expect("the server starts");
-        let listening = server.listen(Listen::default()).await.expect("a port is free");
-        let kubeconfig: String = listening.kubeconfig().lines().flat_map(|line| [line, "\n"]).collect();
-        print!("{kubeconfig}\n\n");
-        let _ = std::io::stdout().flush();
-        let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
-        let _ = ended.await;
-    });
-}
-
 async fn ready(rest: bool) -> Cell {
-    let program = std::env::current_exe().expect("this program has a path");
+    let program = std::env::current_exe().expect("this program has a path").with_file_name("api-server");
     let began = Instant::now();
     let mut child = Command::new(program)
-        .arg("serve-api")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

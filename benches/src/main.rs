@@ -36,8 +36,6 @@ enum Run {
         #[arg(long, value_enum)]
         of: api_server::Scenario,
     },
-    /// Runs the embedded API server until standard input ends
-    ServeApi,
     /// Repeats one path, for callgrind
     Count {
         #[arg(long, value_enum)]
@@ -74,7 +72,6 @@ fn main() {
     let cell = match Cli::parse().run {
         Run::Serve(args) => return server::run(&args),
         Run::ApiServer { of } => api_server::run(of),
-        Run::ServeApi => return api_server::serve(),
         Run::Count { path, times } => return count::run(path, times),
         Run::Soak(args) => soak::run(&args),
         Run::Scan { objects } => scan::run(objects),

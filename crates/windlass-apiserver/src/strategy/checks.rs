@@ -4,6 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::fields::int_at;
+use super::place::{Errors, Place};
 
 use crate::wire::names;
 pub(super) use crate::wire::names::{validate_annotations, validate_labels};
@@ -44,17 +45,69 @@ pub(super) fn immutable(object: &Value, old: &Value, pointer: &str) -> Vec<Field
 }
 
 /// Validates a path that begins with a domain, such as `acme.io/foo`.
-pub(super) fn validate_domain_path(field: &str, path: &str) -> Vec<FieldError> {
-    if path.is_empty() {
-        return vec![FieldError::required(field, "")];
+pub(super) fn domain_path(place: &Place<'_>, errors: &mut Errors) {
+    const PATH: &str = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+    if place.require(errors) {
+        return;
     }
-    match path.split_once('/') {
-        Some((domain, rest)) if !domain.is_empty() && !rest.is_empty() => {
-            invalid_names(field, domain, names::dns_1123_subdomain(domain)).collect()
+    let Some((domain, path)) =
+        place.text().split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty())
+    else {
+        errors.push(place.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")"));
+        return;
+    };
+    let problems = names::dns_1123_subdomain(domain).into_iter();
+    errors.extend(problems.map(|problem| place.invalid_as(domain, problem)));
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+    if !path.bytes().all(is_safe) {
+        errors.push(place.invalid_as(path, PATH));
+    }
+}
+
+/// Validates conditions of the common type.
+pub(super) fn conditions(list: &Place<'_>, errors: &mut Errors) {
+    let mut seen = std::collections::BTreeSet::new();
+    for condition in list.items() {
+        let (kind, status) = (condition.at("type"), condition.at("status"));
+        kind.check(names::label_key, errors);
+        if !kind.text().is_empty() && !seen.insert(kind.text()) {
+            errors.push(kind.duplicate());
         }
-        _ => {
-            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            vec![FieldError::invalid(field, path, detail)]
+        if !["True", "False", "Unknown"].contains(&status.text()) {
+            errors.push(status.unsupported(&["False", "True", "Unknown"]));
+        }
+        let generation = condition.at("observedGeneration");
+        if generation.int() < 0 {
+            errors.push(generation.invalid("must be greater than or equal to zero"));
+        }
+        let time = condition.at("lastTransitionTime");
+        if !time.is_set() {
+            errors.push(time.required(""));
+        }
+        let (reason, message) = (condition.at("reason"), condition.at("message"));
+        if reason.text().is_empty() {
+            errors.push(reason.required(""));
+        } else if !is_reason(reason.text()) {
+            let detail = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
+            errors.push(reason.invalid(detail));
+        }
+        if reason.text().len() > 1024 {
+            errors.push(reason.too_long(1024));
+        }
+        if message.text().len() > 32 * 1024 {
+            errors.push(message.too_long(32 * 1024));
         }
     }
+}
+
+fn is_reason(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_,:".contains(byte))
+}
+
+/// Checks a kind or name that becomes a segment of a path.
+pub(super) fn path_segment(value: &str) -> Vec<String> {
+    names::path_segment_name(value, false)
 }

@@ -1,9 +1,9 @@
 //! Leases.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_schema::FieldError;
 
-use super::fields::int_at;
+use super::fields::{int_at, object_mut};
 use super::{Facts, FactsOnly, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -20,6 +20,15 @@ struct Leases;
 impl Strategy for Leases {
     fn facts(&self) -> &'static Facts {
         &LEASES
+    }
+
+    fn default(&self, object: &mut Value) {
+        // Coordinated leader election is off by default.
+        let drop = |spec: &mut Map<String, Value>| {
+            spec.remove("strategy");
+            spec.remove("preferredHolder");
+        };
+        object_mut(object, "spec").map(drop);
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

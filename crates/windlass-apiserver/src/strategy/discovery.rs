@@ -1,13 +1,14 @@
 //! Endpoint slices.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::addresses::{validate_address, validate_endpoint_address};
-use super::checks::{enumerated, immutable};
-use super::fields::{list_at, text};
+use super::addresses::{address, endpoint_address};
+use super::checks::immutable;
+use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 use crate::wire::names;
 
@@ -28,14 +29,11 @@ impl Strategy for EndpointSlices {
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let kind = text(object, "addressType");
-        let mut errors = Vec::new();
-        if kind.is_empty() {
-            errors.push(FieldError::required("addressType", ""));
-        }
-        errors.extend(enumerated("addressType", kind, &["FQDN", "IPv4", "IPv6"]));
-        errors.extend(validate_endpoints(object, kind));
-        errors
+        place::validate("", object, |slice, errors| {
+            slice.at("addressType").require_one_of(&["FQDN", "IPv4", "IPv6"], errors);
+            validate_ports(&slice.at("ports"), errors);
+            validate_endpoints(&slice.at("endpoints"), slice.at("addressType").text(), errors);
+        })
     }
 
     fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
@@ -47,46 +45,133 @@ impl Strategy for EndpointSlices {
         errors.extend(immutable(object, old, "/addressType"));
         errors
     }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let is_name = object.get("addressType").is_some_and(|kind| kind == "FQDN");
+        is_name.then(|| "spec.addressType: FQDN endpoints are deprecated".to_owned()).into_iter().collect()
+    }
 }
 
-fn validate_endpoints(slice: &Value, kind: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for (index, endpoint) in list_at(slice, "/endpoints").iter().enumerate() {
-        let field = format!("endpoints[{index}].addresses");
-        let addresses = list_at(endpoint, "/addresses");
-        if addresses.is_empty() {
-            errors.push(FieldError::required(&*field, "must contain at least 1 address"));
+fn validate_ports(ports: &Place<'_>, errors: &mut Errors) {
+    if ports.len() > 20_000 {
+        errors.push(ports.too_many(20_000));
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for port in ports.items() {
+        let (name, application) = (port.at("name"), port.at("appProtocol"));
+        name.check_if_any(names::dns_1123_label, errors);
+        if !seen.insert(name.text()) {
+            errors.push(name.duplicate_as(name.text()));
         }
-        for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
-            errors.extend(validate_endpoint(&field, &format!("{field}[{index}]"), address, kind));
+        let protocol = port.at("protocol");
+        if protocol.is_set() {
+            protocol.one_of(&["SCTP", "TCP", "UDP"], errors);
+        } else {
+            errors.push(protocol.required(""));
+        }
+        if application.is_set() {
+            application.check(names::label_key, errors);
         }
     }
-    errors
+}
+
+fn validate_endpoints(endpoints: &Place<'_>, kind: &str, errors: &mut Errors) {
+    if endpoints.len() > 1000 {
+        errors.push(endpoints.too_many(1000));
+        return;
+    }
+    for endpoint in endpoints.items() {
+        let addresses = endpoint.at("addresses");
+        if addresses.len() == 0 {
+            errors.push(addresses.required("must contain at least 1 address"));
+        } else if addresses.len() > 100 {
+            errors.push(addresses.too_many(100));
+        }
+        for entry in addresses.items() {
+            validate_address(&addresses, &entry, kind, errors);
+        }
+        let (node, host) = (endpoint.at("nodeName"), endpoint.at("hostname"));
+        if node.is_set() {
+            node.check(names::dns_1123_subdomain, errors);
+        }
+        let topology = endpoint.at("deprecatedTopology");
+        if let Some(labels) = topology.map() {
+            if labels.len() > 16 {
+                errors.push(topology.too_many(16));
+            }
+            errors.extend(topology.moved(names::validate_labels(labels, "")));
+        }
+        if host.is_set() {
+            host.check(names::dns_1123_label, errors);
+        }
+        validate_hints(&endpoint.at("hints"), errors);
+    }
+}
+
+fn validate_hints(hints: &Place<'_>, errors: &mut Errors) {
+    let checks: [(&str, fn(&str) -> Vec<String>); 2] =
+        [("forZones", names::label_value), ("forNodes", names::dns_1123_subdomain)];
+    for (list, check) in checks {
+        let list = hints.at(list);
+        if list.len() > 8 {
+            errors.push(list.too_many(8));
+            return;
+        }
+        let mut seen = BTreeSet::new();
+        for name in list.items().map(|entry| entry.at("name")) {
+            if !seen.insert(name.text()) {
+                errors.push(name.duplicate_as(name.text()));
+            }
+            name.check(check, errors);
+        }
+    }
 }
 
 /// Validates an address of the type `kind`. Errors about the type name the list of addresses.
-fn validate_endpoint(list: &str, field: &str, address: &str, kind: &str) -> Vec<FieldError> {
+fn validate_address(list: &Place<'_>, entry: &Place<'_>, kind: &str, errors: &mut Errors) {
     if kind == "FQDN" {
-        return validate_domain_name(field, address).into_iter().collect();
+        validate_domain_name(entry, errors);
+        return;
     }
-    let is_typed = match (address.parse::<IpAddr>(), kind) {
-        (_, other) if other != "IPv4" && other != "IPv6" => return Vec::new(),
-        (Err(_), _) => return validate_address(field, address).into_iter().collect(),
-        (Ok(found), kind) => found.is_ipv4() == (kind == "IPv4"),
-    };
-    let typed = (!is_typed).then(|| FieldError::invalid(list, address, format!("must be an {kind} address")));
-    typed.into_iter().chain(validate_endpoint_address(field, address)).collect()
+    if kind != "IPv4" && kind != "IPv6" {
+        return;
+    }
+    let before = errors.len();
+    address(entry, errors);
+    let text = entry.text();
+    let Ok(found) = text.parse::<IpAddr>() else { return };
+    if errors.len() > before {
+        return;
+    }
+    if kind == "IPv6" && found.to_string() != text {
+        let quoted = windlass_schema::go_quote(&found.to_string());
+        errors.push(entry.invalid(format!("must be in canonical form ({quoted})")));
+        return;
+    }
+    if found.is_ipv4() != (kind == "IPv4") {
+        errors.push(list.invalid_as(text, format!("must be an {kind} address")));
+    }
+    endpoint_address(entry, errors);
 }
 
-fn validate_domain_name(field: &str, name: &str) -> Option<FieldError> {
-    if name.is_empty() {
-        return Some(FieldError::required(field, ""));
+fn validate_domain_name(place: &Place<'_>, errors: &mut Errors) {
+    if place.require(errors) {
+        return;
     }
-    let name = name.strip_suffix('.').unwrap_or(name);
+    let name = place.text().strip_suffix('.').unwrap_or(place.text());
     let problems = names::dns_1123_subdomain(name);
     if !problems.is_empty() {
-        return Some(FieldError::invalid(field, name, problems.join(",")));
+        errors.push(place.invalid_as(name, problems.join(",")));
+        return;
     }
-    let detail = "should be a domain with at least two segments separated by dots";
-    (!name.contains('.')).then(|| FieldError::invalid(field, name, detail))
+    if !name.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        errors.push(place.invalid_as(name, detail));
+        return;
+    }
+    let long = name.split('.').map(|label| (label, names::dns_1123_label(label)));
+    if let Some((label, problems)) = long.into_iter().find(|(_, problems)| !problems.is_empty()) {
+        errors.push(place.invalid_as(label, problems.join(",")));
+    }
 }

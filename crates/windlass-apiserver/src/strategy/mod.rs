@@ -13,6 +13,7 @@ mod addresses;
 mod checks;
 mod facts;
 mod fields;
+mod place;
 mod writes;
 
 mod admissionregistration;
@@ -175,10 +176,15 @@ pub(crate) trait Strategy: Send + Sync {
         Ok(())
     }
 
+    /// Validates a write of the status.
+    fn validate_status(&self, _object: &Value, _old: &Value) -> Vec<FieldError> {
+        Vec::new()
+    }
+
     /// Validates an update.
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         if cx.subresource == "status" {
-            return Vec::new();
+            return self.validate_status(object, old);
         }
         let mut errors = self.validate(object);
         errors.extend(self.validate_change(object, old));

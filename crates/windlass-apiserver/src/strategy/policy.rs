@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::apps::{at_most_all, label_selector, positive_int_or_percent};
+use super::checks::conditions;
+use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
@@ -44,12 +47,17 @@ impl Strategy for DisruptionBudgets {
             let detail = "minAvailable and maxUnavailable cannot be both set";
             errors.push(FieldError::invalid("spec", spec.clone(), detail).showing(shown));
         }
-        for field in ["minAvailable", "maxUnavailable"] {
-            let value = spec.get(field);
-            let path = format!("spec.{field}");
-            errors.extend(value.and_then(|value| super::apps::validate_int_or_percent(value, &path)));
-        }
+        errors.extend(place::validate("spec", spec, validate_fields));
         errors
+    }
+
+    fn validate_status(&self, object: &Value, _old: &Value) -> Vec<FieldError> {
+        place::validate("status", &object["status"], |status, errors| {
+            conditions(&status.at("conditions"), errors);
+            for field in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
+                status.at(field).not_negative(errors);
+            }
+        })
     }
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
@@ -57,4 +65,13 @@ impl Strategy for DisruptionBudgets {
             json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
         Ok(())
     }
+}
+
+fn validate_fields(spec: &Place<'_>, errors: &mut Errors) {
+    for bound in ["minAvailable", "maxUnavailable"].map(|bound| spec.at(bound)) {
+        positive_int_or_percent(&bound, errors);
+        at_most_all(&bound, errors);
+    }
+    label_selector(&spec.at("selector"), errors);
+    spec.at("unhealthyPodEvictionPolicy").one_of(&["AlwaysAllow", "IfHealthyBudget"], errors);
 }

@@ -1,13 +1,15 @@
 //! Storage classes, volume attributes classes, and what CSI drivers publish.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::checks::{enumerated, immutable};
-use super::fields::text;
+use super::checks::immutable;
+use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::meta;
-use crate::wire::ApiError;
+use crate::wire::{ApiError, names};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -65,24 +67,74 @@ impl Strategy for StorageClasses {
         &CLASSES
     }
 
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        if text(object, "provisioner").is_empty() {
-            errors.push(FieldError::required("provisioner", ""));
-        }
-        let known = ["Delete", "Retain"];
-        errors.extend(enumerated("reclaimPolicy", text(object, "reclaimPolicy"), &known));
-        errors
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        place::validate("", object, |class, errors| {
+            let name = class.at("provisioner");
+            if !name.require(errors) {
+                let lower = name.text().to_lowercase();
+                let problems = names::label_key(&lower).into_iter();
+                errors.extend(problems.map(|problem| name.invalid_as(lower.as_str(), problem)));
+            }
+            validate_parameters(&class.at("parameters"), errors);
+            let policy = class.at("reclaimPolicy");
+            if !policy.text().is_empty() {
+                policy.one_of(&["Delete", "Retain"], errors);
+            }
+            let mode = class.at("volumeBindingMode");
+            if mode.is_set() {
+                mode.one_of(&["Immediate", "WaitForFirstConsumer"], errors);
+            } else {
+                errors.push(mode.required(""));
+            }
+            validate_topologies(&class.at("allowedTopologies"), errors);
+        })
     }
 
-    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for field in ["parameters", "provisioner", "reclaimPolicy"] {
-            if object.get(field) != old.get(field) {
-                errors.push(FieldError::forbidden(field, format!("updates to {field} are forbidden.")));
+    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        let pointers = ["/parameters", "/provisioner", "/reclaimPolicy", "/volumeBindingMode"];
+        pointers.into_iter().flat_map(|pointer| immutable(object, old, pointer)).collect()
+    }
+}
+
+fn validate_parameters(parameters: &Place<'_>, errors: &mut Errors) {
+    let size: usize = parameters.entries().map(|(key, value)| key.len() + value.text().len()).sum();
+    let Some(map) = parameters.map() else { return };
+    if map.len() > 512 {
+        errors.push(parameters.too_long(512));
+        return;
+    }
+    if map.contains_key("") {
+        errors.push(parameters.invalid_as("", "field can not be empty."));
+    }
+    if size > 256 * 1024 {
+        errors.push(parameters.too_long(256 * 1024));
+    }
+}
+
+fn validate_topologies(topologies: &Place<'_>, errors: &mut Errors) {
+    let mut known: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); topologies.len()];
+    for term in topologies.items() {
+        let mut requirements = BTreeMap::new();
+        let expressions = term.at("matchLabelExpressions");
+        for expression in expressions.items() {
+            let (key, values) = (expression.at("key"), expression.at("values"));
+            if values.len() == 0 {
+                errors.push(values.required(""));
+            }
+            let mut set = BTreeSet::new();
+            for value in values.items() {
+                if !set.insert(value.text()) {
+                    errors.push(value.duplicate());
+                }
+            }
+            key.check(names::label_key, errors);
+            if requirements.insert(key.text(), set).is_some() {
+                errors.push(key.duplicate_as(key.text()));
             }
         }
-        errors.extend(immutable(object, old, "/volumeBindingMode"));
-        errors
+        // An empty term equals the places that kube-apiserver reserves for the terms to come.
+        let copies = known.iter().filter(|other| **other == requirements).count();
+        errors.extend((0..copies).map(|_| expressions.duplicate_as("")));
+        known.push(requirements);
     }
 }

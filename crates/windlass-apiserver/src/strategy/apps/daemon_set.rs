@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::{default_rolling_update, show_strategy};
+use super::counters::Counters;
+use super::rollout::{default_rolling_update, show_strategy, validate_daemon_rollout};
 use super::template::{default_template, validate_selector, validate_template};
 use crate::meta;
 use crate::strategy::checks::{immutable, validate_not_negative};
@@ -24,6 +25,23 @@ fn annotate(object: &mut Value, generation: i64) {
 
 const FACTS: Facts =
     Facts { unenforced: Some("no pods are made, because there is no daemon set controller"), ..Facts::SPEC };
+
+const COUNTERS: Counters = Counters {
+    fields: &[
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    ],
+    below_total: &[],
+    ready: "",
+    collisions: true,
+};
 
 pub(super) struct DaemonSets;
 
@@ -70,7 +88,7 @@ impl Strategy for DaemonSets {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         validate_selector(spec, "daemonset", &mut errors);
-        validate_template(spec, &mut errors);
+        validate_template(spec, "DaemonSet", &mut errors);
         validate_not_negative(spec, &["minReadySeconds"], &mut errors);
         let kind = text_at(spec, "/updateStrategy/type");
         let known = ["RollingUpdate", "OnDelete"];
@@ -78,8 +96,15 @@ impl Strategy for DaemonSets {
             let error = FieldError::not_supported("spec.updateStrategy", kind, &known);
             errors.push(error.showing(show_strategy(kind)));
         }
+        if kind == "RollingUpdate" {
+            errors.extend(validate_daemon_rollout(spec));
+        }
         validate_not_negative(spec, &["revisionHistoryLimit"], &mut errors);
         errors
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        COUNTERS.validate(object, old)
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::counters::Counters;
 use super::rollout::{default_rolling_update, validate_rollout};
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
@@ -14,6 +15,22 @@ const FACTS: Facts = Facts {
     // The controller writes the number of the rollout, an annotation, with the status.
     writes: &[("", Writes::AllBut(&["status"])), ("status", Writes::AllBut(&["spec", "metadata.labels"]))],
     ..Facts::SPEC
+};
+
+const COUNTERS: Counters = Counters {
+    fields: &[
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ],
+    below_total: &["updatedReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+    collisions: true,
 };
 
 pub(super) struct Deployments;
@@ -49,7 +66,7 @@ impl Strategy for Deployments {
         let mut errors = Vec::new();
         validate_not_negative(spec, &["replicas"], &mut errors);
         validate_selector(spec, "deployment", &mut errors);
-        validate_template(spec, &mut errors);
+        validate_template(spec, "ReplicaSet", &mut errors);
         validate_rollout(spec, &mut errors);
         validate_not_negative(spec, &["minReadySeconds", "revisionHistoryLimit"], &mut errors);
         let deadline = int_at(spec, "/progressDeadlineSeconds");
@@ -58,11 +75,15 @@ impl Strategy for Deployments {
             errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
         }
         let ready = int_at(spec, "/minReadySeconds").unwrap_or_default();
-        if let Some(deadline) = deadline.filter(|deadline| ready >= 0 && *deadline <= ready) {
+        if let Some(deadline) = deadline.filter(|deadline| *deadline <= ready) {
             let detail = "must be greater than minReadySeconds";
             errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
         }
         errors
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        COUNTERS.validate(object, old)
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -1,13 +1,29 @@
 //! Replica sets.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::counters::Counters;
 use super::template::{default_template, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::spec_mut;
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
+
+/// The counters of replica sets and replication controllers.
+pub(in crate::strategy) const COUNTERS: Counters = Counters {
+    fields: &[
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ],
+    below_total: &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+    collisions: false,
+};
 
 pub(super) struct ReplicaSets;
 
@@ -29,16 +45,13 @@ impl Strategy for ReplicaSets {
         let spec = &object["spec"];
         let mut errors = Vec::new();
         validate_not_negative(spec, &["replicas", "minReadySeconds"], &mut errors);
-        validate_selector(spec, "", &mut errors);
-        if spec.get("selector").and_then(Value::as_object).is_some_and(Map::is_empty) {
-            errors.push(FieldError::invalid(
-                "spec.selector",
-                json!({}),
-                "empty selector is invalid for deployment",
-            ));
-        }
-        validate_template(spec, &mut errors);
+        validate_selector(spec, "deployment", &mut errors);
+        validate_template(spec, "ReplicaSet", &mut errors);
         errors
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        COUNTERS.validate(object, old)
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

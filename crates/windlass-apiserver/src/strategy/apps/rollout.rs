@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use crate::strategy::fields::{default, entry_mut, text_at};
+use crate::strategy::place::{self, Errors, Place};
 
 /// Sets the parameters of a rolling update, if that is the strategy under `field`.
 pub(super) fn default_rolling_update(
@@ -45,12 +46,12 @@ pub(in crate::strategy) fn validate_rollout(spec: &Value, errors: &mut Vec<Field
                     value(field).and_then(|value| validate_int_or_percent(value, &format!("{path}.{field}"))),
                 );
             }
-            let is_zero = |field: &str| value(field).is_some_and(|value| *value == 0 || *value == "0%");
             let shown = value("maxUnavailable").cloned().unwrap_or(Value::Null);
-            if is_zero("maxUnavailable") && is_zero("maxSurge") {
+            if int_or_percent(value("maxUnavailable")) == 0 && int_or_percent(value("maxSurge")) == 0 {
                 let detail = "may not be 0 when `maxSurge` is 0";
-                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
-            } else if percent(&shown).is_some_and(|percent| percent > 100) {
+                errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown.clone(), detail));
+            }
+            if percent(&shown).is_some_and(|percent| percent > 100) {
                 let detail = "must not be greater than 100%";
                 errors.push(FieldError::invalid(format!("{path}.maxUnavailable"), shown, detail));
             }
@@ -61,6 +62,52 @@ pub(in crate::strategy) fn validate_rollout(spec: &Value, errors: &mut Vec<Field
                 FieldError::not_supported("spec.strategy", other, &known).showing(show_strategy(other)),
             );
         }
+    }
+}
+
+/// Validates the rolling update of a daemon set, which either removes pods first or adds them first.
+pub(super) fn validate_daemon_rollout(spec: &Value) -> Vec<FieldError> {
+    place::validate(
+        "spec.updateStrategy.rollingUpdate",
+        &spec["updateStrategy"]["rollingUpdate"],
+        |rolling, errors| {
+            let (unavailable, surge) = (rolling.at("maxUnavailable"), rolling.at("maxSurge"));
+            for field in [&unavailable, &surge] {
+                positive_int_or_percent(field, errors);
+                at_most_all(field, errors);
+            }
+            match (int_or_percent(Some(unavailable.value())) != 0, int_or_percent(Some(surge.value())) != 0) {
+                (true, true) => errors.push(surge.invalid("may not be set when maxUnavailable is non-zero")),
+                (false, false) => errors.push(unavailable.required("cannot be 0 when maxSurge is 0")),
+                _ => {}
+            }
+        },
+    )
+}
+
+/// Reports a number below zero, or a text that is not a percentage.
+pub(in crate::strategy) fn positive_int_or_percent(place: &Place<'_>, errors: &mut Errors) {
+    errors.extend(
+        validate_int_or_percent(place.value(), "").into_iter().flat_map(|error| place.moved(vec![error])),
+    );
+}
+
+/// Reports a percentage above 100.
+pub(in crate::strategy) fn at_most_all(place: &Place<'_>, errors: &mut Errors) {
+    if percent(place.value()).is_some_and(|percent| percent > 100) {
+        errors.push(place.invalid("must not be greater than 100%"));
+    }
+}
+
+/// Returns the number of a percentage, or a plain number, or that of a text.
+pub(super) fn int_or_percent(value: Option<&Value>) -> i64 {
+    match value {
+        Some(value) => percent(value)
+            .map(|percent| i64::try_from(percent).unwrap_or(i64::MAX))
+            .or_else(|| value.as_i64())
+            .or_else(|| value.as_str().and_then(|text| text.parse().ok()))
+            .unwrap_or_default(),
+        None => 0,
     }
 }
 

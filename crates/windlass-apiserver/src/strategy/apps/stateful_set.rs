@@ -1,20 +1,50 @@
 //! Stateful sets.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::rollout::show_strategy;
-use super::template::{default_template, validate_selector, validate_template};
-use crate::strategy::checks::validate_not_negative;
-use crate::strategy::fields::{default, default_text, entry_mut, spec_mut, text, text_at};
+use super::counters::Counters;
+use super::rollout::{at_most_all, int_or_percent, positive_int_or_percent, show_strategy};
+use super::template::{default_template, validate_restarts, validate_selector, validate_template};
+use crate::strategy::checks::invalid_names;
+use crate::strategy::core::validate_claim_spec;
+use crate::strategy::fields::{default, default_text, entry_mut, list_at, spec_mut, text, text_at};
+use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
-use crate::wire::ApiError;
+use crate::wire::{ApiError, names};
 
 const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+const MUTABLE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
 
 const FACTS: Facts = Facts {
+    name: names::label_name,
     unenforced: Some("no pods are made, because there is no stateful set controller"),
     ..Facts::SPEC
+};
+
+const COUNTERS: Counters = Counters {
+    fields: &[
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ],
+    below_total: &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
+    ready: "status.readyReplicas",
+    collisions: true,
 };
 
 pub(super) struct StatefulSets;
@@ -46,45 +76,126 @@ impl Strategy for StatefulSets {
         Ok(())
     }
 
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        let management = text(spec, "podManagementPolicy");
-        if !["OrderedReady", "Parallel"].contains(&management) {
-            let detail = "must be 'OrderedReady' or 'Parallel'";
-            errors.push(FieldError::invalid("spec.podManagementPolicy", management, detail));
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        let mut errors = validate(object, true);
+        let service = text_at(object, "/spec/serviceName");
+        if !service.is_empty() {
+            errors.extend(invalid_names("spec.serviceName", service, names::dns_1123_label(service)));
         }
-        let update = text_at(spec, "/updateStrategy/type");
-        if !["RollingUpdate", "OnDelete"].contains(&update) {
-            let detail = "must be 'RollingUpdate' or 'OnDelete'";
-            let error = FieldError::invalid("spec.updateStrategy", update, detail);
-            errors.push(error.showing(show_strategy(update)));
-        }
-        validate_not_negative(spec, &["replicas", "minReadySeconds"], &mut errors);
-        validate_selector(spec, "statefulset", &mut errors);
-        validate_template(spec, &mut errors);
+        errors.extend(place::validate("", object, |object, errors| {
+            for claim in object.below("spec/volumeClaimTemplates").items() {
+                validate_claim_spec(&claim.at("spec"), errors);
+            }
+        }));
         errors
     }
 
-    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        COUNTERS.validate(object, old)
+    }
+
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" {
+            return self.validate_status(object, old);
+        }
+        let mut errors = validate(object, validate(old, true).is_empty());
         let fixed = |object: &Value| {
             let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-            for field in [
-                "replicas",
-                "ordinals",
-                "template",
-                "updateStrategy",
-                "revisionHistoryLimit",
-                "persistentVolumeClaimRetentionPolicy",
-                "minReadySeconds",
-            ] {
+            for field in MUTABLE {
                 spec.remove(field);
             }
             spec
         };
-        if fixed(object) == fixed(old) {
-            return Vec::new();
+        if fixed(object) != fixed(old) {
+            errors.push(FieldError::forbidden("spec", FORBIDDEN));
         }
-        vec![FieldError::forbidden("spec", FORBIDDEN)]
+        errors
     }
+}
+
+/// Validates a stateful set, with its template if that was valid before.
+fn validate(object: &Value, with_template: bool) -> Vec<FieldError> {
+    let spec = &object["spec"];
+    let mut errors = place::validate("spec", spec, validate_fields);
+    validate_selector(spec, "statefulset", &mut errors);
+    if with_template {
+        let named = with_claims(spec);
+        validate_template(named.as_ref().unwrap_or(spec), "StatefulSet", &mut errors);
+    } else {
+        validate_restarts(&spec["template"], "StatefulSet", &mut errors);
+    }
+    errors
+}
+
+fn validate_fields(spec: &Place<'_>, errors: &mut Errors) {
+    let management = spec.at("podManagementPolicy");
+    if !management.require(errors) && !["OrderedReady", "Parallel"].contains(&management.text()) {
+        errors.push(management.invalid("must be 'OrderedReady' or 'Parallel'"));
+    }
+    let update = spec.at("updateStrategy");
+    let rolling = update.at("rollingUpdate");
+    match update.at("type").text() {
+        "" => errors.push(update.required("")),
+        "RollingUpdate" => validate_rolling_update(&rolling, errors),
+        "OnDelete" => {
+            if rolling.is_set() {
+                let partition = rolling.at("partition").int();
+                let shown = format!("{{\"Partition\":{partition},\"MaxUnavailable\":null}}");
+                let error = rolling.invalid("only allowed for updateStrategy 'RollingUpdate'");
+                errors.push(error.showing(shown));
+            }
+        }
+        other => {
+            let error = update.invalid("must be 'RollingUpdate' or 'OnDelete'");
+            errors.push(error.showing(show_strategy(other)));
+        }
+    }
+    let retention = spec.at("persistentVolumeClaimRetentionPolicy");
+    if retention.is_set() {
+        for event in ["whenDeleted", "whenScaled"].map(|event| retention.at(event)) {
+            if !["Retain", "Delete"].contains(&event.text()) {
+                errors.push(event.unsupported(&["Retain", "Delete"]));
+            }
+        }
+    }
+    for field in ["replicas", "minReadySeconds"] {
+        spec.at(field).not_negative(errors);
+    }
+    spec.below("ordinals/start").not_negative(errors);
+}
+
+fn validate_rolling_update(rolling: &Place<'_>, errors: &mut Errors) {
+    rolling.at("partition").not_negative(errors);
+    let unavailable = rolling.at("maxUnavailable");
+    if unavailable.is_set() {
+        positive_int_or_percent(&unavailable, errors);
+        if int_or_percent(Some(unavailable.value())) == 0 {
+            errors.push(unavailable.invalid("cannot be 0"));
+        }
+        at_most_all(&unavailable, errors);
+    }
+}
+
+/// Returns the spec as its pods will be: with volumes for the claims, and without the host names that the controller
+/// sets. `None` if that changes nothing.
+fn with_claims(spec: &Value) -> Option<Value> {
+    let templates = list_at(spec, "/volumeClaimTemplates");
+    let pod = spec.pointer("/template/spec").and_then(Value::as_object)?;
+    if templates.is_empty() && !pod.contains_key("subdomain") && !pod.contains_key("hostname") {
+        return None;
+    }
+    let claimed: BTreeMap<&str, Value> = templates
+        .iter()
+        .map(|template| text_at(template, "/metadata/name"))
+        .map(|name| (name, json!({"name": name, "persistentVolumeClaim": {"claimName": name}})))
+        .collect();
+    let own = list_at(spec, "/template/spec/volumes").iter();
+    let own = own.filter(|volume| !claimed.contains_key(text(volume, "name"))).cloned();
+    let volumes: Vec<Value> = claimed.values().cloned().chain(own).collect();
+    let mut named = spec.clone();
+    let pod = named.pointer_mut("/template/spec").and_then(Value::as_object_mut)?;
+    pod.remove("subdomain");
+    pod.remove("hostname");
+    pod.insert("volumes".to_owned(), volumes.into());
+    Some(named)
 }

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::{validate_annotations, validate_labels};
-use crate::strategy::core::{default_spec, validate_spec};
-use crate::strategy::fields::{entry_mut, list_at, map_at, text, text_at};
+use crate::strategy::checks::validate_labels;
+use crate::strategy::core::{self, default_spec};
+use crate::strategy::fields::{entry_mut, map_at, text_at};
+use crate::strategy::place::{self, Errors, Place};
 use crate::wire::{LabelSelector, names};
 
 /// Sets the defaults of the pod template in a spec.
@@ -20,96 +21,122 @@ pub(in crate::strategy) fn default_template(spec: &mut Map<String, Value>) {
 
 /// Validates the selector of a workload.
 pub(in crate::strategy) fn validate_selector(spec: &Value, kind: &str, errors: &mut Vec<FieldError>) {
-    let Some(selector) = spec.get("selector") else {
-        errors.push(FieldError::required("spec.selector", ""));
+    let Some(selector) = spec.get("selector").filter(|selector| !selector.is_null()) else {
+        if kind != "daemonset" {
+            errors.push(FieldError::required("spec.selector", ""));
+        }
         return;
     };
     let found = validate_label_selector(selector, "spec.selector");
-    let broken = !found.is_empty();
+    let is_broken = !found.is_empty();
     errors.extend(found);
-    let empty = selector.as_object().is_some_and(Map::is_empty);
-    if empty && !kind.is_empty() {
-        errors.push(FieldError::invalid(
-            "spec.selector",
-            json!({}),
-            format!("empty selector is invalid for {kind}"),
-        ));
+    if is_empty_selector(selector) {
+        let detail = format!("empty selector is invalid for {kind}");
+        errors.push(FieldError::invalid("spec.selector", selector.clone(), detail));
     }
-    if broken {
-        errors.push(FieldError::invalid("spec.selector", selector.clone(), "invalid label selector"));
+    if is_broken && kind != "daemonset" {
+        let detail = if kind == "statefulset" { "" } else { "invalid label selector" };
+        errors.push(FieldError::invalid("spec.selector", selector.clone(), detail));
     }
 }
 
 /// Validates a label selector at `path`.
 pub(in crate::strategy) fn validate_label_selector(selector: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if let Some(labels) = map_at(selector, "/matchLabels") {
-        errors.extend(validate_labels(labels, &format!("{path}.matchLabels")));
-    }
-    for (index, expression) in list_at(selector, "/matchExpressions").iter().enumerate() {
-        let path = format!("{path}.matchExpressions[{index}]");
-        let operator = text(expression, "operator");
-        let values = list_at(expression, "/values");
-        match operator {
-            "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
-                format!("{path}.values"),
-                "must be specified when `operator` is 'In' or 'NotIn'",
-            )),
-            "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
-                format!("{path}.values"),
-                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-            )),
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            other => errors.push(FieldError::invalid(
-                format!("{path}.operator"),
-                other,
-                "not a valid selector operator",
-            )),
-        }
-        let key = text(expression, "key");
-        let problems = names::label_key(key);
-        errors.extend(problems.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)));
-        for (index, value) in values.iter().filter_map(Value::as_str).enumerate() {
-            let field = format!("{path}.values[{index}]");
-            let problems = names::label_value(value);
-            errors.extend(problems.into_iter().map(|text| FieldError::invalid(field.as_str(), value, text)));
-        }
-    }
-    errors
+    place::validate(path, selector, label_selector)
 }
 
-/// Validates the template of a workload whose pods are always restarted.
-pub(in crate::strategy) fn validate_template(spec: &Value, errors: &mut Vec<FieldError>) {
+/// Validates the template of a workload of this kind, whose pods are always restarted.
+pub(in crate::strategy) fn validate_template(spec: &Value, kind: &str, errors: &mut Vec<FieldError>) {
     let template = spec.get("template").unwrap_or(&Value::Null);
-    let labels = map_at(template, "/metadata/labels");
-    let mismatch = spec.get("selector").is_none_or(|selector| {
-        // An empty or invalid selector has an error of its own.
-        !selector.as_object().is_some_and(Map::is_empty)
-            && validate_label_selector(selector, "").is_empty()
-            && !LabelSelector::from_object(selector).matches(labels)
-    });
-    if mismatch {
-        let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
-        let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
+    match Selector::of(spec) {
+        Selector::Invalid if kind != "DaemonSet" => return,
+        Selector::Matching(true) | Selector::Invalid => {}
+        Selector::Matching(false) => errors.push(mismatch(template)),
     }
     errors.extend(validate_template_of(spec, "spec.template"));
+    validate_restarts(template, kind, errors);
+}
+
+/// What a selector says about the labels of the template.
+enum Selector {
+    /// The selector is not valid.
+    Invalid,
+    /// Whether the selector matches. An empty one does.
+    Matching(bool),
+}
+
+impl Selector {
+    fn of(spec: &Value) -> Self {
+        let labels = map_at(spec, "/template/metadata/labels");
+        match spec.get("selector").filter(|selector| !selector.is_null()) {
+            None => Self::Matching(false),
+            Some(selector) if !validate_label_selector(selector, "").is_empty() => Self::Invalid,
+            Some(selector) => Self::Matching(
+                is_empty_selector(selector) || LabelSelector::from_object(selector).matches(labels),
+            ),
+        }
+    }
+}
+
+/// Returns whether a selector has no requirements.
+fn is_empty_selector(selector: &Value) -> bool {
+    let is_empty = |field: &str| match selector.get(field) {
+        Some(Value::Object(labels)) => labels.is_empty(),
+        Some(Value::Array(expressions)) => expressions.is_empty(),
+        _ => true,
+    };
+    is_empty("matchLabels") && is_empty("matchExpressions")
+}
+
+fn mismatch(template: &Value) -> FieldError {
+    let labels = map_at(template, "/metadata/labels");
+    let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
+    let detail = "`selector` does not match template `labels`";
+    FieldError::invalid("spec.template.metadata.labels", value, detail)
+}
+
+/// Checks that the pods of a workload run for ever.
+pub(in crate::strategy) fn validate_restarts(template: &Value, kind: &str, errors: &mut Vec<FieldError>) {
     let policy = text_at(template, "/spec/restartPolicy");
-    if !policy.is_empty() && policy != "Always" && ["OnFailure", "Never"].contains(&policy) {
+    if policy != "Always" {
         errors.push(FieldError::not_supported("spec.template.spec.restartPolicy", policy, &["Always"]));
+    }
+    if template.pointer("/spec/activeDeadlineSeconds").is_some_and(|seconds| !seconds.is_null()) {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        errors.push(FieldError::forbidden("spec.template.spec.activeDeadlineSeconds", detail));
     }
 }
 
 /// Validates a pod template in a spec.
 pub(in crate::strategy) fn validate_template_of(spec: &Value, path: &str) -> Vec<FieldError> {
-    let template = spec.get("template").unwrap_or(&Value::Null);
-    let mut errors = Vec::new();
-    if let Some(labels) = map_at(template, "/metadata/labels") {
-        errors.extend(validate_labels(labels, &format!("{path}.labels")));
+    place::validate(path, spec.get("template").unwrap_or(&Value::Null), core::validate_template)
+}
+
+/// Validates a label selector.
+pub(in crate::strategy) fn label_selector(selector: &Place<'_>, errors: &mut Errors) {
+    let labels = selector.at("matchLabels");
+    if let Some(map) = labels.map() {
+        errors.extend(labels.moved(validate_labels(map, "")));
     }
-    if let Some(annotations) = map_at(template, "/metadata/annotations") {
-        errors.extend(validate_annotations(annotations, &format!("{path}.annotations")));
+    for expression in selector.at("matchExpressions").items() {
+        let (operator, values) = (expression.at("operator"), expression.at("values"));
+        match operator.text() {
+            "In" | "NotIn" => {
+                if values.len() == 0 {
+                    errors.push(values.required("must be specified when `operator` is 'In' or 'NotIn'"));
+                }
+            }
+            "Exists" | "DoesNotExist" => {
+                if values.len() > 0 {
+                    let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                    errors.push(values.forbidden(detail));
+                }
+            }
+            other => errors.push(operator.invalid_as(other, "not a valid selector operator")),
+        }
+        expression.at("key").check(names::label_key, errors);
+        for value in values.items() {
+            value.check(names::label_value, errors);
+        }
     }
-    errors.extend(validate_spec(template.get("spec").unwrap_or(&Value::Null), &format!("{path}.spec")));
-    errors
 }

@@ -3,9 +3,8 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use crate::strategy::addresses::{validate_address, validate_endpoint_address};
-use crate::strategy::checks::{enumerated, invalid_names};
-use crate::strategy::fields::{int_at, list_at, text};
+use crate::strategy::addresses::{address, endpoint_address};
+use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::names;
 
@@ -18,48 +17,54 @@ impl Strategy for Endpoints {
         &ENDPOINTS
     }
 
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for (index, subset) in list_at(object, "/subsets").iter().enumerate() {
-            let path = format!("subsets[{index}]");
-            if list_at(subset, "/addresses").is_empty() && list_at(subset, "/notReadyAddresses").is_empty() {
-                let detail = "must specify `addresses` or `notReadyAddresses`";
-                errors.push(FieldError::required(path.as_str(), detail));
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        place::validate("", object, |object, errors| {
+            for subset in object.at("subsets").items() {
+                validate_subset(&subset, errors);
             }
-            for list in ["addresses", "notReadyAddresses"] {
-                for (index, address) in list_at(subset, &format!("/{list}")).iter().enumerate() {
-                    let (field, address) = (format!("{path}.{list}[{index}].ip"), text(address, "ip"));
-                    errors.extend(validate_address(&field, address));
-                    errors.extend(validate_endpoint_address(&field, address));
-                }
-            }
-            let ports = list_at(subset, "/ports");
-            for (index, port) in ports.iter().enumerate() {
-                let path = format!("{path}.ports[{index}]");
-                let name = text(port, "name");
-                if name.is_empty() && ports.len() > 1 {
-                    errors.push(FieldError::required(format!("{path}.name"), ""));
-                } else if !name.is_empty() {
-                    errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
-                }
-                let number = int_at(port, "/port").unwrap_or_default();
-                let problems = names::port_number(number);
-                errors.extend(
-                    problems
-                        .into_iter()
-                        .map(|text| FieldError::invalid(format!("{path}.port"), number, text)),
-                );
-                errors.extend(enumerated(
-                    &format!("{path}.protocol"),
-                    text(port, "protocol"),
-                    &["SCTP", "TCP", "UDP"],
-                ));
-            }
-        }
-        errors
+        })
     }
 
-    fn warnings(&self, _cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
-        vec!["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()]
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        // Subsets that older rules let in may stay.
+        if object.get("subsets") == old.get("subsets") {
+            Vec::new()
+        } else {
+            self.validate_create(cx, object)
+        }
+    }
+}
+
+fn validate_subset(subset: &Place<'_>, errors: &mut Errors) {
+    let lists = ["addresses", "notReadyAddresses"].map(|list| subset.at(list));
+    if lists.iter().all(|list| list.len() == 0) {
+        errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
+    }
+    for entry in lists.iter().flat_map(Place::items) {
+        let ip = entry.at("ip");
+        address(&ip, errors);
+        entry.at("hostname").check_if_any(names::dns_1123_label, errors);
+        let node = entry.at("nodeName");
+        if node.is_set() {
+            node.check(names::dns_1123_subdomain, errors);
+        }
+        endpoint_address(&ip, errors);
+    }
+    let ports = subset.at("ports");
+    for port in ports.items() {
+        let name = port.at("name");
+        if !name.text().is_empty() {
+            name.check(names::dns_1123_label, errors);
+        } else if ports.len() > 1 {
+            errors.push(name.required(""));
+        }
+        let number = port.at("port");
+        let problems = names::port_number(number.int()).into_iter();
+        errors.extend(problems.map(|problem| number.invalid_as(number.int(), problem)));
+        port.at("protocol").require_one_of(&["SCTP", "TCP", "UDP"], errors);
+        let protocol = port.at("appProtocol");
+        if protocol.is_set() {
+            protocol.check(names::label_key, errors);
+        }
     }
 }

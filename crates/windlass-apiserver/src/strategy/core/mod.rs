@@ -1,5 +1,6 @@
 //! The kinds of the core group.
 
+mod claim;
 mod config_map;
 mod endpoints;
 mod event;
@@ -12,11 +13,14 @@ mod resource_quota;
 mod secret;
 mod service;
 mod volume;
+mod volume_claim;
+mod volume_source;
 
 use serde_json::Value;
 
+pub(super) use self::claim::validate_claim_spec;
 pub(super) use self::event::of as event_of;
-pub(super) use self::pod::{default_spec, validate_spec};
+pub(super) use self::pod::{default_spec, validate_template};
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;
 
@@ -30,7 +34,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "limitranges" => &limit_range::LimitRanges,
         "namespaces" => &namespace::Namespaces,
         "nodes" => &node::Nodes,
-        "persistentvolumeclaims" => &volume::Claims,
+        "persistentvolumeclaims" => &volume_claim::Claims,
         "persistentvolumes" => &volume::Volumes,
         "pods" | "podtemplates" => pod::of(resource),
         "replicationcontrollers" => &replication_controller::ReplicationControllers,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use crate::meta;
-use crate::strategy::apps::{default_template, validate_template_of};
+use crate::strategy::apps::{REPLICA_COUNTERS, default_template, validate_restarts, validate_template_of};
 use crate::strategy::checks::validate_not_negative;
 use crate::strategy::fields::{default, map_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};
@@ -46,7 +46,7 @@ impl Strategy for ReplicationControllers {
         validate_not_negative(spec, &["minReadySeconds", "replicas"], &mut errors);
         match map_at(spec, "/selector").filter(|selector| !selector.is_empty()) {
             None => errors.push(FieldError::required("spec.selector", "")),
-            Some(selector) => {
+            Some(selector) if spec.get("template").is_some() => {
                 let labels = map_at(spec, "/template/metadata/labels");
                 if !LabelSelector::from_map(selector).matches(labels) {
                     let value = labels.map_or(Value::Null, |labels| Value::Object(labels.clone()));
@@ -54,12 +54,18 @@ impl Strategy for ReplicationControllers {
                     errors.push(FieldError::invalid("spec.template.metadata.labels", value, detail));
                 }
             }
+            Some(_) => {}
         }
         if spec.get("template").is_none() {
             errors.push(FieldError::required("spec.template", ""));
         } else {
             errors.extend(validate_template_of(spec, "spec.template"));
+            validate_restarts(&spec["template"], "ReplicationController", &mut errors);
         }
         errors
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        REPLICA_COUNTERS.validate(object, old)
     }
 }

@@ -1,22 +1,73 @@
-//! Persistent volumes and claims to them.
+//! Persistent volumes.
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::claim::validate_access_modes;
+use super::pod::validate_node_selector;
+use super::volume_source::{self as sources, Source, validate_sources};
 use crate::env;
 use crate::meta;
-use crate::strategy::checks::enumerated;
-use crate::strategy::fields::{list_at, map_at, text, text_at};
+use crate::strategy::fields::text_at;
+use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
-use crate::wire::ApiError;
+use crate::wire::{ApiError, names};
 
-const FACTS: Facts = Facts {
+pub(super) const FACTS: Facts = Facts {
     returns_deleted_object: true,
     unenforced: Some(
         "no volume is bound to a claim or provisioned, because there are no storage controllers",
     ),
     ..Facts::DATA
 };
+
+const IMMUTABLE: &str = "spec.persistentvolumesource is immutable after creation\n";
+
+/// The sources of persistent volumes, in the order in which kube-apiserver validates them.
+const SOURCES: [Source; 22] = [
+    ("hostPath", sources::host_path),
+    ("gcePersistentDisk", sources::disk),
+    ("awsElasticBlockStore", sources::elastic_block_store),
+    ("glusterfs", sources::persistent_glusterfs),
+    ("flocker", sources::flocker),
+    ("nfs", sources::nfs),
+    ("rbd", sources::rbd),
+    ("quobyte", sources::quobyte),
+    ("cephfs", sources::ceph),
+    ("iscsi", sources::persistent_iscsi),
+    ("cinder", sources::persistent_cinder),
+    ("fc", sources::fibre_channel),
+    ("flexVolume", sources::flex_volume),
+    ("azureFile", sources::persistent_azure_file),
+    ("vsphereVolume", sources::vsphere),
+    ("photonPersistentDisk", sources::photon),
+    ("portworxVolume", sources::portworx),
+    ("azureDisk", sources::azure_disk),
+    ("scaleIO", sources::scale_io),
+    ("local", local),
+    ("storageos", sources::persistent_storage_os),
+    ("csi", sources::persistent_csi),
+];
+
+/// Warnings about sources that are deprecated, by the name of the field.
+const DEPRECATED: [(&str, &str); 9] = [
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+];
+
+fn local(source: &Place<'_>, errors: &mut Errors) {
+    let path = source.at("path");
+    if !path.require(errors) {
+        sources::no_backsteps(&path, errors);
+    }
+}
 
 pub(super) struct Volumes;
 
@@ -37,6 +88,12 @@ impl Strategy for Volumes {
         Ok(())
     }
 
+    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        let now = cx.env.now_rfc3339();
+        object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
+        Ok(())
+    }
+
     fn prepare_update(
         &self,
         cx: &StrategyContext<'_>,
@@ -51,137 +108,124 @@ impl Strategy for Volumes {
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        if list_at(spec, "/accessModes").is_empty() {
-            errors.push(FieldError::required("spec.accessModes", ""));
-        }
-        errors.extend(validate_exclusive_mode(spec));
-        let host_path = text_at(spec, "/hostPath/path");
-        if host_path.split('/').any(|part| part == "..") {
-            errors.push(FieldError::invalid("spec.hostPath.path", host_path, "must not contain '..'"));
-        }
-        let capacity = map_at(spec, "/capacity").filter(|capacity| !capacity.is_empty());
-        if capacity.is_none() {
-            errors.push(FieldError::required("spec.capacity", ""));
-        }
-        if !capacity.is_some_and(|capacity| capacity.contains_key("storage") && capacity.len() == 1) {
-            let shown = spec.get("capacity").cloned().unwrap_or(Value::Null);
-            errors.push(FieldError::not_supported("spec.capacity", shown, &["storage"]));
-        }
-        let known = ["Delete", "Recycle", "Retain"];
-        let policy = text(spec, "persistentVolumeReclaimPolicy");
-        errors.extend(enumerated("spec.persistentVolumeReclaimPolicy", policy, &known));
-        if !VOLUME_SOURCES.iter().any(|source| spec.get(*source).is_some()) {
-            errors.push(FieldError::required("spec", "must specify a volume type"));
-        }
-        errors
+        place::validate("", object, validate)
     }
 
-    fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        let now = cx.env.now_rfc3339();
-        object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": now});
-        Ok(())
-    }
-}
-
-/// Checks that `ReadWriteOncePod` is the only access mode if it is one.
-fn validate_exclusive_mode(spec: &Value) -> Option<FieldError> {
-    let modes = list_at(spec, "/accessModes");
-    let (once, others): (Vec<_>, Vec<_>) = modes.iter().partition(|mode| *mode == "ReadWriteOncePod");
-    let is_mixed = !once.is_empty() && !others.is_empty();
-    let detail = "may not use ReadWriteOncePod with other access modes";
-    is_mixed.then(|| FieldError::forbidden("spec.accessModes", detail))
-}
-
-const VOLUME_SOURCES: [&str; 22] = [
-    "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
-    "cephfs",
-    "cinder",
-    "csi",
-    "fc",
-    "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "glusterfs",
-    "hostPath",
-    "iscsi",
-    "local",
-    "nfs",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "quobyte",
-    "rbd",
-    "scaleIO",
-    "storageos",
-    "vsphereVolume",
-];
-
-pub(super) struct Claims;
-
-impl Strategy for Claims {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        place::validate("", object, |object, errors| validate_change(object, &object.with(old), errors))
     }
 
-    fn admit(
-        &self,
-        _cx: &StrategyContext<'_>,
-        object: &mut Value,
-        old: Option<&Value>,
-    ) -> Result<(), ApiError> {
-        if old.is_none() {
-            meta::add_finalizer(object, "kubernetes.io/pvc-protection");
-        }
-        Ok(())
-    }
-
-    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-        object["status"] = json!({"phase": "Pending"});
-        Ok(())
-    }
-
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        let spec = &object["spec"];
-        let mut errors = Vec::new();
-        if list_at(spec, "/accessModes").is_empty() {
-            errors.push(FieldError::required("spec.accessModes", "at least 1 access mode is required"));
-        }
-        errors.extend(validate_exclusive_mode(spec));
-        if spec.pointer("/resources/requests/storage").is_none() {
-            errors.push(FieldError::required("spec.resources[storage]", ""));
-        }
-        errors
-    }
-
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        if cx.subresource == "status" {
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
             return Vec::new();
         }
-        let bound = text_at(old, "/status/phase") == "Bound";
-        let fixed = |object: &Value| {
-            let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-            if bound {
-                spec.remove("resources");
-                spec.remove("volumeAttributesClassName");
+        let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
+        if text_at(object, "/spec/persistentVolumeReclaimPolicy") == "Recycle" {
+            warnings.push("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.".to_owned());
+        }
+        for (source, text) in DEPRECATED {
+            if object.pointer(&format!("/spec/{source}")).is_some_and(|source| !source.is_null()) {
+                warnings.push(format!("spec.{source}: {text}"));
             }
-            spec
-        };
-        let (mut new, before) = (fixed(object), fixed(old));
-        // The binder writes the name of the volume once.
-        if text_at(old, "/spec/volumeName").is_empty() {
-            new.remove("volumeName");
         }
-        // A claim that was made before there was a default class may get one.
-        if !before.contains_key("storageClassName") {
-            new.remove("storageClassName");
+        warnings
+    }
+}
+
+fn validate(object: &Place<'_>, errors: &mut Errors) {
+    let spec = object.at("spec");
+    let modes = spec.at("accessModes");
+    if modes.len() == 0 {
+        errors.push(modes.required(""));
+    }
+    validate_access_modes(&modes, errors);
+    validate_capacity(&spec.at("capacity"), errors);
+    let policy = spec.at("persistentVolumeReclaimPolicy");
+    if !policy.text().is_empty() {
+        policy.one_of(&["Delete", "Recycle", "Retain"], errors);
+    }
+    let affinity = spec.at("nodeAffinity");
+    if affinity.is_set() {
+        let required = affinity.at("required");
+        if required.is_set() {
+            validate_node_selector(&required, errors);
+        } else {
+            errors.push(required.required("must specify required node constraints"));
         }
-        if new == before {
-            return Vec::new();
+    }
+    validate_sources(&spec, &SOURCES, errors);
+    if spec.at("local").is_set() && !affinity.is_set() {
+        errors.push(affinity.required("Local volume requires node affinity"));
+    }
+    if is_root(spec.below("hostPath/path").text()) && policy.text() == "Recycle" {
+        errors.push(policy.forbidden("may not be 'recycle' for a hostPath mount of '/'"));
+    }
+    spec.at("storageClassName").check_if_any(names::dns_1123_subdomain, errors);
+    spec.at("volumeMode").one_of(&["Block", "Filesystem"], errors);
+    let class = spec.at("volumeAttributesClassName");
+    if class.is_set() {
+        if class.text().is_empty() {
+            errors.push(class.required("an empty string is disallowed"));
+        } else {
+            class.check(names::dns_1123_subdomain, errors);
         }
-        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-        vec![FieldError::forbidden("spec", detail)]
+        if !spec.at("csi").is_set() {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            errors.push(spec.at("csi").required(detail));
+        }
+    }
+}
+
+/// Returns whether a path is `/` in another form.
+fn is_root(path: &str) -> bool {
+    path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "." | ".."))
+}
+
+fn validate_capacity(capacity: &Place<'_>, errors: &mut Errors) {
+    if capacity.is_empty() {
+        errors.push(capacity.required(""));
+    }
+    let count = capacity.map().map_or(0, serde_json::Map::len);
+    if !capacity.key("storage").is_set() || count > 1 {
+        let shown = capacity.map().cloned().map_or(Value::Null, Value::Object);
+        errors.push(capacity.unsupported_as(shown, &["storage"]));
+    }
+    for (_, amount) in capacity.entries() {
+        let Some(quantity) = amount.quantity() else { continue };
+        if quantity.signum() < 0 {
+            // The number is rounded up.
+            let whole = i64::try_from(quantity.to_milli().div_euclid(1000)).unwrap_or(i64::MIN);
+            errors.push(amount.invalid_as(whole, "must be a valid resource quantity"));
+        }
+        if quantity.signum() <= 0 {
+            errors.push(amount.invalid_as(quantity.to_string(), "must be greater than zero"));
+        }
+    }
+}
+
+fn validate_change(object: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    let (spec, before) = (object.at("spec"), old.at("spec"));
+    let source = |spec: &Place<'_>| {
+        let fields = SOURCES.iter().map(|(name, _)| spec.at(name).value().clone());
+        fields.collect::<Vec<Value>>()
+    };
+    let (mut new, old_source) = (source(&spec), source(&before));
+    // The secret for a later expansion may be added.
+    if before.at("csi").is_set()
+        && !before.below("csi/controllerExpandSecretRef").is_set()
+        && let Some(csi) = new.last_mut().and_then(Value::as_object_mut)
+    {
+        csi.remove("controllerExpandSecretRef");
+    }
+    if new != old_source {
+        errors.push(spec.at("persistentvolumesource").forbidden(IMMUTABLE));
+    }
+    let mode = spec.at("volumeMode");
+    if mode.value() != before.at("volumeMode").value() {
+        errors.push(mode.at_path_of(&object.at("volumeMode")).invalid("field is immutable"));
+    }
+    let class = spec.at("volumeAttributesClassName");
+    if before.at("volumeAttributesClassName").is_set() && !class.is_set() {
+        errors.push(class.forbidden("update from non-nil value to nil is forbidden"));
     }
 }

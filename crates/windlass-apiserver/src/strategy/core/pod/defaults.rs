@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use super::disabled::drop_disabled;
 use crate::strategy::fields::{default, default_number, default_text, entry_mut, items_mut};
 use crate::wire::Quantity;
 
 /// Sets the defaults of the spec of a pod or pod template.
 pub(in crate::strategy) fn default_spec(spec: &mut Map<String, Value>) {
+    drop_disabled(spec);
     mirror_service_account(spec);
     for list in ["containers", "initContainers", "ephemeralContainers"] {
         items_mut(spec, list).for_each(default_container);

@@ -1,16 +1,15 @@
-//! Writes of `ephemeralcontainers`.
+//! Ephemeral containers.
 
-use serde_json::Value;
-use windlass_schema::FieldError;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::strategy::checks::invalid_names;
-use crate::strategy::fields::{list_at, text};
-use crate::wire::names;
+use super::container::{self, Pod};
+use super::{annotations, validate};
+use crate::strategy::place::{Errors, Place};
 
 const NOT_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
 
 /// Fields of containers that ephemeral containers do not have.
-const REFUSED: [&str; 9] = [
+const REFUSED: [&str; 8] = [
     "ports",
     "resources",
     "resizePolicy",
@@ -19,87 +18,67 @@ const REFUSED: [&str; 9] = [
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
-    "lifecycle",
 ];
 
 /// Validates a write of `ephemeralcontainers`. Ephemeral containers may be added, but neither changed nor removed.
-pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
-    let path = "spec.ephemeralContainers";
-    let mut errors = Vec::new();
-    let new = list_at(object, "/spec/ephemeralContainers");
-    for before in list_at(old, "/spec/ephemeralContainers") {
-        let name = text(before, "name");
-        match new.iter().find(|container| text(container, "name") == name) {
+pub(super) fn validate_update(pod: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    let (listed, before) = (pod.below("metadata/annotations"), old.below("metadata/annotations"));
+    if before.key("kubernetes.io/config.mirror").is_set() {
+        errors.push(pod.forbidden("static pods do not support ephemeral containers"));
+        return;
+    }
+    validate::validate_pod(pod, errors);
+    annotations::validate_change(&listed, &before, errors);
+    annotations::validate(&listed, &pod.at("spec"), errors);
+    let list = pod.below("spec/ephemeralContainers");
+    let now: BTreeMap<&str, Place<'_>> =
+        list.items().map(|container| (container.at("name").text(), container)).collect();
+    for before in old.below("spec/ephemeralContainers").items() {
+        let name = before.at("name").text();
+        let quoted = windlass_schema::go_quote(name);
+        match now.get(name) {
             None => {
-                let detail = format!(
-                    "existing ephemeral containers {} may not be removed\n",
-                    windlass_schema::go_quote(name)
-                );
-                errors.push(FieldError::forbidden(path, detail));
+                let detail = format!("existing ephemeral containers {quoted} may not be removed\n");
+                errors.push(list.forbidden(detail));
             }
-            Some(found) if found != before => {
-                let detail = format!(
-                    "existing ephemeral containers {} may not be changed\n",
-                    windlass_schema::go_quote(name)
-                );
-                errors.push(FieldError::forbidden(path, detail));
+            Some(found) if found.value() != before.value() => {
+                let detail = format!("existing ephemeral containers {quoted} may not be changed\n");
+                errors.push(list.forbidden(detail));
             }
             Some(_) => {}
         }
     }
-    errors.extend(validate_containers(&object["spec"]));
-    errors
 }
 
-fn validate_containers(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let containers = list_at(spec, "/ephemeralContainers");
-    let others: Vec<&str> = ["/containers", "/initContainers"]
-        .into_iter()
-        .flat_map(|list| list_at(spec, list))
-        .map(|container| text(container, "name"))
-        .collect();
-    for (index, container) in containers.iter().enumerate() {
-        let path = format!("spec.ephemeralContainers[{index}]");
-        let name = text(container, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{path}.name"), ""));
-        } else {
-            errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
+/// Validates the ephemeral containers of a pod.
+pub(super) fn validate_containers(pod: &Pod<'_>, errors: &mut Errors) {
+    let others = ["containers", "initContainers"].into_iter().flat_map(|list| pod.spec.at(list).items());
+    let others: BTreeSet<&str> = others.map(|container| container.at("name").text()).collect();
+    let mut all = others.clone();
+    for container in pod.spec.at("ephemeralContainers").items() {
+        container::validate_common(&container, pod, errors);
+        container::validate_image_of_pod(&container, errors);
+        let (name, target) = (container.at("name"), container.at("targetContainerName"));
+        if !all.insert(name.text()) {
+            errors.push(name.duplicate_as(name.text()));
         }
-        if text(container, "image").is_empty() {
-            errors.push(FieldError::required(format!("{path}.image"), ""));
+        if !target.text().is_empty() && !others.contains(target.text()) {
+            errors.push(target.not_found());
         }
-        if others.contains(&name) || containers[..index].iter().any(|before| text(before, "name") == name) {
-            errors.push(FieldError::duplicate(format!("{path}.name"), name));
-        }
-        let target = text(container, "targetContainerName");
-        if !target.is_empty() && !others.contains(&target) {
-            errors.push(FieldError::not_found(format!("{path}.targetContainerName"), target));
-        }
-        for field in REFUSED {
-            if container.get(field).is_some_and(|value| !is_empty(value)) {
-                errors.push(FieldError::forbidden(format!("{path}.{field}"), NOT_EPHEMERAL));
+        for field in REFUSED.into_iter().map(|field| container.at(field)) {
+            if !field.is_empty() {
+                errors.push(field.forbidden(NOT_EPHEMERAL));
             }
         }
-        for (index, mount) in list_at(container, "/volumeMounts").iter().enumerate() {
-            for field in ["subPath", "subPathExpr"] {
-                if !text(mount, field).is_empty() {
-                    let field = format!("{path}.volumeMounts[{index}].{field}");
-                    errors.push(FieldError::forbidden(field, NOT_EPHEMERAL));
+        if container.at("lifecycle").is_set() {
+            errors.push(container.at("lifecycle").forbidden(NOT_EPHEMERAL));
+        }
+        for mount in container.at("volumeMounts").items() {
+            for field in ["subPath", "subPathExpr"].into_iter().map(|field| mount.at(field)) {
+                if !field.text().is_empty() {
+                    errors.push(field.forbidden(NOT_EPHEMERAL));
                 }
             }
         }
-    }
-    errors
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
     }
 }

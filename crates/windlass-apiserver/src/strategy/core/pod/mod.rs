@@ -1,20 +1,38 @@
 //! Pods and pod templates.
 
 mod admission;
+mod annotations;
 mod container;
 mod defaults;
+mod disabled;
+mod environment;
 mod ephemeral;
+mod mounts;
+mod network;
+mod operating_system;
+mod probe;
+mod projected;
+mod references;
 mod resize;
+mod resources;
+mod scheduling;
+mod security;
+mod status;
 mod update;
 mod validate;
+mod volumes;
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 pub(in crate::strategy) use self::defaults::default_spec;
-pub(in crate::strategy) use self::validate::validate_spec;
+pub(in crate::strategy) use self::probe::port_number_or_name;
+pub(in crate::strategy) use self::resources::validate_amount;
+pub(in crate::strategy) use self::scheduling::validate_node_selector;
+pub(in crate::strategy) use self::validate::validate_template;
 use crate::meta;
 use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
+use crate::strategy::place;
 use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
@@ -101,7 +119,7 @@ impl Strategy for Pods {
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        validate_spec(&object["spec"], "spec")
+        place::validate("", object, validate::validate_new_pod)
     }
 
     fn prepare_update(
@@ -119,12 +137,14 @@ impl Strategy for Pods {
     }
 
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        match cx.subresource {
-            "" => update::validate_update(object, old),
-            "ephemeralcontainers" => ephemeral::validate_update(object, old),
-            "resize" => resize::validate_resize(object, old),
-            _ => Vec::new(),
-        }
+        let check = match cx.subresource {
+            "" => update::validate_update,
+            "ephemeralcontainers" => ephemeral::validate_update,
+            "status" => status::validate_update,
+            "resize" => return resize::validate_resize(object, old),
+            _ => return Vec::new(),
+        };
+        place::validate("", object, |pod, errors| check(pod, &pod.with(old), errors))
     }
 
     fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
@@ -190,6 +210,10 @@ impl Strategy for PodTemplates {
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        validate_spec(&object["template"]["spec"], "template.spec")
+        place::validate("template", &object["template"], validate_template)
+    }
+
+    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+        place::validate("template", &object["template"], validate_template)
     }
 }

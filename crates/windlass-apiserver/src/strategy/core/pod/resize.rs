@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::defaults::qos_class;
-use super::validate::validate_spec;
+use super::validate::validate_pod;
 use crate::strategy::fields::{list_at, map_at, text, text_at};
+use crate::strategy::place;
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const OTHER_RESOURCES: &str = "only cpu and memory resources are mutable";
@@ -30,7 +31,7 @@ pub(super) fn validate_resize(object: &Value, old: &Value) -> Vec<FieldError> {
     if text_at(old, "/spec/os/name") == "windows" {
         return vec![FieldError::forbidden("", "windows pods cannot be resized")];
     }
-    let mut errors = validate_spec(&object["spec"], "spec");
+    let mut errors = place::validate("", object, validate_pod);
     let class = match text_at(old, "/status/qosClass") {
         "" => qos_class(&old["spec"]),
         class => class,

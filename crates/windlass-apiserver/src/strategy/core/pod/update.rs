@@ -3,99 +3,173 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use windlass_schema::FieldError;
 
-use super::validate::validate_spec;
-use crate::strategy::fields::{int_at, list_at, spec_mut, text};
+use super::{annotations, scheduling, validate};
+use crate::strategy::fields::{items_mut, object_mut, text};
+use crate::strategy::place::{Errors, Place};
 
 const FORBIDDEN: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+const TERMS: &str = "nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 
 /// Validates an update of a pod, in the order of kube-apiserver.
-pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = validate_spec(&object["spec"], "spec");
-    if !errors.is_empty() {
-        return errors;
-    }
+pub(super) fn validate_update(pod: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    validate::validate_pod(pod, errors);
+    let (listed, before) = (pod.below("metadata/annotations"), old.below("metadata/annotations"));
+    annotations::validate_change(&listed, &before, errors);
+    annotations::validate(&listed, &pod.at("spec"), errors);
+    let (spec, before) = (pod.at("spec"), old.at("spec"));
     for list in ["containers", "initContainers"] {
-        let pointer = format!("/spec/{list}");
-        if list_at(object, &pointer).len() != list_at(old, &pointer).len() {
-            let path = format!("spec.{list}");
-            return vec![FieldError::forbidden(path, "pod updates may not add or remove containers")];
+        let containers = spec.at(list);
+        if containers.len() != before.at(list).len() {
+            errors.push(containers.forbidden("pod updates may not add or remove containers"));
+            return;
+        }
+        for image in containers.items().map(|container| container.at("image")) {
+            image.require(errors);
+            if image.text() != image.text().trim() {
+                errors.push(image.invalid("must not have leading or trailing whitespace"));
+            }
         }
     }
-    errors.extend(validate_deadline(object, old));
-    errors.extend(validate_tolerations(object, old));
-    if !errors.is_empty() {
-        return errors;
+    if !validate_deadline(&spec.at("activeDeadlineSeconds"), &before.at("activeDeadlineSeconds"), errors) {
+        return;
     }
-    // Restore all mutable fields: the rest must be equal.
-    let mut restored = object.clone();
-    let spec = spec_mut(&mut restored);
-    for field in ["activeDeadlineSeconds", "tolerations"] {
-        match old.pointer(&format!("/spec/{field}")) {
-            Some(value) => spec.insert(field.to_owned(), value.clone()),
-            None => spec.remove(field),
+    validate_tolerations(&spec.at("tolerations"), &before.at("tolerations"), errors);
+    validate_gates(&spec.at("schedulingGates"), &before.at("schedulingGates"), errors);
+    if spec.value() == before.value() {
+        return;
+    }
+    if before.at("schedulingGates").len() > 0 {
+        validate_gated(&spec, &before, errors);
+    }
+    if restored(spec.value(), before.value()) != *before.value() {
+        errors.push(spec.forbidden(FORBIDDEN));
+    }
+}
+
+/// Validates a change of the deadline. Returns whether validation goes on.
+fn validate_deadline(deadline: &Place<'_>, before: &Place<'_>, errors: &mut Errors) -> bool {
+    if !deadline.is_set() {
+        if before.is_set() {
+            errors.push(deadline.invalid("must not update from a positive integer to nil value"));
+        }
+        return true;
+    }
+    if !(0..=i64::from(i32::MAX)).contains(&deadline.int()) {
+        errors.push(deadline.invalid("must be between 0 and 2147483647, inclusive"));
+        return false;
+    }
+    let is_later = before.is_set() && deadline.int() > before.int();
+    if is_later {
+        errors.push(deadline.invalid("must be less than or equal to previous value"));
+    }
+    !is_later
+}
+
+fn validate_tolerations(tolerations: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
+    let kept: HashSet<[&str; 4]> =
+        tolerations.items().map(|toleration| but_for_seconds(&toleration)).collect();
+    if before.items().any(|before| !kept.contains(&but_for_seconds(&before))) {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        errors.push(tolerations.forbidden(detail));
+        return;
+    }
+    scheduling::validate_tolerations(tolerations, errors);
+}
+
+/// Returns what an update keeps of a toleration.
+fn but_for_seconds<'a>(toleration: &Place<'a>) -> [&'a str; 4] {
+    ["key", "operator", "value", "effect"].map(|field| toleration.at(field).text())
+}
+
+fn validate_gates(gates: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
+    let known: HashSet<&str> = before.items().map(|gate| gate.at("name").text()).collect();
+    for gate in gates.items().map(|gate| gate.at("name")) {
+        if !known.contains(gate.text()) {
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{}'", gate.text());
+            errors.push(gate.forbidden(detail));
+        }
+    }
+}
+
+/// Validates the additions that a pod may get until it is scheduled.
+fn validate_gated(spec: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
+    let selector = spec.at("nodeSelector");
+    let is_kept = |(key, value): (&str, Place<'_>)| selector.key(key).value() == value.value();
+    if !before.at("nodeSelector").entries().all(is_kept) {
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        errors.push(selector.invalid(detail));
+    }
+    let (terms, old) = (spec.at("affinity").below(TERMS), before.at("affinity").below(TERMS));
+    if old.len() > 0 && old.len() != terms.len() {
+        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        errors.push(terms.invalid(detail));
+        return;
+    }
+    for (term, before) in terms.items().zip(old.items()) {
+        let begins_with = |list: &str| {
+            before.at(list).items().zip(term.at(list).items()).all(|(old, new)| old.value() == new.value())
+                && before.at(list).len() <= term.at(list).len()
+        };
+        let lists = ["matchExpressions", "matchFields"];
+        let was_empty = lists.iter().all(|list| before.at(list).len() == 0);
+        let is_empty = lists.iter().all(|list| term.at(list).len() == 0);
+        if (was_empty && !is_empty) || !lists.into_iter().all(begins_with) {
+            errors.push(term.invalid("only additions are allowed (no mutations or deletions)"));
+        }
+    }
+}
+
+/// Returns the spec with the old values of all fields that an update may change.
+fn restored(spec: &Value, before: &Value) -> Value {
+    let mut restored = spec.clone();
+    let Some(fields) = restored.as_object_mut() else { return restored };
+    let mut names = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
+    let is_gated =
+        before.get("schedulingGates").and_then(Value::as_array).is_some_and(|gates| !gates.is_empty());
+    if is_gated {
+        names.push("nodeSelector");
+    }
+    let period = |spec: &Value| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    if period(before).is_some_and(|seconds| seconds < 0) && period(spec) == Some(1) {
+        names.push("terminationGracePeriodSeconds");
+    }
+    for name in names {
+        match before.get(name) {
+            Some(value) => fields.insert(name.to_owned(), value.clone()),
+            None => fields.remove(name),
         };
     }
     for list in ["containers", "initContainers"] {
-        let before = list_at(old, &format!("/spec/{list}"));
-        for (container, before) in crate::strategy::fields::items_mut(spec, list).zip(before) {
+        let containers = before.get(list).and_then(Value::as_array).into_iter().flatten();
+        for (container, before) in items_mut(fields, list).zip(containers) {
             container.insert("image".to_owned(), text(before, "image").into());
         }
     }
-    if int_at(old, "/spec/terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0)
-        && int_at(object, "/spec/terminationGracePeriodSeconds") == Some(1)
+    if is_gated {
+        restore_node_affinity(&mut restored, before);
+    }
+    restored
+}
+
+fn restore_node_affinity(spec: &mut Value, before: &Value) {
+    let old = before.get("affinity");
+    let node = old.and_then(|affinity| affinity.get("nodeAffinity"));
+    if spec.get("affinity").is_none() {
+        if let Some(node) = node {
+            spec["affinity"] = serde_json::json!({"nodeAffinity": node});
+        }
+        return;
+    }
+    let Some(affinity) = object_mut(spec, "affinity") else { return };
+    match node {
+        Some(node) => affinity.insert("nodeAffinity".to_owned(), node.clone()),
+        None => affinity.remove("nodeAffinity"),
+    };
+    if affinity.is_empty()
+        && old.is_none()
+        && let Some(fields) = spec.as_object_mut()
     {
-        spec.insert(
-            "terminationGracePeriodSeconds".to_owned(),
-            old["spec"]["terminationGracePeriodSeconds"].clone(),
-        );
+        fields.remove("affinity");
     }
-    if is_gated(old) {
-        for field in ["nodeSelector", "affinity", "schedulingGates"] {
-            match old.pointer(&format!("/spec/{field}")) {
-                Some(value) => spec.insert(field.to_owned(), value.clone()),
-                None => spec.remove(field),
-            };
-        }
-    }
-    if restored["spec"] != old["spec"] {
-        errors.push(FieldError::forbidden("spec", FORBIDDEN));
-    }
-    errors
-}
-
-fn is_gated(pod: &Value) -> bool {
-    !list_at(pod, "/spec/schedulingGates").is_empty()
-}
-
-fn validate_deadline(object: &Value, old: &Value) -> Option<FieldError> {
-    let path = "spec.activeDeadlineSeconds";
-    let (new, before) =
-        (int_at(object, "/spec/activeDeadlineSeconds"), int_at(old, "/spec/activeDeadlineSeconds"));
-    match (new, before) {
-        (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
-            Some(FieldError::invalid(path, new, "must be between 0 and 2147483647, inclusive"))
-        }
-        (Some(new), Some(before)) if new > before => {
-            Some(FieldError::invalid(path, new, "must be less than or equal to previous value"))
-        }
-        (None, Some(_)) => Some(FieldError::invalid(
-            path,
-            Value::Null,
-            "must not update from a positive integer to nil value",
-        )),
-        _ => None,
-    }
-}
-
-fn validate_tolerations(object: &Value, old: &Value) -> Option<FieldError> {
-    let but_for_seconds =
-        |toleration| ["key", "operator", "value", "effect"].map(|field| text(toleration, field));
-    let new: HashSet<[&str; 4]> = list_at(object, "/spec/tolerations").iter().map(but_for_seconds).collect();
-    let lost = list_at(old, "/spec/tolerations").iter().any(|before| !new.contains(&but_for_seconds(before)));
-    lost.then(|| {
-        let detail = "existing toleration can not be modified except its tolerationSeconds";
-        FieldError::forbidden("spec.tolerations", detail)
-    })
 }

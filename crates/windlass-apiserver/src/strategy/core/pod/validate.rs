@@ -2,234 +2,171 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-use windlass_schema::FieldError;
-
-use super::container;
-use crate::strategy::checks::{enumerated, invalid_names, validate_labels};
-use crate::strategy::fields::{int_at, list_at, map_at, text};
+use super::container::{self, Pod};
+use super::{annotations, environment, network, operating_system, resources, scheduling, security, volumes};
+use crate::strategy::core::pod::ephemeral;
+use crate::strategy::place::{Errors, Place};
 use crate::wire::names;
 
-/// Validates the spec of a pod, in the order of kube-apiserver.
-pub(crate) fn validate_spec(spec: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let volumes = validate_volumes(spec, &format!("{path}.volumes"), &mut errors);
-    container::validate_containers(spec, path, &volumes, &mut errors);
-    container::validate_init_containers(spec, path, &volumes, &mut errors);
-    let field = |name: &str| format!("{path}.{name}");
-    errors.extend(enumerated(
-        &field("restartPolicy"),
-        text(spec, "restartPolicy"),
-        &["Always", "OnFailure", "Never"],
-    ));
-    errors.extend(enumerated(
-        &field("dnsPolicy"),
-        text(spec, "dnsPolicy"),
-        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
-    ));
-    if let Some(labels) = map_at(spec, "/nodeSelector") {
-        errors.extend(validate_labels(labels, &field("nodeSelector")));
+/// Validates the spec of a pod named `name`, or of a template, which has no name.
+pub(super) fn validate_spec(spec: &Place<'_>, name: Option<&str>, errors: &mut Errors) {
+    let period = spec.at("terminationGracePeriodSeconds");
+    if !period.is_set() {
+        errors.push(period.required(""));
     }
-    let account = text(spec, "serviceAccountName");
-    if !account.is_empty() {
-        errors.extend(invalid_names(
-            &field("serviceAccountName"),
-            account,
-            names::dns_1123_subdomain(account),
-        ));
+    let volumes = volumes::validate_volumes(spec, name.unwrap_or_default(), errors);
+    let claims = spec.at("resourceClaims");
+    validate_claims(&claims, errors);
+    let claims = claims.items().map(|claim| claim.at("name").text()).filter(|name| !name.is_empty());
+    let pod = Pod { spec: spec.clone(), volumes, claims: claims.collect() };
+    container::validate_containers(&pod, errors);
+    container::validate_init_containers(&pod, errors);
+    ephemeral::validate_containers(&pod, errors);
+    resources::validate_of_pod(spec, errors);
+    network::validate_host_ports(spec, name.is_some(), errors);
+    spec.at("restartPolicy").require_one_of(&["Always", "OnFailure", "Never"], errors);
+    let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+    spec.at("dnsPolicy").require_one_of(&policies, errors);
+    if let Some(labels) = spec.at("nodeSelector").map() {
+        errors.extend(spec.at("nodeSelector").moved(names::validate_labels(labels, "")));
     }
-    let node = text(spec, "nodeName");
-    if !node.is_empty() {
-        errors.extend(invalid_names(&field("nodeName"), node, names::dns_1123_subdomain(node)));
+    security::validate_of_pod(spec, errors);
+    scheduling::validate_affinity(&spec.at("affinity"), errors);
+    network::validate_dns(spec, errors);
+    validate_gates(spec, errors);
+    scheduling::validate_spread(&spec.at("topologySpreadConstraints"), errors);
+    operating_system::validate_host_process(spec, errors);
+    operating_system::validate_users(spec, errors);
+    network::validate_host_name(spec, errors);
+    validate_names(spec, errors);
+    scheduling::validate_tolerations(&spec.at("tolerations"), errors);
+    network::validate_host_aliases(&spec.at("hostAliases"), errors);
+    let policy = spec.at("preemptionPolicy");
+    if policy.is_set() {
+        policy.require_one_of(&["PreemptLowerPriority", "Never"], errors);
     }
-    if let Some(seconds) = int_at(spec, "/activeDeadlineSeconds")
-        && !(1..=i64::from(i32::MAX)).contains(&seconds)
-    {
-        let detail = "must be between 1 and 2147483647, inclusive";
-        errors.push(FieldError::invalid(field("activeDeadlineSeconds"), seconds, detail));
+    resources::validate_overhead(&spec.at("overhead"), errors);
+    operating_system::validate(spec, errors);
+    environment::validate_file_volumes(spec, errors);
+}
+
+/// Validates the names of other objects, the deadline, and the names that the pod has in its network.
+fn validate_names(spec: &Place<'_>, errors: &mut Errors) {
+    for name in ["serviceAccountName", "nodeName"] {
+        spec.at(name).check_if_any(names::dns_1123_subdomain, errors);
     }
+    spec.at("activeDeadlineSeconds").within(1, i64::from(i32::MAX), errors);
     for name in ["hostname", "subdomain"] {
-        let value = text(spec, name);
-        if !value.is_empty() {
-            errors.extend(invalid_names(&field(name), value, names::dns_1123_label(value)));
-        }
+        spec.at(name).check_if_any(names::dns_1123_label, errors);
     }
-    validate_tolerations(spec, &field("tolerations"), &mut errors);
-    validate_affinity(spec, &field("affinity"), &mut errors);
-    validate_spread(spec, &field("topologySpreadConstraints"), &mut errors);
-    errors
-}
-
-/// Validates volumes and returns the names of the valid ones.
-fn validate_volumes<'a>(spec: &'a Value, path: &str, errors: &mut Vec<FieldError>) -> BTreeSet<&'a str> {
-    let mut found = BTreeSet::new();
-    for (index, volume) in list_at(spec, "/volumes").iter().enumerate() {
-        let name = text(volume, "name");
-        let field = format!("{path}[{index}].name");
-        let before = errors.len();
-        if name.is_empty() {
-            errors.push(FieldError::required(field, ""));
-        } else {
-            let problems = names::dns_1123_label(name);
-            if problems.is_empty() && found.contains(name) {
-                errors.push(FieldError::duplicate(field, name));
-            }
-            errors.extend(invalid_names(&format!("{path}[{index}].name"), name, problems));
-        }
-        validate_source(volume, text(spec, "serviceAccountName"), &format!("{path}[{index}]"), errors);
-        if errors.len() == before {
-            found.insert(name);
-        }
-    }
-    found
-}
-
-/// The sources of volumes, in the order in which kube-apiserver validates them.
-const SOURCES: [&str; 29] = [
-    "emptyDir",
-    "hostPath",
-    "gitRepo",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "flocker",
-    "persistentVolumeClaim",
-    "rbd",
-    "cinder",
-    "cephfs",
-    "quobyte",
-    "downwardAPI",
-    "fc",
-    "flexVolume",
-    "configMap",
-    "azureFile",
-    "vsphereVolume",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "azureDisk",
-    "storageos",
-    "projected",
-    "scaleIO",
-    "csi",
-    "ephemeral",
-];
-
-fn validate_source(volume: &Value, account: &str, path: &str, errors: &mut Vec<FieldError>) {
-    let mut given = SOURCES.iter().filter(|source| volume.get(**source).is_some());
-    let first = given.next();
-    for source in given {
-        errors.push(FieldError::forbidden(
-            format!("{path}.{source}"),
-            "may not specify more than 1 volume type",
-        ));
-    }
-    let required = |source: &str, field: &str| {
-        let value = volume.get(source)?;
-        text(value, field).is_empty().then(|| FieldError::required(format!("{path}.{source}.{field}"), ""))
-    };
-    match first.copied() {
-        Some("configMap") => errors.extend(required("configMap", "name")),
-        Some("secret") => errors.extend(required("secret", "secretName")),
-        Some("persistentVolumeClaim") => errors.extend(required("persistentVolumeClaim", "claimName")),
-        Some("hostPath") => errors.extend(required("hostPath", "path")),
-        Some("csi") => errors.extend(required("csi", "driver")),
-        Some("projected") if account.is_empty() => {
-            for (index, source) in list_at(volume, "/projected/sources").iter().enumerate() {
-                if source.get("serviceAccountToken").is_some() {
-                    let field = format!("{path}.projected.sources[{index}].serviceAccountToken");
-                    let detail = "must not be specified when serviceAccountName is not set";
-                    errors.push(FieldError::forbidden(field, detail));
-                }
-            }
-        }
-        Some("nfs") => {
-            errors.extend(required("nfs", "server"));
-            errors.extend(required("nfs", "path"));
-        }
-        _ => {}
+    spec.at("priorityClassName").check_if_any(names::dns_1123_subdomain, errors);
+    let class = spec.at("runtimeClassName");
+    if class.is_set() {
+        class.check(names::dns_1123_subdomain, errors);
     }
 }
 
-fn validate_tolerations(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, toleration) in list_at(spec, "/tolerations").iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
-        if !key.is_empty() {
-            errors.extend(invalid_names(&format!("{path}.key"), key, names::label_key(key)));
-        } else if operator != "Exists" {
-            let detail =
-                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.push(FieldError::invalid(format!("{path}.operator"), operator, detail));
+fn validate_gates(spec: &Place<'_>, errors: &mut Errors) {
+    for gate in spec.at("readinessGates").items() {
+        gate.at("conditionType").check(names::label_key, errors);
+    }
+    let mut seen = BTreeSet::new();
+    for gate in spec.at("schedulingGates").items() {
+        let name = gate.at("name").text();
+        errors.extend(names::label_key(name).into_iter().map(|problem| gate.invalid_as(name, problem)));
+        if !seen.insert(name) {
+            errors.push(gate.duplicate_as(name));
         }
-        let seconds = toleration.get("tolerationSeconds");
-        let effect = text(toleration, "effect");
-        if seconds.is_some() && effect != "NoExecute" {
-            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(format!("{path}.effect"), effect, detail));
-        }
-        match operator {
-            "" | "Equal" => {
-                let value = text(toleration, "value");
-                errors.extend(invalid_names(&format!("{path}.operator"), value, names::label_value(value)));
-            }
-            "Exists" => {
-                let value = text(toleration, "value");
-                if !value.is_empty() {
-                    let detail = "value must be empty when `operator` is 'Exists'";
-                    errors.push(FieldError::invalid(format!("{path}.operator"), value, detail));
-                }
-            }
-            other => {
-                errors.push(FieldError::not_supported(
-                    format!("{path}.operator"),
-                    other,
-                    &["Equal", "Exists"],
-                ));
-            }
-        }
-        let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-        errors.extend(enumerated(&format!("{path}.effect"), effect, &effects));
     }
 }
 
-fn validate_affinity(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let pointer = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
-    if let Some(required) = spec.pointer(pointer)
-        && list_at(required, "/nodeSelectorTerms").is_empty()
-    {
-        errors.push(FieldError::required(
-            format!("{path}.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"),
-            "must have at least one node selector term",
-        ));
-    }
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        let list = "requiredDuringSchedulingIgnoredDuringExecution";
-        for (index, term) in list_at(spec, &format!("/affinity/{kind}/{list}")).iter().enumerate() {
-            if text(term, "topologyKey").is_empty() {
-                let field = format!("{path}.{kind}.{list}[{index}].topologyKey");
-                errors.push(FieldError::required(field, "can not be empty"));
+fn validate_claims(claims: &Place<'_>, errors: &mut Errors) {
+    let mut seen = BTreeSet::new();
+    for claim in claims.items() {
+        let name = claim.at("name");
+        if !name.require(errors) {
+            if seen.insert(name.text()) {
+                name.check(names::dns_1123_label, errors);
+            } else {
+                errors.push(name.duplicate());
+            }
+        }
+        let (own, template) = (claim.at("resourceClaimName"), claim.at("resourceClaimTemplateName"));
+        let json = |place: &Place<'_>| windlass_schema::go_json(place.value());
+        let shown = format!(
+            "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+            windlass_schema::go_quote(name.text()),
+            json(&own),
+            json(&template)
+        );
+        if own.is_set() && template.is_set() {
+            let detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+            errors.push(claim.invalid(detail).showing(shown));
+        } else if !own.is_set() && !template.is_set() {
+            let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+            errors.push(claim.invalid(detail).showing(shown));
+        }
+        for name in [own, template] {
+            if name.is_set() {
+                name.check(names::dns_1123_subdomain, errors);
             }
         }
     }
 }
 
-fn validate_spread(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for (index, constraint) in list_at(spec, "/topologySpreadConstraints").iter().enumerate() {
-        let path = format!("{path}[{index}]");
-        let skew = int_at(constraint, "/maxSkew").unwrap_or_default();
-        if skew <= 0 {
-            errors.push(FieldError::invalid(format!("{path}.maxSkew"), skew, "must be greater than zero"));
+/// Validates metadata and spec of a pod.
+pub(super) fn validate_pod(pod: &Place<'_>, errors: &mut Errors) {
+    let spec = pod.at("spec");
+    let listed = pod.below("metadata/annotations");
+    annotations::validate(&listed, &spec, errors);
+    validate_spec(&spec, Some(pod.below("metadata/name").text()), errors);
+    if spec.at("serviceAccountName").text().is_empty() {
+        let volumes = spec.at("volumes").items();
+        for source in volumes.flat_map(|volume| volume.below("projected/sources").items()) {
+            let token = source.at("serviceAccountToken");
+            if token.is_set() {
+                errors.push(token.forbidden("must not be specified when serviceAccountName is not set"));
+            }
         }
-        if text(constraint, "topologyKey").is_empty() {
-            errors.push(FieldError::required(format!("{path}.topologyKey"), "can not be empty"));
+    }
+    for list in ["containers", "initContainers"] {
+        for container in spec.at(list).items() {
+            container::validate_image_of_pod(&container, errors);
         }
-        let when = text(constraint, "whenUnsatisfiable");
-        let known = ["DoNotSchedule", "ScheduleAnyway"];
-        if !known.contains(&when) {
-            errors.push(FieldError::not_supported(format!("{path}.whenUnsatisfiable"), when, &known));
-        }
+    }
+}
+
+/// Validates a new pod.
+pub(super) fn validate_new_pod(pod: &Place<'_>, errors: &mut Errors) {
+    validate_pod(pod, errors);
+    let spec = pod.at("spec");
+    if spec.at("ephemeralContainers").len() > 0 {
+        errors.push(spec.at("ephemeralContainers").forbidden("cannot be set on create"));
+    }
+    let node = spec.at("nodeName");
+    if !node.text().is_empty() && spec.at("schedulingGates").len() > 0 {
+        errors.push(node.forbidden("cannot be set until all schedulingGates have been cleared"));
+    }
+    annotations::validate_profiles(&pod.below("metadata/annotations"), &spec, errors);
+}
+
+/// Validates a pod template.
+pub(in crate::strategy) fn validate_template(template: &Place<'_>, errors: &mut Errors) {
+    let (metadata, spec) = (template.at("metadata"), template.at("spec"));
+    // The errors leave out `metadata`.
+    let labels = metadata.at("labels").at_path_of(&template.at("labels"));
+    let listed = metadata.at("annotations").at_path_of(&template.at("annotations"));
+    if let Some(map) = labels.map() {
+        errors.extend(labels.moved(names::validate_labels(map, "")));
+    }
+    if let Some(map) = listed.map() {
+        errors.extend(listed.moved(names::validate_annotations(map, "")));
+    }
+    annotations::validate(&listed, &spec, errors);
+    validate_spec(&spec, None, errors);
+    annotations::validate_profiles(&listed, &spec, errors);
+    let ephemeral = spec.at("ephemeralContainers");
+    if ephemeral.len() > 0 {
+        errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::claims::{address_claim, port_claim};
-use super::{has_cluster_address, has_node_ports, kind, needs_health_check, validate};
+use super::{has_cluster_address, has_node_ports, kind, needs_health_check};
 use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
@@ -26,10 +26,6 @@ const PORTS: i64 = 2768;
 
 /// Allocates the addresses and ports that a service needs and does not have.
 pub(super) fn allocate(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-    let errors = validate::validate_addresses(&object["spec"]);
-    if !errors.is_empty() {
-        return Err(ApiError::invalid("", "Service", meta::name(object), &errors));
-    }
     let mut allocation = Allocation {
         cx,
         services: ResourceId::new("", "services"),

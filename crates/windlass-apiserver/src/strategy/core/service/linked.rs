@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{has_cluster_address, has_node_ports, is_external, kind, needs_health_check};
-use crate::strategy::fields::{default, default_number, int_at, items_mut, list_at, text};
+use crate::strategy::fields::{default_number, int_at, items_mut, list_at, text};
 
 /// Sets `clusterIPs` if a new service has only `clusterIP`.
 pub(super) fn fill_addresses(spec: &mut Map<String, Value>) {
@@ -92,21 +92,6 @@ pub(super) fn drop_unused(spec: &mut Map<String, Value>, old: &Value) {
     if is_external(before) && !is_external(spec) {
         drop_same(spec, &["externalTrafficPolicy"]);
     }
-}
-
-/// Sets the families of the addresses: IPv4 alone, or both for a headless service without a selector.
-pub(super) fn set_families(spec: &mut Map<String, Value>) {
-    if !has_cluster_address(kind(spec)) {
-        return;
-    }
-    let headless = spec.get("clusterIP").is_some_and(|address| address == "None");
-    let selects = spec.get("selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    if headless && !selects && !spec.contains_key("ipFamilies") {
-        default(spec, "ipFamilyPolicy", "RequireDualStack");
-        default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
-    }
-    default(spec, "ipFamilyPolicy", "SingleStack");
-    default(spec, "ipFamilies", json!(["IPv4"]));
 }
 
 fn address(spec: &Map<String, Value>) -> String {

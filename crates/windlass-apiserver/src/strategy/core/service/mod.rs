@@ -3,14 +3,16 @@
 mod allocate;
 mod claims;
 mod defaults;
+mod families;
 mod linked;
 mod validate;
+mod warnings;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use crate::strategy::facts::not_enforced;
-use crate::strategy::fields::{list_at, spec_mut, text_at};
+use crate::strategy::fields::{spec_mut, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -41,7 +43,7 @@ impl Strategy for Services {
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        validate::validate(object)
+        validate::validate(object, None)
     }
 
     fn prepare_update(
@@ -71,12 +73,12 @@ impl Strategy for Services {
         &self,
         cx: &StrategyContext<'_>,
         object: &mut Value,
-        _old: Option<&Value>,
+        old: Option<&Value>,
     ) -> Result<(), ApiError> {
         if !cx.subresource.is_empty() {
             return Ok(());
         }
-        linked::set_families(spec_mut(object));
+        families::settle(object, old)?;
         allocate::allocate(cx, object)
     }
 
@@ -86,10 +88,10 @@ impl Strategy for Services {
 
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         if cx.subresource == "status" {
-            return validate::validate_status(object);
+            return validate::validate_status(object, old);
         }
-        let mut errors = validate::validate_update(object, old);
-        errors.extend(validate::validate(object));
+        let mut errors = validate::validate_change(object, old);
+        errors.extend(validate::validate(object, Some(old)));
         errors
     }
 
@@ -98,14 +100,7 @@ impl Strategy for Services {
         if !cx.subresource.is_empty() {
             return warnings;
         }
-        let external = text_at(object, "/spec/externalName");
-        if !external.is_empty() && text_at(object, "/spec/type") != "ExternalName" {
-            warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
-        }
-        if !list_at(object, "/spec/externalIPs").is_empty() {
-            let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
-            warnings.push(text.to_owned());
-        }
+        warnings.extend(warnings::about(object));
         let selects =
             object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
         if selects && text_at(object, "/spec/type") != "ExternalName" {

@@ -1,234 +1,386 @@
 //! Validation of services.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::has_cluster_address;
-use crate::strategy::checks::validate_labels;
-use crate::strategy::checks::{enumerated, invalid_names};
-use crate::strategy::fields::{int_at, list_at, map_at, text};
+use super::{is_external, needs_health_check};
+use crate::strategy::addresses::{address_range, address_unless_known, endpoint_address};
+use crate::strategy::core::pod::port_number_or_name;
+use crate::strategy::networking::validate_point;
+use crate::strategy::place::{self, Errors, Place};
 use crate::wire::names;
 
-const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 
-/// Validates a service, in the order of kube-apiserver.
-pub(super) fn validate(object: &Value) -> Vec<FieldError> {
-    let spec = &object["spec"];
-    let mut errors = Vec::new();
-    let kind = text(spec, "type");
-    let headless = text(spec, "clusterIP") == "None";
-    let ports = list_at(spec, "/ports");
-    if ports.is_empty() && !headless && kind != "ExternalName" {
-        errors.push(FieldError::required("spec.ports", ""));
-    }
-    if kind == "LoadBalancer" && headless {
-        errors.push(FieldError::invalid(
-            "spec.clusterIPs[0]",
-            "None",
-            "may not be set to 'None' for LoadBalancer services",
-        ));
-    }
-    if kind == "NodePort" && headless {
-        errors.push(FieldError::invalid(
-            "spec.clusterIPs[0]",
-            "None",
-            "may not be set to 'None' for NodePort services",
-        ));
-    }
-    if kind == "ExternalName" {
-        let name = text(spec, "externalName");
-        if name.is_empty() {
-            errors.push(FieldError::required("spec.externalName", ""));
-        } else {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            errors.extend(invalid_names("spec.externalName", name, names::dns_1123_subdomain(name)));
-        }
-        if !list_at(spec, "/clusterIPs").is_empty() {
-            errors.push(FieldError::forbidden(
-                "spec.clusterIPs",
-                "may not be set when `type` is 'ExternalName'",
-            ));
-        }
-    }
-    validate_ports(spec, headless, &mut errors);
-    if let Some(selector) = map_at(spec, "/selector") {
-        errors.extend(validate_labels(selector, "spec.selector"));
-    }
-    errors.extend(enumerated("spec.sessionAffinity", text(spec, "sessionAffinity"), &["ClientIP", "None"]));
-    for (index, address) in list_at(spec, "/externalIPs").iter().filter_map(Value::as_str).enumerate() {
-        if address.parse::<IpAddr>().is_err() {
-            errors.push(FieldError::invalid(format!("spec.externalIPs[{index}]"), address, BAD_ADDRESS));
-        }
-    }
-    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    errors.extend(enumerated("spec.type", kind, &known));
-    validate_node_ports(ports, kind, &mut errors);
-    validate_unique(ports, &mut errors);
-    for field in ["externalTrafficPolicy", "internalTrafficPolicy"] {
-        errors.extend(enumerated(&format!("spec.{field}"), text(spec, field), &["Cluster", "Local"]));
-    }
-    errors
+/// Returns whether a service has no cluster address by choice.
+pub(super) fn is_headless(spec: &Place<'_>) -> bool {
+    let addresses = spec.at("clusterIPs");
+    addresses.len() == 1 && addresses.index(0).text() == "None"
 }
 
-/// Validates the cluster addresses of a service. Runs before allocation.
-pub(super) fn validate_addresses(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    if text(spec, "type") == "ExternalName" {
-        return errors;
-    }
-    errors.extend(validate_first_address(spec));
-    let addresses = list_at(spec, "/clusterIPs");
-    let mut parsed = Vec::new();
-    for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
-        match address.parse::<IpAddr>() {
-            Ok(address) => parsed.push(address),
-            Err(_) if index == 0 && address == "None" => {
-                if addresses.len() > 1 {
-                    let detail = "'None' must be the first and only value";
-                    errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
-                }
-            }
-            Err(_) => {
-                errors.push(FieldError::invalid(format!("spec.clusterIPs[{index}]"), address, BAD_ADDRESS));
+/// Validates a service, in the order of kube-apiserver. `old` is the stored service.
+pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    place::validate("", object, |service, errors| {
+        let old = service.with(old.unwrap_or(&Value::Null));
+        let (spec, before) = (service.at("spec"), old.at("spec"));
+        validate_topology(&service.below("metadata/annotations"), errors);
+        validate_kind(&spec, errors);
+        validate_ports(&spec.at("ports"), errors);
+        if let Some(labels) = spec.at("selector").map() {
+            errors.extend(spec.at("selector").moved(names::validate_labels(labels, "")));
+        }
+        validate_affinity(&spec, errors);
+        check_addresses(&spec, &before, errors);
+        let known: BTreeSet<&str> = before.at("externalIPs").items().map(|ip| ip.text()).collect();
+        for address in spec.at("externalIPs").items() {
+            let count = errors.len();
+            address_unless_known(&address, &known, errors);
+            if errors.len() == count {
+                endpoint_address(&address, errors);
             }
         }
-    }
-    if addresses.len() > 2 {
-        let detail = "may only hold up to 2 values";
-        errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
-    }
-    if let [first, .., last] = parsed.as_slice()
-        && errors.is_empty()
-        && first.is_ipv4() == last.is_ipv4()
-    {
-        let detail = "may specify no more than one IP for each IP family";
-        errors.push(FieldError::invalid("spec.clusterIPs", addresses.to_vec(), detail));
-    }
-    errors
+        let kinds = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+        spec.at("type").require_one_of(&kinds, errors);
+        validate_unique_ports(&spec.at("ports"), spec.at("type").text(), errors);
+        validate_source_ranges(service, &old, errors);
+        validate_balancer(&spec, errors);
+        validate_policies(&spec, errors);
+    })
 }
 
-/// Checks that `clusterIP` is the first of `clusterIPs`.
-fn validate_first_address(spec: &Value) -> Option<FieldError> {
-    let (address, addresses) = (text(spec, "clusterIP"), list_at(spec, "/clusterIPs"));
-    let field = "spec.clusterIPs";
-    match addresses.first().and_then(Value::as_str) {
-        None if !address.is_empty() => Some(FieldError::required(field, "")),
-        Some(_) if address.is_empty() => {
-            let detail = "must be empty when `clusterIP` is not specified";
-            Some(FieldError::invalid(field, addresses.to_vec(), detail))
-        }
-        Some(first) if first != address => {
-            Some(FieldError::invalid(field, addresses.to_vec(), "first value must match `clusterIP`"))
-        }
-        _ => None,
+fn validate_topology(annotations: &Place<'_>, errors: &mut Errors) {
+    let (mode, hints) = (annotations.key(TOPOLOGY_MODE), annotations.key(TOPOLOGY_HINTS));
+    if mode.is_set() && hints.is_set() && mode.text() != hints.text() {
+        errors
+            .push(mode.invalid(format!("must match annotations[{TOPOLOGY_HINTS}] when both are specified")));
     }
 }
 
-fn validate_ports(spec: &Value, headless: bool, errors: &mut Vec<FieldError>) {
-    let ports = list_at(spec, "/ports");
+/// Validates what each type of service has and does not have.
+fn validate_kind(spec: &Place<'_>, errors: &mut Errors) {
+    let kind = spec.at("type").text();
+    let headless = is_headless(spec);
+    if spec.at("ports").len() == 0 && !headless && kind != "ExternalName" {
+        errors.push(spec.at("ports").required(""));
+    }
+    if headless && ["LoadBalancer", "NodePort"].contains(&kind) {
+        let first = spec.at("clusterIPs").index(0);
+        errors.push(first.invalid(format!("may not be set to 'None' for {kind} services")));
+    }
+    if kind != "ExternalName" {
+        return;
+    }
+    for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].map(|field| spec.at(field)) {
+        if !field.is_empty() {
+            errors.push(field.forbidden("may not be set for ExternalName services"));
+        }
+    }
+    let name = spec.at("externalName");
+    let plain = name.text().strip_suffix('.').unwrap_or(name.text());
+    if plain.is_empty() {
+        errors.push(name.required(""));
+    } else {
+        let problems = names::dns_1123_subdomain(plain).into_iter();
+        errors.extend(problems.map(|problem| name.invalid_as(plain, problem)));
+    }
+}
+
+fn validate_ports(ports: &Place<'_>, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
-    for (index, port) in ports.iter().enumerate() {
-        let path = format!("spec.ports[{index}]");
-        let name = text(port, "name");
-        if name.is_empty() {
-            if ports.len() > 1 {
-                errors.push(FieldError::required(format!("{path}.name"), ""));
-            }
-        } else {
-            errors.extend(invalid_names(&format!("{path}.name"), name, names::dns_1123_label(name)));
-            if !seen.insert(name) {
-                errors.push(FieldError::duplicate(format!("{path}.name"), name));
-            }
-        }
-        let number = int_at(port, "/port").unwrap_or_default();
-        let bad_number = |field: &str, number: i64| -> Vec<FieldError> {
-            let field = format!("{path}.{field}");
-            names::port_number(number)
-                .into_iter()
-                .map(|text| FieldError::invalid(field.as_str(), number, text))
-                .collect()
-        };
-        errors.extend(bad_number("port", number));
-        let protocol = text(port, "protocol");
-        if protocol.is_empty() {
-            errors.push(FieldError::required(format!("{path}.protocol"), ""));
-        }
-        errors.extend(enumerated(&format!("{path}.protocol"), protocol, &["SCTP", "TCP", "UDP"]));
-        match port.get("targetPort") {
-            Some(Value::String(name)) => {
-                errors.extend(invalid_names(&format!("{path}.targetPort"), name, names::port_name(name)));
-            }
-            target => {
-                let target = target.and_then(Value::as_i64).unwrap_or_default();
-                // Without a port there is no target either: one error is enough.
-                if target != 0 || number != 0 || !headless {
-                    errors.extend(bad_number("targetPort", target));
-                }
-            }
-        }
+    for port in ports.items() {
+        validate_port(&port, ports.len() > 1, &mut seen, errors);
     }
 }
 
-fn validate_node_ports(ports: &[Value], kind: &str, errors: &mut Vec<FieldError>) {
-    let mut seen = BTreeSet::new();
-    for (index, port) in ports.iter().enumerate() {
-        let Some(number) = int_at(port, "/nodePort").filter(|number| *number != 0) else { continue };
-        let field = format!("spec.ports[{index}].nodePort");
-        if kind == "ClusterIP" {
-            errors.push(FieldError::forbidden(field, "may not be used when `type` is 'ClusterIP'"));
-        } else if !seen.insert((text(port, "protocol"), number)) {
-            errors.push(FieldError::duplicate(field, number));
+/// Checks that the ports of the nodes, and those of the service, are its own.
+fn validate_unique_ports(ports: &Place<'_>, kind: &str, errors: &mut Errors) {
+    let (mut on_nodes, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+    for on_node in ports.items().map(|port| port.at("nodePort")) {
+        if on_node.int() != 0 && kind == "ClusterIP" {
+            errors.push(on_node.forbidden("may not be used when `type` is 'ClusterIP'"));
         }
     }
-}
-
-fn validate_unique(ports: &[Value], errors: &mut Vec<FieldError>) {
-    let mut seen = BTreeSet::new();
-    for (index, port) in ports.iter().enumerate() {
-        let number = int_at(port, "/port").unwrap_or_default();
-        if !seen.insert((text(port, "protocol"), number)) {
-            let protocol = windlass_schema::go_quote(text(port, "protocol"));
+    for port in ports.items() {
+        let on_node = port.at("nodePort");
+        if on_node.int() != 0 && !on_nodes.insert((port.at("protocol").text(), on_node.int())) {
+            errors.push(on_node.duplicate());
+        }
+    }
+    for port in ports.items() {
+        let (protocol, number) = (port.at("protocol").text(), port.at("port").int());
+        if !numbers.insert((protocol, number)) {
+            let protocol = windlass_schema::go_quote(protocol);
             let shown = format!(
                 "{{\"Name\":\"\",\"Protocol\":{protocol},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}"
             );
-            errors.push(FieldError::duplicate(format!("spec.ports[{index}]"), number).showing(shown));
+            errors.push(port.duplicate_as(number).showing(shown));
         }
     }
+}
+
+fn validate_port<'a>(
+    port: &Place<'a>,
+    is_one_of_many: bool,
+    seen: &mut BTreeSet<&'a str>,
+    errors: &mut Errors,
+) {
+    let (name, number) = (port.at("name"), port.at("port"));
+    if !name.text().is_empty() {
+        name.check(names::dns_1123_label, errors);
+        if !seen.insert(name.text()) {
+            errors.push(name.duplicate());
+        }
+    } else if is_one_of_many {
+        errors.push(name.required(""));
+    }
+    let problems = names::port_number(number.int()).into_iter();
+    errors.extend(problems.map(|problem| number.invalid_as(number.int(), problem)));
+    port.at("protocol").require_one_of(&["SCTP", "TCP", "UDP"], errors);
+    port_number_or_name(&port.at("targetPort"), errors);
+    let application = port.at("appProtocol");
+    if application.is_set() {
+        application.check(names::label_key, errors);
+    }
+}
+
+fn validate_affinity(spec: &Place<'_>, errors: &mut Errors) {
+    let (affinity, config) = (spec.at("sessionAffinity"), spec.at("sessionAffinityConfig"));
+    affinity.require_one_of(&["ClientIP", "None"], errors);
+    if affinity.text() == "None" && config.is_set() {
+        errors.push(config.forbidden("must not be set when session affinity is None"));
+    }
+    if affinity.text() != "ClientIP" {
+        return;
+    }
+    let timeout = config.below("clientIP/timeoutSeconds");
+    let parts = [config.clone(), config.at("clientIP"), timeout.clone()];
+    if let Some(missing) = parts.iter().find(|part| !part.is_set()) {
+        errors.push(missing.required("when session affinity type is ClientIP"));
+    } else if !(1..=86_400).contains(&timeout.int()) {
+        errors.push(timeout.invalid("must be greater than 0 and less than 86400"));
+    }
+}
+
+/// Validates the cluster addresses and their families. Runs before allocation, too.
+pub(super) fn validate_addresses(spec: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    place::validate("spec", spec, |spec, errors| {
+        check_addresses(spec, &spec.with(old.unwrap_or(&Value::Null)), errors);
+    })
+}
+
+fn check_addresses(spec: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
+    if spec.at("type").text() == "ExternalName" {
+        return;
+    }
+    let (addresses, families) = (spec.at("clusterIPs"), spec.at("ipFamilies"));
+    check_first(spec.at("clusterIP").text(), &addresses, errors);
+    let mut seen = BTreeSet::new();
+    for family in families.items() {
+        family.one_of(&["IPv4", "IPv6"], errors);
+        if !seen.insert(family.text()) {
+            errors.push(family.duplicate());
+        }
+    }
+    let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+    spec.at("ipFamilyPolicy").one_of(&policies, errors);
+    let known: BTreeSet<&str> = before.at("clusterIPs").items().map(|ip| ip.text()).collect();
+    let mut is_broken = false;
+    for (index, address) in addresses.items().enumerate() {
+        let count = errors.len();
+        if index > 0 || address.text() != "None" {
+            address_unless_known(&address, &known, errors);
+        } else if addresses.len() > 1 {
+            errors.push(addresses.invalid("'None' must be the first and only value"));
+        }
+        is_broken |= errors.len() > count;
+    }
+    if addresses.len() > 2 {
+        errors.push(addresses.invalid("may only hold up to 2 values"));
+    }
+    if is_broken {
+        return;
+    }
+    let is_six = |text: &str| text.contains(':');
+    let sixes = addresses.items().filter(|address| is_six(address.text())).count();
+    if addresses.len() > 1 && (sixes == 0 || sixes == addresses.len()) {
+        errors.push(addresses.invalid("may specify no more than one IP for each IP family"));
+    }
+    if is_headless(spec) {
+        return;
+    }
+    for (index, (address, family)) in addresses.items().zip(families.items()).enumerate() {
+        let expected = family.text();
+        if (expected == "IPv4" && is_six(address.text())) || (expected == "IPv6" && !is_six(address.text())) {
+            let detail = format!("expected an {expected} value as indicated by `ipFamilies[{index}]`");
+            errors.push(address.invalid(detail));
+        }
+    }
+}
+
+/// Checks that `clusterIP` is the first of `clusterIPs`.
+fn check_first(address: &str, addresses: &Place<'_>, errors: &mut Errors) {
+    if address.is_empty() {
+        if addresses.len() > 0 {
+            errors.push(addresses.invalid("must be empty when `clusterIP` is not specified"));
+        }
+    } else if addresses.len() == 0 {
+        errors.push(addresses.required(""));
+    } else if addresses.index(0).text() != address {
+        errors.push(addresses.invalid("first value must match `clusterIP`"));
+    }
+}
+
+fn validate_source_ranges(service: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    let spec = service.at("spec");
+    let is_balanced = spec.at("type").text() == "LoadBalancer";
+    let ranges = spec.at("loadBalancerSourceRanges").at_path_of(&spec.at("LoadBalancerSourceRanges"));
+    if ranges.len() > 0 {
+        if !is_balanced {
+            errors.push(ranges.forbidden(ONLY_BALANCED));
+        }
+        let known: BTreeSet<&str> =
+            old.below("spec/loadBalancerSourceRanges").items().map(|range| range.text().trim()).collect();
+        for range in ranges.items() {
+            // Space around a range was once allowed.
+            let trimmed = Value::from(range.text().trim());
+            errors.extend(place_errors(&range, &trimmed, &known));
+        }
+        return;
+    }
+    let annotation = service.below("metadata/annotations").key(SOURCE_RANGES);
+    if !annotation.is_set() {
+        return;
+    }
+    if !is_balanced {
+        errors.push(annotation.forbidden(ONLY_BALANCED));
+    }
+    let is_same = old.below("metadata/annotations").key(SOURCE_RANGES).value() == annotation.value();
+    if !is_same && !annotation.text().trim().is_empty() {
+        for range in annotation.text().trim().split(',') {
+            errors.extend(place_errors(&annotation, &Value::from(range.trim()), &BTreeSet::new()));
+        }
+    }
+}
+
+fn place_errors(place: &Place<'_>, range: &Value, known: &BTreeSet<&str>) -> Vec<FieldError> {
+    let found = place::validate("", range, |range, errors| address_range(range, known, errors));
+    place.moved(found).collect()
+}
+
+fn validate_balancer(spec: &Place<'_>, errors: &mut Errors) {
+    let is_balanced = spec.at("type").text() == "LoadBalancer";
+    let (allocates, class) = (spec.at("allocateLoadBalancerNodePorts"), spec.at("loadBalancerClass"));
+    if allocates.is_set() && !is_balanced {
+        errors.push(allocates.forbidden(ONLY_BALANCED));
+    }
+    if class.is_set() {
+        if is_balanced {
+            class.check(names::label_key, errors);
+        } else {
+            errors.push(class.forbidden(ONLY_BALANCED));
+        }
+    }
+}
+
+fn validate_policies(spec: &Place<'_>, errors: &mut Errors) {
+    let Some(fields) = spec.map() else { return };
+    let policy = spec.at("externalTrafficPolicy");
+    if is_external(fields) {
+        policy.require_one_of(&["Cluster", "Local"], errors);
+    } else if !policy.text().is_empty() {
+        errors.push(policy.invalid("may only be set for externally-accessible services"));
+    }
+    let port = spec.at("healthCheckNodePort");
+    if needs_health_check(fields) {
+        if port.int() == 0 {
+            errors.push(port.required(""));
+        } else {
+            port.within(1, 65535, errors);
+        }
+    } else if port.int() != 0 {
+        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        errors.push(port.invalid(detail));
+    }
+    spec.at("internalTrafficPolicy").one_of(&["Cluster", "Local"], errors);
+    let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    spec.at("trafficDistribution").one_of(&known, errors);
 }
 
 /// Validates the status of a service.
-pub(super) fn validate_status(object: &Value) -> Vec<FieldError> {
-    let ingress = list_at(object, "/status/loadBalancer/ingress");
-    let mut errors = Vec::new();
-    if !ingress.is_empty() && text(&object["spec"], "type") != "LoadBalancer" {
-        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
-        errors.push(FieldError::forbidden("status.loadBalancer.ingress", detail));
-    }
-    for (index, ingress) in ingress.iter().enumerate() {
-        let address = text(ingress, "ip");
-        if !address.is_empty() && address.parse::<IpAddr>().is_err() {
-            let field = format!("status.loadBalancer.ingress[{index}].ip");
-            errors.push(FieldError::invalid(field, address, BAD_ADDRESS));
+pub(super) fn validate_status(object: &Value, old: &Value) -> Vec<FieldError> {
+    place::validate("", object, |service, errors| {
+        let points = service.below("status/loadBalancer/ingress");
+        if points.len() > 0 && service.below("spec/type").text() != "LoadBalancer" {
+            errors.push(points.forbidden("may only be used when `spec.type` is 'LoadBalancer'"));
+            return;
         }
-    }
-    errors
+        let old = service.with(old).below("status/loadBalancer/ingress");
+        let known: BTreeSet<&str> = old.items().map(|point| point.at("ip").text()).collect();
+        for point in points.items() {
+            validate_point(&point, &known, errors);
+            let mode = point.at("ipMode");
+            match (mode.is_set(), point.at("ip").text().is_empty()) {
+                (true, true) => errors.push(mode.forbidden("may not be specified when `ip` is not set")),
+                (false, false) => errors.push(mode.required("must be specified when `ip` is set")),
+                _ => mode.one_of(&["Proxy", "VIP"], errors),
+            }
+        }
+    })
 }
 
-/// Validates that an update keeps the cluster address.
-pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<FieldError> {
-    let (kind, before) = (text(&object["spec"], "type"), text(&old["spec"], "type"));
-    let mut errors = Vec::new();
-    if !has_cluster_address(kind) || !has_cluster_address(before) {
-        return errors;
+/// Validates that an update keeps the cluster address, its family, and what load balancers depend on.
+pub(super) fn validate_change(object: &Value, old: &Value) -> Vec<FieldError> {
+    place::validate("spec", &object["spec"], |spec, errors| {
+        let before = spec.with(&old["spec"]);
+        let kinds = [spec.at("type").text(), before.at("type").text()];
+        if !kinds.contains(&"ExternalName") {
+            let headless = [is_headless(spec), is_headless(&before)];
+            if headless != [true, true] {
+                check_kept(&spec.at("clusterIPs"), &before.at("clusterIPs"), "clusterIP", errors);
+            }
+            if headless == [false, false] {
+                check_kept(&spec.at("ipFamilies"), &before.at("ipFamilies"), "ipFamily", errors);
+            }
+        }
+        let class = spec.at("loadBalancerClass");
+        if kinds == ["LoadBalancer", "LoadBalancer"] {
+            if class.value() != before.at("loadBalancerClass").value() {
+                errors.push(class.invalid("may not change once set"));
+            }
+            if class.is_set() {
+                class.check(names::label_key, errors);
+            }
+        } else if class.is_set() && kinds[0] != "LoadBalancer" {
+            errors.push(class.forbidden(ONLY_BALANCED));
+        }
+        let checks = [spec.map(), before.map()].iter().all(|spec| spec.is_some_and(needs_health_check));
+        let port = spec.at("healthCheckNodePort");
+        if checks && port.int() != before.at("healthCheckNodePort").int() {
+            errors.push(port.forbidden("field is immutable"));
+        }
+    })
+}
+
+/// Checks that the first value of a list stays, and that values are removed only on demand.
+fn check_kept(list: &Place<'_>, old: &Place<'_>, what: &str, errors: &mut Errors) {
+    if list.len() == old.len() {
+        for (index, before) in old.items().enumerate() {
+            if list.index(index).text() != before.text() {
+                let place = list.index(if what == "clusterIP" { index } else { 0 });
+                errors.push(place.invalid_as(list.value().clone(), "may not change once set"));
+            }
+        }
+        return;
     }
-    let (new, old) = (list_at(object, "/spec/clusterIPs"), list_at(old, "/spec/clusterIPs"));
-    if let Some(first) = old.first()
-        && new.first() != Some(first)
-    {
-        errors.push(FieldError::invalid("spec.clusterIPs[0]", new.to_vec(), "may not change once set"));
+    let first = list.index(0);
+    if old.len() > 0 && list.len() == 0 {
+        errors.push(first.invalid_as(list.value().clone(), format!("primary {what} can not be unset")));
+    } else if old.len() > 0 && first.text() != old.index(0).text() {
+        errors.push(first.invalid_as(list.value().clone(), "may not change once set"));
     }
-    errors
 }

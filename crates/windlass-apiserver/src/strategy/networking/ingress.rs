@@ -1,0 +1,179 @@
+//! Validation of ingresses and their classes.
+
+use std::collections::BTreeSet;
+
+use crate::strategy::addresses::{address_unless_known, is_address};
+use crate::strategy::checks::{domain_path, path_segment};
+use crate::strategy::place::{Errors, Place};
+use crate::wire::names;
+
+const NOT_ADDRESS: &str = "must be a DNS name, not an IP address";
+
+/// Validates the spec of an ingress.
+pub(super) fn validate(spec: &Place<'_>, errors: &mut Errors) {
+    let (backend, rules) = (spec.at("defaultBackend"), spec.at("rules"));
+    if rules.len() == 0 && !backend.is_set() {
+        errors.push(
+            spec.invalid_as(rules.value().clone(), "either `defaultBackend` or `rules` must be specified"),
+        );
+    }
+    if backend.is_set() {
+        validate_backend(&backend, errors);
+    }
+    for rule in rules.items() {
+        validate_rule(&rule, errors);
+    }
+    for secured in spec.at("tls").items() {
+        for host in secured.at("hosts").items() {
+            host.check(host_name, errors);
+        }
+        secured.at("secretName").check_if_any(names::dns_1123_subdomain, errors);
+    }
+    let class = spec.at("ingressClassName");
+    if class.is_set() {
+        class.check(names::dns_1123_subdomain, errors);
+    }
+}
+
+/// Checks a host name, which may begin with a wildcard.
+fn host_name(host: &str) -> Vec<String> {
+    if host.contains('*') { names::wildcard_subdomain(host) } else { names::dns_1123_subdomain(host) }
+}
+
+fn validate_rule(rule: &Place<'_>, errors: &mut Errors) {
+    let host = rule.at("host");
+    if is_address(host.text()) {
+        errors.push(host.invalid(NOT_ADDRESS));
+    }
+    host.check_if_any(host_name, errors);
+    let http = rule.at("http");
+    if !http.is_set() {
+        return;
+    }
+    let paths = http.at("paths");
+    if paths.len() == 0 {
+        errors.push(paths.required(""));
+    }
+    for path in paths.items() {
+        validate_path(&path, errors);
+    }
+}
+
+fn validate_path(entry: &Place<'_>, errors: &mut Errors) {
+    const SEQUENCES: [&str; 5] = ["//", "/./", "/../", "%2f", "%2F"];
+    let (kind, path) = (entry.at("pathType"), entry.at("path"));
+    if !kind.is_set() {
+        errors.push(kind.required("pathType must be specified"));
+        return;
+    }
+    let text = path.text();
+    match kind.text() {
+        "Exact" | "Prefix" => {
+            if !text.starts_with('/') {
+                errors.push(path.invalid_as(text, "must be an absolute path"));
+            }
+            for sequence in SEQUENCES.iter().filter(|sequence| text.contains(**sequence)) {
+                errors.push(path.invalid(format!("must not contain '{sequence}'")));
+            }
+            for end in ["/..", "/."].iter().filter(|end| text.ends_with(**end)) {
+                errors.push(path.invalid(format!("cannot end with '{end}'")));
+            }
+        }
+        "ImplementationSpecific" => {
+            if !text.is_empty() && !text.starts_with('/') {
+                errors.push(path.invalid("must be an absolute path"));
+            }
+        }
+        _ => errors.push(kind.unsupported(&["Exact", "ImplementationSpecific", "Prefix"])),
+    }
+    validate_backend(&entry.at("backend"), errors);
+}
+
+fn validate_backend(backend: &Place<'_>, errors: &mut Errors) {
+    let (resource, service) = (backend.at("resource"), backend.at("service"));
+    match (resource.is_set(), service.is_set()) {
+        (true, true) => {
+            errors.push(backend.invalid_as("", "cannot set both resource and service backends"));
+        }
+        (true, false) => validate_reference(&resource, errors),
+        (false, true) => {
+            service.at("name").require_check(names::dns_1123_label, errors);
+            let (name, number) = (service.below("port/name"), service.below("port/number"));
+            match (name.text().is_empty(), number.int() == 0) {
+                (false, false) => {
+                    errors.push(backend.invalid_as("", "cannot set both port name & port number"));
+                }
+                (false, true) => name.check(names::port_name, errors),
+                (true, false) => number.within(1, 65535, errors),
+                (true, true) => errors.push(backend.required("port name or number is required")),
+            }
+        }
+        (false, false) => errors.push(backend.invalid_as("", "resource or service backend is required")),
+    }
+}
+
+/// Validates a reference to an object of any kind.
+fn validate_reference(reference: &Place<'_>, errors: &mut Errors) {
+    let group = reference.at("apiGroup");
+    if group.is_set() {
+        group.check(names::dns_1123_subdomain, errors);
+    }
+    for name in ["kind", "name"] {
+        reference.at(name).require_check(path_segment, errors);
+    }
+}
+
+/// Validates a write of the status.
+pub(super) fn validate_status(status: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    let known: BTreeSet<&str> = old.at("ingress").items().map(|point| point.at("ip").text()).collect();
+    for point in status.at("ingress").items() {
+        validate_point(&point, &known, errors);
+    }
+}
+
+/// Validates an address or a name under which an ingress or service is reached.
+pub(in crate::strategy) fn validate_point(point: &Place<'_>, known: &BTreeSet<&str>, errors: &mut Errors) {
+    let (ip, name) = (point.at("ip"), point.at("hostname"));
+    if !ip.text().is_empty() {
+        address_unless_known(&ip, known, errors);
+    }
+    name.check_if_any(names::dns_1123_subdomain, errors);
+    if is_address(name.text()) {
+        errors.push(name.invalid(NOT_ADDRESS));
+    }
+}
+
+/// Validates the spec of a class.
+pub(super) fn validate_class(spec: &Place<'_>, errors: &mut Errors) {
+    let controller = spec.at("controller");
+    if controller.text().len() > 250 {
+        errors.push(controller.too_long(250));
+    }
+    domain_path(&controller, errors);
+    let parameters = spec.at("parameters");
+    if !parameters.is_set() {
+        return;
+    }
+    validate_reference(&parameters, errors);
+    let (scope, namespace) = (parameters.at("scope"), parameters.at("namespace"));
+    if !scope.is_set() {
+        errors.push(scope.required(""));
+        return;
+    }
+    scope.one_of(&["Cluster", "Namespace"], errors);
+    match scope.text() {
+        "Namespace" => {
+            if namespace.is_set() {
+                namespace.require_check(names::dns_1123_label, errors);
+            } else {
+                errors.push(namespace.required("`parameters.scope` is set to 'Namespace'"));
+            }
+        }
+        "Cluster" => {
+            if namespace.is_set() {
+                errors.push(namespace.forbidden("`parameters.scope` is set to 'Cluster'"));
+            }
+        }
+        _ => {}
+    }
+}

@@ -111,3 +111,14 @@ fn is_reason(text: &str) -> bool {
 pub(super) fn path_segment(value: &str) -> Vec<String> {
     names::path_segment_name(value, false)
 }
+
+/// Returns the warning about a new object whose name is not a label, although host names contain it.
+pub(super) fn dns_label_warning(object: &Value, use_of_name: &str) -> Option<String> {
+    let problems = names::dns_1123_label(crate::meta::name(object));
+    (!problems.is_empty()).then(|| {
+        let problems = problems.join(" ");
+        format!(
+            "metadata.name: {use_of_name}, which can result in surprising behavior; a DNS label is recommended: [{problems}]"
+        )
+    })
+}

@@ -11,19 +11,19 @@ use crate::wire::Quantity;
 /// The errors of an object so far.
 pub(super) type Errors = Vec<FieldError>;
 
-/// Returns the errors that `check` finds in the value at `path`.
-pub(super) fn validate<'a>(
+/// Returns the errors, or warnings, that `check` finds in the value at `path`.
+pub(super) fn validate<'a, T>(
     path: &str,
     value: &'a Value,
-    check: impl Fn(&Place<'a>, &mut Errors),
-) -> Vec<FieldError> {
-    let mut errors = Errors::new();
-    check(&Place { value, path: None }, &mut errors);
-    if !errors.is_empty() {
-        errors.clear();
-        check(&Place { value, path: Some(path.to_owned()) }, &mut errors);
+    check: impl Fn(&Place<'a>, &mut Vec<T>),
+) -> Vec<T> {
+    let mut found = Vec::new();
+    check(&Place { value, path: None }, &mut found);
+    if !found.is_empty() {
+        found.clear();
+        check(&Place { value, path: Some(path.to_owned()) }, &mut found);
     }
-    errors
+    found
 }
 
 /// A value in an object and its path. The value is null where the field is absent.
@@ -156,13 +156,24 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn path(&self) -> &str {
+    /// Returns the path.
+    pub(super) fn path(&self) -> &str {
         self.path.as_deref().unwrap_or_default()
     }
 
     /// Returns an error that shows the value.
     pub(super) fn invalid(&self, detail: impl Into<String>) -> FieldError {
         FieldError::invalid(self.path(), self.value.clone(), detail)
+    }
+
+    /// Returns an error that shows no value.
+    pub(super) fn invalid_omitted(&self, detail: impl Into<String>) -> FieldError {
+        FieldError { bad_value: None, ..self.invalid(detail) }
+    }
+
+    /// Returns a warning about the value.
+    pub(super) fn warning(&self, text: impl std::fmt::Display) -> String {
+        format!("{}: {text}", self.path())
     }
 
     /// Returns an error that shows another value.

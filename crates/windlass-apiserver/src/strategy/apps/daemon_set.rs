@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::counters::Counters;
 use super::rollout::{default_rolling_update, show_strategy, validate_daemon_rollout};
-use super::template::{default_template, validate_selector, validate_template};
+use super::template::{default_template, template_warnings, validate_selector, validate_template};
 use crate::meta;
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::{spec_mut, text_at};
@@ -101,6 +101,15 @@ impl Strategy for DaemonSets {
         }
         validate_not_negative(spec, &["revisionHistoryLimit"], &mut errors);
         errors
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
+        warnings.extend(template_warnings(object, old, false));
+        warnings
     }
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::counters::Counters;
 use super::rollout::{default_rolling_update, validate_rollout};
-use super::template::{default_template, validate_selector, validate_template};
+use super::template::{default_template, template_warnings, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::{int_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext, Writes};
@@ -80,6 +80,15 @@ impl Strategy for Deployments {
             errors.push(FieldError::invalid("spec.progressDeadlineSeconds", deadline, detail));
         }
         errors
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> = Vec::new();
+        warnings.extend(template_warnings(object, old, true));
+        warnings
     }
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -11,7 +11,7 @@ mod template;
 
 pub(super) use self::replica_set::COUNTERS as REPLICA_COUNTERS;
 pub(super) use self::rollout::{at_most_all, positive_int_or_percent};
-pub(super) use self::template::{default_template, label_selector, validate_restarts, validate_template_of};
+pub(super) use self::template::{default_template, label_selector, validate_restarts, validate_template_of, template_warnings};
 use super::{Facts, FactsOnly, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::counters::Counters;
-use super::template::{default_template, validate_selector, validate_template};
+use super::template::{default_template, template_warnings, validate_selector, validate_template};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::spec_mut;
 use crate::strategy::{Facts, Strategy, StrategyContext};
@@ -48,6 +48,15 @@ impl Strategy for ReplicaSets {
         validate_selector(spec, "deployment", &mut errors);
         validate_template(spec, "ReplicaSet", &mut errors);
         errors
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> = Vec::new();
+        warnings.extend(template_warnings(object, old, true));
+        warnings
     }
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {

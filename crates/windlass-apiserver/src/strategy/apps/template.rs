@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::validate_labels;
+use crate::strategy::checks::{dns_label_warning, validate_labels};
 use crate::strategy::core::{self, default_spec};
 use crate::strategy::fields::{entry_mut, map_at, text_at};
 use crate::strategy::place::{self, Errors, Place};
@@ -139,4 +139,16 @@ pub(in crate::strategy) fn label_selector(selector: &Place<'_>, errors: &mut Err
             value.check(names::label_value, errors);
         }
     }
+}
+
+/// Returns the warnings about a workload: about its template, and about the name of a new one if pods have it.
+pub(in crate::strategy) fn template_warnings(object: &Value, old: Option<&Value>, names_pods: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if old.is_none() && names_pods {
+        warnings.extend(dns_label_warning(object, "this is used in Pod names and hostnames"));
+    }
+    if old.is_none_or(|old| old["spec"] != object["spec"]) {
+        warnings.extend(core::pod_template_warnings("spec.template.", &object["spec"]["template"]));
+    }
+    warnings
 }

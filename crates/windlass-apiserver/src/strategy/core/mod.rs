@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub(super) use self::claim::validate_claim_spec;
 pub(super) use self::event::of as event_of;
-pub(super) use self::pod::{default_spec, validate_template};
+pub(super) use self::pod::{default_spec, pod_template_warnings, validate_template};
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use crate::meta;
-use crate::strategy::apps::{REPLICA_COUNTERS, default_template, validate_restarts, validate_template_of};
+use crate::strategy::apps::{REPLICA_COUNTERS, default_template, validate_restarts, validate_template_of, template_warnings};
 use crate::strategy::checks::validate_not_negative;
 use crate::strategy::fields::{default, map_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};
@@ -63,6 +63,15 @@ impl Strategy for ReplicationControllers {
             validate_restarts(&spec["template"], "ReplicationController", &mut errors);
         }
         errors
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
+        warnings.extend(template_warnings(object, old, true));
+        warnings
     }
 
     fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {

@@ -21,6 +21,7 @@ mod status;
 mod update;
 mod validate;
 mod volumes;
+mod warnings;
 
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
@@ -30,7 +31,9 @@ pub(in crate::strategy) use self::probe::port_number_or_name;
 pub(in crate::strategy) use self::resources::validate_amount;
 pub(in crate::strategy) use self::scheduling::validate_node_selector;
 pub(in crate::strategy) use self::validate::validate_template;
+pub(in crate::strategy) use self::warnings::pod_template_warnings;
 use crate::meta;
+use crate::strategy::checks::dns_label_warning;
 use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
 use crate::strategy::place;
 use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
@@ -147,6 +150,16 @@ impl Strategy for Pods {
         place::validate("", object, |pod, errors| check(pod, &pod.with(old), errors))
     }
 
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() || old.is_some() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> =
+            dns_label_warning(object, "this is used in the Pod's hostname").into_iter().collect();
+        warnings.extend(warnings::pod_warnings(object));
+        warnings
+    }
+
     fn restrict(&self, subresource: &str, object: &mut Value, old: &Value) {
         // Validation refuses a resize with other containers.
         if subresource == "resize" && !resize::same_containers(object, old) {
@@ -215,5 +228,12 @@ impl Strategy for PodTemplates {
 
     fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
         place::validate("template", &object["template"], validate_template)
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        if old.is_some_and(|old| old["template"] == object["template"]) {
+            return Vec::new();
+        }
+        pod_template_warnings("template.", &object["template"])
     }
 }

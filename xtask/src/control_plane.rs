@@ -14,6 +14,7 @@ use clap::Subcommand;
 
 use crate::Result;
 use layout::Layout;
+pub(crate) use layout::cache_folder;
 
 pub(crate) use reference::Reference;
 

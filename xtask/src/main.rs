@@ -8,6 +8,7 @@ mod catalog;
 mod codegen;
 mod control_plane;
 mod project;
+mod smd;
 mod tidy;
 mod twin;
 
@@ -35,6 +36,8 @@ enum Task {
     Codegen(codegen::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
+    /// Run the tests of structured-merge-diff with the field ownership of windlass-schema
+    Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
     Tidy(tidy::Args),
     /// Compare the embedded API server with a real one, by random traffic
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
+        Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Twin(args) => twin::run(args),
     };

@@ -1,9 +1,11 @@
 //! Compiles the `openAPIV3Schema` of a CustomResourceDefinition to a [`Schema`].
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::default::whole_numbers;
-use crate::graph::{Additional, Edge, Enumeration, ListType, Node, RareRules, Rules, Schema, Type};
+use crate::graph::{Additional, Edge, Enumeration, ListType, Node, RareRules, Rules, Schema, Target, Type};
 use crate::pattern::Pattern;
 
 /// The maximum nesting of schemas; anything deeper is not checked.
@@ -28,7 +30,7 @@ impl Schema {
     /// assert_eq!(object, serde_json::json!({"spec": {"replicas": 1}}));
     /// ```
     pub fn compile(open_api_v3_schema: &Value) -> Self {
-        let mut root = node(open_api_v3_schema, 0);
+        let mut root = node(open_api_v3_schema, 0, &Names::new());
         root.embedded = true;
         Self::single(root)
     }
@@ -42,7 +44,10 @@ impl Schema {
     }
 }
 
-fn node(schema: &Value, depth: usize) -> Node {
+/// The indexes of named definitions, to which `$ref` refers.
+pub(crate) type Names<'n> = BTreeMap<&'n str, u32>;
+
+pub(crate) fn node(schema: &Value, depth: usize, names: &Names<'_>) -> Node {
     let empty = Map::new();
     let schema = schema.as_object().unwrap_or(&empty);
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -64,27 +69,47 @@ fn node(schema: &Value, depth: usize) -> Node {
         return out;
     }
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        out.properties =
-            properties.iter().map(|(name, value)| (name.as_str().into(), edge(value, depth))).collect();
+        out.properties = properties
+            .iter()
+            .map(|(name, value)| (name.as_str().into(), edge(value, depth, names)))
+            .collect();
     }
     out.additional = match schema.get("additionalProperties") {
         Some(Value::Bool(true)) => Some(Additional::Any),
         Some(Value::Bool(false)) => Some(Additional::Forbidden),
-        Some(value @ Value::Object(_)) => Some(Additional::Schema(edge(value, depth))),
+        Some(value @ Value::Object(_)) => Some(Additional::Schema(edge(value, depth, names))),
         _ => None,
     };
-    out.items = schema.get("items").filter(|items| items.is_object()).map(|items| edge(items, depth));
-    out.rules = rules(schema, out.kind, depth);
+    out.items = schema.get("items").filter(|items| items.is_object()).map(|items| edge(items, depth, names));
+    out.rules = rules(schema, out.kind, depth, names);
     out
 }
 
-fn edge(schema: &Value, depth: usize) -> Edge {
-    let mut edge = Edge::inline(node(schema, depth + 1));
+fn edge(schema: &Value, depth: usize, names: &Names<'_>) -> Edge {
+    let mut edge = match referenced(schema).and_then(|name| names.get(name)) {
+        Some(index) => {
+            let map_type = schema.get("x-kubernetes-map-type");
+            let mut edge = Edge::new(Target::Named(*index));
+            edge.granular = map_type.is_some_and(|map_type| map_type == "granular");
+            edge.atomic = map_type.is_some_and(|map_type| map_type == "atomic");
+            edge
+        }
+        None => Edge::new(Target::Inline(Box::new(node(schema, depth + 1, names)))),
+    };
     edge.default = schema.get("default").filter(|value| !value.is_null()).cloned();
     if let Some(default) = &mut edge.default {
         whole_numbers(default);
     }
     edge
+}
+
+/// Returns the name of the definition that a schema refers to, itself or in an `allOf` of one branch.
+fn referenced(schema: &Value) -> Option<&str> {
+    let reference = schema.get("$ref").or_else(|| match schema.get("allOf")?.as_array()?.as_slice() {
+        [only] => only.get("$ref"),
+        _ => None,
+    });
+    reference?.as_str()?.rsplit('/').next()
 }
 
 fn kind(schema: &Map<String, Value>) -> Type {
@@ -104,12 +129,12 @@ fn strings(schema: &Map<String, Value>, name: &str) -> Vec<Box<str>> {
     list.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect()
 }
 
-fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
+fn rules(schema: &Map<String, Value>, kind: Type, depth: usize, names: &Names<'_>) -> Rules {
     let number = |name: &str| schema.get(name).and_then(Value::as_number).cloned();
     let count = |name: &str| schema.get(name).and_then(Value::as_i64);
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
     let list = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
-    let nodes = |name: &str| list(name).map(|schema| node(schema, depth + 1)).collect();
+    let nodes = |name: &str| list(name).map(|schema| node(schema, depth + 1, names)).collect();
     let more = RareRules {
         maximum: number("maximum"),
         exclusive_maximum: flag("exclusiveMaximum"),
@@ -132,10 +157,11 @@ fn rules(schema: &Map<String, Value>, kind: Type, depth: usize) -> Rules {
         all_of: nodes("allOf"),
         any_of: nodes("anyOf"),
         one_of: nodes("oneOf"),
-        not: schema.get("not").filter(|value| value.is_object()).map(|schema| node(schema, depth + 1)),
+        not: schema.get("not").filter(|value| value.is_object()).map(|schema| node(schema, depth + 1, names)),
     };
     Rules {
         format: schema.get("format").and_then(Value::as_str).and_then(|name| format(name, kind)),
+        formatted: schema.get("format").and_then(Value::as_str).is_some_and(|name| !name.is_empty()),
         required: strings(schema, "required"),
         more: (!more.is_empty()).then(|| Box::new(more)),
     }

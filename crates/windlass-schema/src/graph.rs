@@ -162,7 +162,10 @@ impl<'g> NodeRef<'g> {
 
     /// Whether an object is replaced as a whole (`x-kubernetes-map-type: atomic`).
     pub fn is_atomic_map(self) -> bool {
-        self.node.map_atomic && !self.edge.is_some_and(|edge| edge.granular)
+        match self.edge {
+            Some(edge) => edge.atomic || self.node.map_atomic && !edge.granular,
+            None => self.node.map_atomic,
+        }
     }
 
     /// Returns the format, such as `int32` or `date-time`.

@@ -17,6 +17,7 @@ mod pattern;
 mod calendar;
 mod catalog;
 mod compile;
+mod definitions;
 
 mod default;
 pub mod fields;
@@ -31,6 +32,7 @@ mod zero;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
 pub use default::default;
+pub use definitions::Definitions;
 pub use field_error::{FieldError, FieldErrorKind};
 pub use go::{go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};

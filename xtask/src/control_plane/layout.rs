@@ -19,15 +19,20 @@ pub(super) struct Layout {
     run: String,
 }
 
+/// Returns the folder for what tasks build and can build again.
+pub(crate) fn cache_folder() -> Result<PathBuf> {
+    let under_home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let cache = env::var_os(CACHE).map(PathBuf::from).or_else(|| {
+        let shared = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        Some(shared.or_else(under_home)?.join("windlass"))
+    });
+    let cache = cache.ok_or_else(|| format!("no cache folder: set HOME or {CACHE}"))?;
+    Ok(std::path::absolute(cache)?)
+}
+
 impl Layout {
     pub(super) fn find() -> Result<Self> {
-        let under_home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-        let cache = env::var_os(CACHE).map(PathBuf::from).or_else(|| {
-            let shared = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-            Some(shared.or_else(under_home)?.join("windlass"))
-        });
-        let cache = cache.ok_or_else(|| format!("no cache folder: set HOME or {CACHE}"))?;
-        let folder = std::path::absolute(cache)?.join("control-plane").join(KUBERNETES);
+        let folder = cache_folder()?.join("control-plane").join(KUBERNETES);
         Ok(Layout { folder, run: "run".to_owned() })
     }
 

@@ -79,6 +79,7 @@ fn node(reader: &mut Reader) -> Option<Node> {
     let mut rules = Rules::default();
     if has(node_bit::FORMAT) {
         rules.format = Some(reader.text()?.into());
+        rules.formatted = true;
     }
     if has(node_bit::REQUIRED) {
         rules.required = reader.texts()?;
@@ -147,7 +148,7 @@ fn edge(reader: &mut Reader) -> Option<Edge> {
     let patch = (patch != PatchMeta::default()).then(|| Box::new(patch));
     let observed = has(edge_bit::GIVEN_DEFAULT);
     let granular = has(edge_bit::GRANULAR);
-    Some(Edge { target, default, published, observed, empty, granular, patch, proto, go })
+    Some(Edge { target, default, published, observed, empty, granular, atomic: false, patch, proto, go })
 }
 
 fn proto(reader: &mut Reader) -> Option<ProtoField> {

@@ -107,7 +107,7 @@ fn node_atom(node: NodeRef<'_>, open: bool) -> Atom<'_> {
         Type::Any => Atom { scalar: Some(Scalar::Untyped), list: Some(list()), map: Some(map()) },
         Type::Object => Atom { map: Some(map()), ..none },
         Type::Array => Atom { list: Some(list()), ..none },
-        Type::String if format.is_some() => scalar(Scalar::Untyped),
+        Type::String if node.node.rules.formatted => scalar(Scalar::Untyped),
         Type::String => scalar(Scalar::String),
         Type::Integer | Type::Number => scalar(Scalar::Numeric),
         Type::Boolean => scalar(Scalar::Boolean),

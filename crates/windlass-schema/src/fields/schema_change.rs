@@ -17,8 +17,9 @@ impl FieldSet {
         }
     }
 
-    /// Returns the set with all declared fields above its paths, except for those of maps and lists.
-    pub(super) fn with_named_fields(&self, schema: NodeRef<'_>) -> Self {
+    /// Returns the set with the declared fields through which its paths lead: `.spec` for `.spec.replicas`, but not
+    /// `.data.a` of a map for `.data.a.b`.
+    pub fn with_named_fields(&self, schema: NodeRef<'_>) -> Self {
         named(TypeRef::root(schema), self)
     }
 

@@ -29,11 +29,11 @@ pub enum Duplicates {
 /// use windlass_schema::fields::{Duplicates, validate_typed};
 ///
 /// let schema = windlass_schema::Catalog::builtin().schema("", "v1", "ConfigMap").unwrap();
-/// let object = json!({"data": {"a": 1}, "dataa": {}});
+/// let object = json!({"data": {"a": 1}, "immutable": "yes"});
 /// let errors = validate_typed(schema.root(), &object, Duplicates::Forbid).unwrap_err();
 /// assert_eq!(errors.to_string(), "errors:
 ///   .data.a: expected string, got &value.valueUnstructured{Value:1}
-///   .dataa: field not declared in schema");
+///   .immutable: expected boolean, got &{yes}");
 /// ```
 ///
 /// # Errors
@@ -90,14 +90,13 @@ impl Check {
     }
 
     fn map(&mut self, map: MapAtom<'_>, members: &Map<String, Value>, walk: &Walk<'_>) {
+        // An undeclared field hides the errors beside it.
+        let undeclared = |name: &&String| matches!(map.member(name).0, TypeRef::Undeclared);
+        if let Some(name) = members.keys().find(undeclared) {
+            return self.problems.add(&walk.field(name), || "field not declared in schema".to_owned());
+        }
         for (name, value) in members {
-            let walk = walk.field(name);
-            match map.member(name) {
-                (TypeRef::Undeclared, _) => {
-                    return self.problems.add(&walk, || "field not declared in schema".to_owned());
-                }
-                (kind, _) => self.value(kind, value, &walk),
-            }
+            self.value(map.member(name).0, value, &walk.field(name));
         }
     }
 }

@@ -122,6 +122,8 @@ pub(crate) struct Edge {
     pub(crate) empty: EmptyPolicy,
     /// Whether an object is merged field by field although its type is atomic.
     pub(crate) granular: bool,
+    /// Whether an object is replaced as a whole although its type is not atomic.
+    pub(crate) atomic: bool,
     pub(crate) patch: Option<Box<PatchMeta>>,
     pub(crate) proto: Option<ProtoField>,
     pub(crate) go: Option<Box<GoNames>>,
@@ -137,8 +139,7 @@ pub(crate) struct GoNames {
 }
 
 impl Edge {
-    pub(crate) fn inline(node: Node) -> Self {
-        let target = Target::Inline(Box::new(node));
+    pub(crate) fn new(target: Target) -> Self {
         Self {
             target,
             default: None,
@@ -146,6 +147,7 @@ impl Edge {
             observed: false,
             empty: EmptyPolicy::Keep,
             granular: false,
+            atomic: false,
             patch: None,
             proto: None,
             go: None,
@@ -215,7 +217,10 @@ impl Node {
 /// The value validations of a node; those that few nodes have are boxed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
+    /// The format, if the server checks it.
     pub(crate) format: Option<Box<str>>,
+    /// Whether the schema has a format, checked or not.
+    pub(crate) formatted: bool,
     pub(crate) required: Vec<Box<str>>,
     pub(crate) more: Option<Box<RareRules>>,
 }

@@ -64,9 +64,9 @@ pub fn compare(schema: NodeRef<'_>, old: &Value, new: &Value) -> Result<Comparis
     let kind = TypeRef::root(schema);
     let difference = Comparer { problems: &mut problems }.values(kind, Some(old), Some(new), &Walk::ROOT);
     problems.into_result(Comparison {
-        added: FieldSet::of_sorted(difference.added.below),
-        modified: FieldSet::of_sorted(difference.modified.below),
-        removed: FieldSet::of_sorted(difference.removed.below),
+        added: FieldSet::of_entries(difference.added.below),
+        modified: FieldSet::of_entries(difference.modified.below),
+        removed: FieldSet::of_entries(difference.removed.below),
     })
 }
 
@@ -74,6 +74,7 @@ pub fn compare(schema: NodeRef<'_>, old: &Value, new: &Value) -> Result<Comparis
 #[derive(Default)]
 struct Part {
     member: bool,
+    /// In any order, and with duplicates if the old and the new value have different types.
     below: Vec<Entry>,
 }
 
@@ -84,7 +85,7 @@ impl Part {
 
     fn push(&mut self, element: &PathElement, part: Self) {
         if !part.is_empty() {
-            let below = FieldSet::of_sorted(part.below);
+            let below = FieldSet::of_entries(part.below);
             self.below.push(Entry { element: element.clone(), member: part.member, below });
         }
     }

@@ -245,8 +245,11 @@ func (e PathElement) Less(rhs PathElement) bool {
 	}).Number() < 0
 }
 
-// Equals reports whether the elements are the same.
+// Equals reports whether the elements are the same. Elements of no type exist in Go only.
 func (e PathElement) Equals(rhs PathElement) bool {
+	if e == (PathElement{}) || rhs == (PathElement{}) {
+		return e.originalEquals(rhs)
+	}
 	return windlass.Ask("element_order", windlass.Object{
 		"left":  encodeElement(e),
 		"right": encodeElement(rhs),

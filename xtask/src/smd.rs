@@ -2,7 +2,8 @@
 //! the operations of windlass-schema.
 //!
 //! The module is copied to the cache folder. In the copy, the functions under test are renamed, and those of
-//! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process.
+//! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process. What Go reads
+//! and writes by reflection, and the schemas' own functions, stay Go.
 
 mod report;
 
@@ -73,6 +74,10 @@ const REPLACED: [(&str, &str, &[&str]); 10] = [
     ("merge/conflict.go", "(conflicts Conflicts) ", &["Error"]),
 ];
 
+/// Tests that fail because they test what only Go has: a schema that says nothing, and values of no JSON type.
+const ONLY_IN_GO: [&str; 3] =
+    ["typed TestInvalidOverride", "value TestValueLess/Invalid-7", "value TestValueLess/Invalid-8"];
+
 pub(crate) fn run(args: Args) -> Result {
     let server = build_server()?;
     let module = copy_module(&args.version)?;
@@ -90,10 +95,10 @@ pub(crate) fn run(args: Args) -> Result {
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("cannot run go: {error}"))?;
     let report = report::Report::read(&String::from_utf8_lossy(&output.stdout));
-    report.print(args.verbose);
+    let unexpected = report.print(&ONLY_IN_GO, args.verbose);
     let calls = fs::read_to_string(&calls).unwrap_or_default();
     println!("{} requests to windlass-schema", calls.lines().count());
-    if report.is_success() { Ok(()) } else { Err("tests have failed".into()) }
+    if unexpected == 0 { Ok(()) } else { Err(format!("{unexpected} tests have failed").into()) }
 }
 
 /// Builds the process that the tests ask, and returns its path.

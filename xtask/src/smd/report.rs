@@ -1,6 +1,7 @@
 //! The result of `go test -json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 
@@ -25,11 +26,17 @@ struct Counts {
     skipped: usize,
 }
 
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>5} passed {:>4} failed {:>3} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
 /// The result of a test run.
 #[derive(Default)]
 pub(super) struct Report {
     packages: BTreeMap<String, Counts>,
-    /// What failed, with its output. Of a test that has subtests, only the subtests.
+    /// What failed, with its output. Of a package or a test with failed subtests, only these.
     failures: BTreeMap<String, String>,
     output: BTreeMap<String, String>,
 }
@@ -44,7 +51,12 @@ impl Report {
         let parents: Vec<String> = report
             .failures
             .keys()
-            .filter(|name| report.failures.keys().any(|other| other.starts_with(&format!("{name}/"))))
+            .filter(|name| {
+                let is_below = |other: &String| {
+                    other.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(['/', ' ']))
+                };
+                report.failures.keys().any(is_below)
+            })
             .cloned()
             .collect();
         parents.iter().for_each(|name| _ = report.failures.remove(name));
@@ -72,31 +84,32 @@ impl Report {
         }
     }
 
-    pub(super) fn print(&self, verbose: bool) {
+    /// Prints the failures and the counts. Returns the number of tests and packages that failed and that do not end
+    /// with one of the `expected` names.
+    pub(super) fn print(&self, expected: &[&str], verbose: bool) -> usize {
+        let mut unexpected = 0;
         for (name, output) in &self.failures {
+            if expected.iter().any(|expected| name.ends_with(expected)) {
+                println!("failed, as expected: {name}");
+                continue;
+            }
+            unexpected += 1;
             println!("failed: {name}");
             if verbose {
                 println!("{output}");
             }
         }
         let mut all = Counts::default();
-        for (package, counts) in self.packages.iter().filter(|(_, counts)| counts.passed + counts.failed > 0)
-        {
-            println!(
-                "{:>5} passed {:>4} failed {:>3} skipped  {package}",
-                counts.passed, counts.failed, counts.skipped
-            );
+        for (package, counts) in &self.packages {
+            if counts.passed + counts.failed > 0 {
+                println!("{counts}  {package}");
+            }
             all.passed += counts.passed;
             all.failed += counts.failed;
             all.skipped += counts.skipped;
         }
-        println!(
-            "{:>5} passed {:>4} failed {:>3} skipped  (subtests counted)",
-            all.passed, all.failed, all.skipped
-        );
-    }
-
-    pub(super) fn is_success(&self) -> bool {
-        self.failures.is_empty() && !self.packages.is_empty()
+        println!("{all}  all, with tests of which a subtest failed");
+        // A run without tests is no success.
+        unexpected + usize::from(all.passed == 0)
     }
 }

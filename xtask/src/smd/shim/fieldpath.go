@@ -239,6 +239,9 @@ func (s *Set) FromJSON(r io.Reader) error {
 
 // Less is the order.
 func (e PathElement) Less(rhs PathElement) bool {
+	if e == (PathElement{}) || rhs == (PathElement{}) {
+		return e.originalLess(rhs)
+	}
 	return windlass.Ask("element_order", windlass.Object{
 		"left":  encodeElement(e),
 		"right": encodeElement(rhs),

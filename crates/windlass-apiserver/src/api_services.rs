@@ -1,8 +1,18 @@
 //! The APIServices of the group versions that this server serves itself.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use crate::meta;
 use crate::resource::ServedResources;
+use crate::state::State;
+use crate::store::{Draft, Write};
+
+/// The label of the APIServices that the server writes.
+const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+/// The priorities of the groups and versions of custom resources.
+const CUSTOM_PRIORITIES: (i64, i64) = (1_000, 100);
 
 /// The priority of a group, and that of its version, in discovery: those of the real server.
 const PRIORITIES: [(&str, &str, i64, i64); 21] = [
@@ -34,28 +44,68 @@ pub(crate) fn of_builtin(served: &ServedResources, time: &str) -> Vec<Value> {
     let is_served = |(group, version): (&str, &str)| served.version(group, version).is_some();
     let priorities = PRIORITIES.into_iter().filter(|(group, version, ..)| is_served((group, version)));
     priorities
-        .map(|(group, version, group_priority, version_priority)| {
-            json!({
-                "kind": "APIService",
-                "apiVersion": "apiregistration.k8s.io/v1",
-                "metadata": {
-                    "name": format!("{version}.{group}"),
-                    "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
-                },
-                "spec": {
-                    "group": group,
-                    "version": version,
-                    "groupPriorityMinimum": group_priority,
-                    "versionPriority": version_priority,
-                },
-                "status": {"conditions": [{
-                    "type": "Available",
-                    "status": "True",
-                    "lastTransitionTime": time,
-                    "reason": "Local",
-                    "message": "Local APIServices are always available",
-                }]},
-            })
+        .map(|(group, version, by_group, by_version)| {
+            local((group, version), "onstart", (by_group, by_version), time)
         })
         .collect()
+}
+
+/// Makes the APIService of a group and its version.
+fn local(
+    (group, version): (&str, &str),
+    managed: &str,
+    (by_group, by_version): (i64, i64),
+    time: &str,
+) -> Value {
+    json!({
+        "kind": "APIService",
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "metadata": {"name": format!("{version}.{group}"), "labels": {AUTOMANAGED: managed}},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": by_group,
+            "versionPriority": by_version,
+        },
+        "status": {"conditions": [{
+            "type": "Available",
+            "status": "True",
+            "lastTransitionTime": time,
+            "reason": "Local",
+            "message": "Local APIServices are always available",
+        }]},
+    })
+}
+
+/// Creates and removes the APIServices of custom resources, so that they agree with what is served.
+pub(crate) fn follow(state: &State, served: &ServedResources) {
+    let Some(resource) = state.builtin.resource("apiregistration.k8s.io", "v1", "apiservices") else {
+        return;
+    };
+    let view = state.store.view();
+    let mut wanted: BTreeSet<String> = BTreeSet::new();
+    let now = state.env.now();
+    let commit = |key: &str, expected: Option<u64>, draft: Option<Draft>| {
+        let write = Write { id: &resource.storage, key, expected, draft, now };
+        // A client that writes one at the same time wins.
+        let _ = state.store.commit_now(write, |_| Ok(()));
+    };
+    for group in served.groups().iter().filter(|group| state.builtin.group(&group.name).is_none()) {
+        for version in &group.versions {
+            let name = format!("{}.{}", version.name, group.name);
+            if view.get(&resource.storage, &name).is_none() {
+                let time = state.env.now_rfc3339();
+                let mut object = local((&group.name, &version.name), "true", CUSTOM_PRIORITIES, &time);
+                meta::set(&mut object, "uid", Some(state.env.uid().into()));
+                meta::set(&mut object, "creationTimestamp", Some(time.into()));
+                commit(&name, None, Some(resource.draft(&object, state.store.labels(), now)));
+            }
+            wanted.insert(name);
+        }
+    }
+    for (name, stored) in view.range(&resource.storage, None) {
+        if stored.labels().get(AUTOMANAGED) == Some("true") && !wanted.contains(&**name) {
+            commit(name, Some(stored.rv), None);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use crate::api_services;
 use crate::crd;
 use crate::managed_fields::FieldManager;
 use crate::meta;
@@ -152,7 +153,9 @@ async fn track(state: &State, before: &Value, definition: &mut Value) {
 fn publish(state: &State, change: impl FnOnce(&mut ServedResources) -> Consequences) -> Consequences {
     let mut served = ServedResources::clone(&state.served.load());
     let consequences = change(&mut served);
-    state.served.store(Arc::new(served));
+    let served = Arc::new(served);
+    state.served.store(Arc::clone(&served));
+    api_services::follow(state, &served);
     for resource in &consequences.retired {
         if let Some(custom) = &resource.custom {
             custom.retired.store(true, Ordering::Release);

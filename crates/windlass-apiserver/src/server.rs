@@ -154,6 +154,8 @@ impl Server {
     pub async fn listen(&self, options: Listen) -> Result<Listening, ListenError> {
         let listening = serve::listen(Arc::clone(&self.api) as Arc<dyn serve::Handle>, options).await?;
         self.api.state.tokens.add(listening.tokens());
+        let authority = listening.authority().certificate_pem();
+        bootstrap::listening(&self.api.state, listening.local_addr(), authority).await;
         Ok(listening)
     }
 

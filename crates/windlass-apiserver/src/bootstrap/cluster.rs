@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::TIME;
+use super::{DAY, MICRO_TIME, TIME, UID};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -19,8 +19,12 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
 const ADDRESS: &str = "10.0.0.1";
 /// The addresses of services.
 const SERVICE_RANGE: &str = "10.0.0.0/24";
-/// The port and the address of a server that does not listen.
+/// The port in the objects of a server that does not listen yet.
 const SECURE_PORT: u16 = 6443;
+/// The lease by which servers of one cluster know each other.
+pub(super) const LEASE: &str = "apiserver-windlass";
+/// The config map from which other servers learn whom to trust.
+pub(super) const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
 /// Returns the objects, each with its group and resource.
 pub(super) fn objects() -> Vec<(&'static str, &'static str, Value)> {
@@ -34,6 +38,16 @@ pub(super) fn objects() -> Vec<(&'static str, &'static str, Value)> {
     objects.push(("", "services", kubernetes_service()));
     objects.push(("networking.k8s.io", "servicecidrs", service_range()));
     objects.push(("networking.k8s.io", "ipaddresses", service_address()));
+    objects.push(("", "endpoints", endpoints()));
+    objects.push(("discovery.k8s.io", "endpointslices", endpoint_slice()));
+    objects.push(("coordination.k8s.io", "leases", lease()));
+    objects.push(("", "configmaps", config_map(AUTHENTICATION, json!({}))));
+    let since = json!({"since": DAY});
+    objects.push((
+        "",
+        "configmaps",
+        config_map("kube-apiserver-legacy-service-account-token-tracking", since),
+    ));
     objects
 }
 
@@ -111,4 +125,69 @@ fn service_address() -> Value {
         },
         "spec": {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}},
     })
+}
+
+/// The addresses of the service `kubernetes`, in the old form.
+fn endpoints() -> Value {
+    json!({
+        "kind": "Endpoints",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [{
+            "addresses": [{"ip": "127.0.0.1"}],
+            "ports": [{"name": "https", "port": SECURE_PORT, "protocol": "TCP"}],
+        }],
+    })
+}
+
+fn endpoint_slice() -> Value {
+    json!({
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "generation": 1,
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": true}}],
+        "ports": [{"name": "https", "port": SECURE_PORT, "protocol": "TCP"}],
+    })
+}
+
+fn lease() -> Value {
+    json!({
+        "kind": "Lease",
+        "apiVersion": "coordination.k8s.io/v1",
+        "metadata": {
+            "name": LEASE,
+            "namespace": "kube-system",
+            "labels": {
+                "apiserver.kubernetes.io/identity": "kube-apiserver",
+                "kubernetes.io/hostname": "localhost",
+            },
+        },
+        "spec": {
+            "holderIdentity": format!("{LEASE}_{UID}"),
+            "leaseDurationSeconds": 3_600,
+            "renewTime": MICRO_TIME,
+        },
+    })
+}
+
+fn config_map(name: &str, data: Value) -> Value {
+    let mut map = json!({
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "namespace": "kube-system"},
+    });
+    if data.as_object().is_some_and(|data| !data.is_empty()) {
+        map["data"] = data;
+    }
+    map
 }

@@ -5,6 +5,11 @@ mod flow_control;
 mod policy;
 mod template;
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use serde_json::{Value, json};
+
+use crate::meta;
 use crate::state::State;
 use crate::store::Write;
 use crate::wire::ApiError;
@@ -13,13 +18,20 @@ use crate::wire::ApiError;
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 /// Stands for the time in a template.
 const TIME: &str = "0000-00-00T00:00:00Z";
+/// Stands for the time in microseconds in a template.
+const MICRO_TIME: &str = "0000-00-00T00:00:00.000000Z";
+/// Stands for the day in a template.
+const DAY: &str = "1111-11-11";
 
 /// Creates the objects in an empty store.
 pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     let now = state.env.now();
-    let time = state.env.now_rfc3339();
+    let (time, micro_time) = (state.env.now_rfc3339(), now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
+    let day = now.strftime("%Y-%m-%d").to_string();
     for template in template::all(state) {
-        let draft = template.draft.stamped((UID, &state.env.uid()), (TIME, &time));
+        let uid = state.env.uid();
+        let texts = [(UID, &*uid), (TIME, &*time), (MICRO_TIME, &*micro_time), (DAY, &*day)];
+        let draft = template.draft.stamped(&uid, &texts);
         let write = Write { id: &template.id, key: &template.key, expected: None, draft: Some(draft), now };
         state
             .store
@@ -27,4 +39,59 @@ pub(crate) fn create(state: &State) -> Result<(), ApiError> {
             .map_err(|_| ApiError::internal(format!("{} {} is there already", template.id, template.key)))?;
     }
     Ok(())
+}
+
+/// Lets the objects that name the address of the server, and the authority of its clients, follow a listener.
+pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem: &str) {
+    let now = state.env.now();
+    let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let ip = if address.ip().is_unspecified() { loopback } else { address.ip() }.to_string();
+    let port = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
+    change(state, "", "endpoints", "default/kubernetes", |endpoints| {
+        endpoints["subsets"] = json!([{"addresses": [{"ip": ip}], "ports": port}]);
+    })
+    .await;
+    change(state, "discovery.k8s.io", "endpointslices", "default/kubernetes", |slice| {
+        slice["addressType"] = json!(if address.is_ipv4() { "IPv4" } else { "IPv6" });
+        slice["endpoints"] = json!([{"addresses": [ip], "conditions": {"ready": true}}]);
+        slice["ports"] = port.clone();
+    })
+    .await;
+    let lease = format!("kube-system/{}", cluster::LEASE);
+    change(state, "coordination.k8s.io", "leases", &lease, |lease| {
+        let peer = "kubernetes.io/peer-advertise-address";
+        lease["metadata"]["annotations"] = json!({peer: address.to_string()});
+        lease["spec"]["renewTime"] = json!(now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
+    })
+    .await;
+    let authentication = format!("kube-system/{}", cluster::AUTHENTICATION);
+    change(state, "", "configmaps", &authentication, |map| {
+        map["data"] = json!({"client-ca-file": authority_pem});
+    })
+    .await;
+}
+
+/// Changes one of the server's own objects, unless it was removed.
+async fn change(state: &State, group: &str, resource: &str, key: &str, change: impl Fn(&mut Value)) {
+    let Some(resource) = state.builtin.resource(group, "v1", resource) else { return };
+    loop {
+        let view = state.store.view();
+        let Some(stored) = view.get(&resource.storage, key) else { return };
+        let mut object = stored.value();
+        change(&mut object);
+        if object == stored.value() {
+            return;
+        }
+        if resource.strategy.has_generation() {
+            let generation = meta::integer(&object, "generation").unwrap_or(0) + 1;
+            meta::set(&mut object, "generation", Some(generation.into()));
+        }
+        let now = state.env.now();
+        let draft = Some(resource.draft(&object, state.store.labels(), now));
+        let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };
+        match state.store.commit(write, |_| Ok(())).await {
+            Err(crate::store::Rejected::Raced) => {}
+            _ => return,
+        }
+    }
 }

@@ -101,19 +101,21 @@ impl Draft {
         if self.0.json.len() > MAX_OBJECT { Err(ApiError::storage_too_large()) } else { Ok(()) }
     }
 
-    /// Returns a copy with another uid and another time in place of those that were serialised. Each must be as long as
-    /// the text that it replaces.
-    pub(crate) fn stamped(&self, uid: (&str, &str), time: (&str, &str)) -> Self {
+    /// Returns a copy with another uid, in which the first text of each pair is replaced by the second. Both must be
+    /// equally long.
+    pub(crate) fn stamped(&self, uid: &str, texts: &[(&str, &str)]) -> Self {
         let mut copy = self.0.copy();
         let mut json = copy.json.to_vec();
-        for (old, new) in [uid, time].into_iter().filter(|(old, new)| old.len() == new.len()) {
-            let places: Vec<usize> = memchr::memmem::find_iter(&json, old).collect();
-            for at in places {
-                json[at..at + old.len()].copy_from_slice(new.as_bytes());
+        for (old, new) in texts.iter().filter(|(old, new)| old.len() == new.len()) {
+            let mut from = 0;
+            while let Some(found) = memchr::memmem::find(&json[from..], old.as_bytes()) {
+                let at = from + found;
+                from = at + old.len();
+                json[at..from].copy_from_slice(new.as_bytes());
             }
         }
         copy.json = json.into();
-        copy.head.uid = uid.1.into();
+        copy.head.uid = uid.into();
         Self(copy)
     }
 

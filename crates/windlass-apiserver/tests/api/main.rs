@@ -67,5 +67,6 @@ mod evictions;
 mod representations;
 
 // The embedded server alone.
+mod bootstrap;
 mod footprint;
 mod unsupported;

@@ -32,7 +32,7 @@ fn zero_field(schema: NodeRef<'_>, depth: usize) -> Option<Value> {
         EmptyPolicy::Keep | EmptyPolicy::OmitZero => None,
         EmptyPolicy::Omit if !is_struct => None,
         EmptyPolicy::Omit | EmptyPolicy::Always => Some(match schema.format() {
-            Some("date-time" | "micro-time") => Value::Null,
+            Some("date-time" | "micro-time" | "raw") => Value::Null,
             Some("quantity") => "0".into(),
             Some("int-or-string") => 0.into(),
             _ if is_struct => zero_struct(schema, depth + 1),

@@ -103,7 +103,7 @@ fn node_atom(node: NodeRef<'_>, open: bool) -> Atom<'_> {
     let format = node.node.rules.format.as_deref();
     match node.kind() {
         Type::Any if format == Some("quantity") => scalar(Scalar::Untyped),
-        Type::Object if format == Some("raw") => Atom {
+        Type::Any | Type::Object if format == Some("raw") => Atom {
             map: Some(MapAtom {
                 source: Source::Any(Anything::Untyped),
                 atomic: !node.edge.is_some_and(|edge| edge.granular),

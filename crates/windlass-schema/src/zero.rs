@@ -64,7 +64,7 @@ mod tests {
         let deployment = zero_of("apps", "v1", "Deployment");
         assert_eq!(
             deployment["spec"],
-            json!({"selector": null, "strategy": {}, "template": {"metadata": {}, "spec": {"containers": null}}})
+            json!({"strategy": {}, "template": {"metadata": {}, "spec": {"containers": null}}})
         );
         assert_eq!(zero_of("", "v1", "ConfigMap")["data"], Value::Null);
     }

@@ -11,7 +11,9 @@ mod template;
 
 pub(super) use self::replica_set::COUNTERS as REPLICA_COUNTERS;
 pub(super) use self::rollout::{at_most_all, positive_int_or_percent};
-pub(super) use self::template::{default_template, label_selector, validate_restarts, validate_template_of, template_warnings};
+pub(super) use self::template::{
+    default_template, label_selector, template_warnings, validate_restarts, validate_template_of,
+};
 use super::{Facts, FactsOnly, Strategy};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {

@@ -7,7 +7,9 @@ use windlass_schema::FieldError;
 
 use super::counters::Counters;
 use super::rollout::{at_most_all, int_or_percent, positive_int_or_percent, show_strategy};
-use super::template::{default_template, validate_restarts, template_warnings, validate_selector, validate_template};
+use super::template::{
+    default_template, template_warnings, validate_restarts, validate_selector, validate_template,
+};
 use crate::strategy::checks::invalid_names;
 use crate::strategy::core::validate_claim_spec;
 use crate::strategy::fields::{default, default_text, entry_mut, list_at, spec_mut, text, text_at};

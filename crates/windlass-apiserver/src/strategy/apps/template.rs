@@ -142,7 +142,11 @@ pub(in crate::strategy) fn label_selector(selector: &Place<'_>, errors: &mut Err
 }
 
 /// Returns the warnings about a workload: about its template, and about the name of a new one if pods have it.
-pub(in crate::strategy) fn template_warnings(object: &Value, old: Option<&Value>, names_pods: bool) -> Vec<String> {
+pub(in crate::strategy) fn template_warnings(
+    object: &Value,
+    old: Option<&Value>,
+    names_pods: bool,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     if old.is_none() && names_pods {
         warnings.extend(dns_label_warning(object, "this is used in Pod names and hostnames"));

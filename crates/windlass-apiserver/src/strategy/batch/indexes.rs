@@ -27,8 +27,9 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
         ));
     }
     let number = |part: &str| {
-        let number: i64 =
-            part.parse().map_err(|_| format!("cannot convert string to integer for index: {}", quote(part)))?;
+        let number: i64 = part
+            .parse()
+            .map_err(|_| format!("cannot convert string to integer for index: {}", quote(part)))?;
         if number >= completions {
             return Err(format!("too large index: {}", quote(part)));
         }

@@ -155,7 +155,8 @@ fn validate_generated(job: &Place<'_>, errors: &mut Errors) {
     }
     let labels = spec.below("template/metadata/labels");
     let (uid, name) = (job.below("metadata/uid").text(), job.below("metadata/name").text());
-    let expected = [(UID_LABELS[0], uid), (NAME_LABELS[0], name), (UID_LABELS[1], uid), (NAME_LABELS[1], name)];
+    let expected =
+        [(UID_LABELS[0], uid), (NAME_LABELS[0], name), (UID_LABELS[1], uid), (NAME_LABELS[1], name)];
     for (key, value) in expected {
         let label = labels.key(key);
         let detail = format!("must be '{value}'");

@@ -76,7 +76,8 @@ fn validate_uncounted(pods: &Place<'_>, errors: &mut Errors) {
 
 fn validate_conditions(status: &Place<'_>, _before: &Place<'_>, found: &Conditions, errors: &mut Errors) {
     let list = status.at("conditions");
-    let [complete, failed, target, met] = [found.complete, found.failed, found.target, found.met].map(|pair| pair[0]);
+    let [complete, failed, target, met] =
+        [found.complete, found.failed, found.target, found.met].map(|pair| pair[0]);
     let mut refuse = |is_wrong: bool, detail: &str| {
         if is_wrong {
             errors.push(list.invalid_omitted(detail));
@@ -150,7 +151,8 @@ fn validate_finished(
     if finished[0] && is_changed("terminating") && terminating.int() > 0 {
         errors.push(terminating.invalid("terminating>0 is invalid for finished job"));
     }
-    let is_ready_changed = ["ready", "active"].iter().any(|name| status.at(name).value() != before.at(name).value());
+    let is_ready_changed =
+        ["ready", "active"].iter().any(|name| status.at(name).value() != before.at(name).value());
     if is_ready_changed && ready.is_set() && ready.int() > active.int() {
         errors.push(ready.invalid("cannot set more ready pods than active"));
     }
@@ -199,7 +201,9 @@ fn validate_transitions(
     errors: &mut Errors,
 ) {
     let list = status.at("conditions");
-    for (kind, pair) in [("Failed", found.failed), ("Complete", found.complete), ("FailureTarget", found.target)] {
+    for (kind, pair) in
+        [("Failed", found.failed), ("Complete", found.complete), ("FailureTarget", found.target)]
+    {
         if pair == [false, true] {
             errors.push(list.invalid_omitted(format!("cannot disable the terminal {kind}=True condition")));
         }

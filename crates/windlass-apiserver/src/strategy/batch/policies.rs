@@ -68,9 +68,8 @@ fn validate_failure(spec: &Place<'_>, rules: &Place<'_>, errors: &mut Errors) {
             (true, true) => errors.push(
                 rule.invalid_omitted("specifying both OnExitCodes and OnPodConditions is not supported"),
             ),
-            (false, false) => errors.push(
-                rule.invalid_omitted("specifying one of OnExitCodes and OnPodConditions is required"),
-            ),
+            (false, false) => errors
+                .push(rule.invalid_omitted("specifying one of OnExitCodes and OnPodConditions is required")),
             _ => {}
         }
     }

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use crate::meta;
-use crate::strategy::apps::{REPLICA_COUNTERS, default_template, validate_restarts, validate_template_of, template_warnings};
+use crate::strategy::apps::{
+    REPLICA_COUNTERS, default_template, template_warnings, validate_restarts, validate_template_of,
+};
 use crate::strategy::checks::validate_not_negative;
 use crate::strategy::fields::{default, map_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};

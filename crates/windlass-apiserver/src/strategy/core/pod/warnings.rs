@@ -69,7 +69,9 @@ pub(super) fn pod_warnings(pod: &Value) -> Warnings {
 
 /// Returns the warnings about a pod template. `path` ends with a dot.
 pub(in crate::strategy) fn pod_template_warnings(path: &str, template: &Value) -> Warnings {
-    place::validate(path.trim_end_matches('.'), template, |template, warnings| about(template, true, warnings))
+    place::validate(path.trim_end_matches('.'), template, |template, warnings| {
+        about(template, true, warnings)
+    })
 }
 
 fn about(pod: &Place<'_>, is_template: bool, warnings: &mut Warnings) {
@@ -246,7 +248,8 @@ fn fractions(amounts: &Place<'_>, warnings: &mut Warnings) {
 fn fraction(amount: &Place<'_>, warnings: &mut Warnings) {
     if let Some(quantity) = amount.quantity().filter(|quantity| quantity.to_milli() % 1000 != 0) {
         let quoted = windlass_schema::go_quote(&quantity.to_string());
-        warnings.push(amount.warning(format!("fractional byte value {quoted} is invalid, must be an integer")));
+        warnings
+            .push(amount.warning(format!("fractional byte value {quoted} is invalid, must be an integer")));
     }
 }
 
@@ -294,7 +297,10 @@ const MOST_PORTS: usize = 100;
 
 fn about_ports(spec: &Place<'_>, warnings: &mut Warnings) {
     let ports = || {
-        LISTS.into_iter().flat_map(|list| spec.at(list).items()).flat_map(|container| container.at("ports").items())
+        LISTS
+            .into_iter()
+            .flat_map(|list| spec.at(list).items())
+            .flat_map(|container| container.at("ports").items())
     };
     let mut all: BTreeMap<(i64, &str), Vec<Place<'_>>> = BTreeMap::new();
     for port in ports() {

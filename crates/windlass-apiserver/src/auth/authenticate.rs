@@ -130,7 +130,12 @@ fn bearer_token(header: &str) -> Token<'_> {
 pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
     let subject = Certificate::from_der(der).ok()?.tbs_certificate.subject;
     let name = attributes(&subject, COMMON_NAME).next()?;
-    Some(attributes(&subject, ORGANIZATION).fold(Identity::user(&name), Identity::with_group))
+    Some(organizations(&subject).fold(Identity::user(&name), Identity::with_group))
+}
+
+/// Returns the organizations of a subject: the groups of the user of a client certificate.
+pub(crate) fn organizations(subject: &Name) -> impl Iterator<Item = String> {
+    attributes(subject, ORGANIZATION)
 }
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");

@@ -13,7 +13,7 @@ mod service_account;
 mod reviews;
 
 pub(crate) use authenticate::{
-    Authenticated, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_identity,
+    Authenticated, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_identity, organizations,
 };
 pub(crate) use authorize::{Attributes, Authorizer};
 pub use identity::Identity;

@@ -85,9 +85,15 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     match (call.route.subresource.as_str(), call.route.verb) {
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "get") => get::get(call).await,
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "update") => update::update(call).await,
-        ("status" | "finalize" | "ephemeralcontainers" | "resize", "patch") => patch::patch(call).await,
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "get") => {
+            get::get(call).await
+        }
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "update") => {
+            update::update(call).await
+        }
+        ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "patch") => {
+            patch::patch(call).await
+        }
         ("scale", "get") => scale::get(call).await,
         ("scale", "update") => scale::update(call).await,
         ("scale", "patch") => scale::patch(call).await,

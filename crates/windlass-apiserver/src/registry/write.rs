@@ -116,6 +116,7 @@ async fn create_named(
         errors.extend(custom::validate(&resource, &call.route.subresource, &new, None));
         errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
         refuse_invalid(&resource, &new, &errors)?;
+        resource.strategy.review(&call.context(&view), &new, None)?;
         if call.route.verb != "create" {
             authorize_create(call)?;
         }
@@ -392,6 +393,7 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     errors.extend(custom::validate(resource, &call.route.subresource, new, Some(old)));
     errors.extend(resource.strategy.validate_update(&call.context(view), new, old));
     refuse_invalid(resource, new, &errors)?;
+    resource.strategy.review(&call.context(view), new, Some(old))?;
     if call.route.subresource != "status" && counts(resource, new, old) {
         let generation = meta::integer(old, "generation").unwrap_or(0) + 1;
         meta::set(new, "generation", Some(generation.into()));

@@ -191,6 +191,17 @@ pub(crate) trait Strategy: Send + Sync {
         errors
     }
 
+    /// Does what the validating admission plugins of kube-apiserver do for the kind: refuses a write of a valid object, or
+    /// of `cx.subresource`, that the user may not make. `old` is `None` for a new object.
+    fn review(
+        &self,
+        _cx: &StrategyContext<'_>,
+        _object: &Value,
+        _old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        Ok(())
+    }
+
     /// Returns the texts of `Warning` headers for a write.
     fn warnings(&self, cx: &StrategyContext<'_>, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         if cx.subresource.is_empty() {

@@ -51,6 +51,7 @@ mod restarts;
 
 // Kinds.
 mod builtins;
+mod certificates;
 mod crd;
 mod custom_resources;
 mod defaults;

@@ -34,6 +34,7 @@ use http::Response;
 
 pub(crate) use self::call::Call;
 use crate::body::Body;
+use crate::resource::Resource;
 use crate::wire::ApiError;
 
 /// Calls the verb that a request asks for.
@@ -55,6 +56,7 @@ pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiE
     if !fits || !call.resource.allows(verb) {
         return Err(ApiError::method_not_allowed());
     }
+    call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
     if reviews::is_review(call) {
         return reviews::answer(call).await;
     }
@@ -71,6 +73,17 @@ pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiE
         "delete" => delete::delete(call).await,
         "deletecollection" => delete::delete_collection(call).await,
         _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// Returns the warning of every reply about a built-in resource that is deprecated.
+fn deprecation(resource: &Resource) -> Option<&'static str> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        _ => None,
     }
 }
 

@@ -1,19 +1,74 @@
 //! Validation of metadata, the same for every kind.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 use windlass_schema::FieldError;
 
 use crate::meta;
 use crate::resource::Resource;
-use crate::wire::names;
+use crate::strategy::MetadataChecks;
+use crate::wire::names::{self, NameCheck};
 
-/// Validates the metadata of an object.
-pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
+/// Returns the errors of a new object: those of its metadata, and the others, which `others` finds.
+pub(super) fn create(
+    resource: &Resource,
+    object: &Value,
+    others: impl FnOnce() -> Vec<FieldError>,
+) -> Vec<FieldError> {
+    let checks = checks(resource);
+    if !checks.on_create {
+        let errors = others();
+        return if errors.is_empty() { whole(resource, object, names::path_segment_name) } else { errors };
+    }
+    let mut errors = whole(resource, object, resource.strategy.name_check());
+    if checks.finalizers {
+        errors.extend(standard_finalizers(object));
+    }
+    errors.extend(others());
+    errors
+}
+
+/// Returns the errors of the metadata of an updated object. The generic registry and the strategy of the kind both
+/// validate them, so that most errors are repeated.
+pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old: &Value) -> Vec<FieldError> {
+    let checks = checks(resource);
+    let is_pod = resource.group.is_empty() && resource.plural == "pods" && subresource != "status";
+    let (changes, wholes) = match subresource {
+        "" => (checks.changes, checks.whole),
+        _ if is_pod => (1, 1),
+        _ => (checks.subresources, 0),
+    };
+    let mut errors = whole(resource, object, names::path_segment_name);
+    let change = change(object, old);
+    let standard = if checks.finalizers { standard_finalizers(object) } else { Vec::new() };
+    errors.extend(change.iter().cloned());
+    for _ in 0..changes {
+        errors.extend(change.iter().cloned());
+        errors.extend(standard.iter().cloned());
+    }
+    if wholes > 0 {
+        let found = whole(resource, object, resource.strategy.name_check());
+        for _ in 0..wholes {
+            errors.extend(found.iter().cloned());
+            errors.extend(standard.iter().cloned());
+        }
+    }
+    errors
+}
+
+fn checks(resource: &Resource) -> MetadataChecks {
+    if resource.is_custom() {
+        MetadataChecks::CUSTOM
+    } else {
+        MetadataChecks::of(&resource.group, &resource.plural)
+    }
+}
+
+/// Validates all metadata of an object.
+fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = meta::name(object);
-    let check = resource.strategy.name_check();
     let generate_name = meta::text(object, "generateName");
     if !generate_name.is_empty() {
         for complaint in check(generate_name, true) {
@@ -39,6 +94,14 @@ pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
     } else if !namespace.is_empty() {
         errors.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
     }
+    errors.extend(tags(object));
+    errors.extend(finalizers(object));
+    errors
+}
+
+/// Validates labels, annotations and owners.
+fn tags(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     if let Some(labels) = meta::labels(object) {
         errors.extend(names::validate_labels(labels, "metadata.labels"));
     }
@@ -46,7 +109,6 @@ pub(super) fn metadata(resource: &Resource, object: &Value) -> Vec<FieldError> {
         errors.extend(names::validate_annotations(annotations, "metadata.annotations"));
     }
     errors.extend(owners(object));
-    errors.extend(finalizers(object));
     errors
 }
 
@@ -100,20 +162,24 @@ fn show_owner(owner: &Value) -> String {
     format!("{{{}}}", shown.join(","))
 }
 
-fn finalizers(object: &Value) -> Vec<FieldError> {
+/// Validates that finalizers are those of Kubernetes or have a domain.
+fn standard_finalizers(object: &Value) -> Vec<FieldError> {
     const STANDARD: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
+    let detail = "name is neither a standard finalizer name nor is it fully qualified";
+    meta::finalizers(object)
+        .enumerate()
+        .filter(|(_, finalizer)| !finalizer.contains('/') && !STANDARD.contains(finalizer))
+        .map(|(index, finalizer)| {
+            FieldError::invalid(format!("metadata.finalizers[{index}]"), finalizer, detail)
+        })
+        .collect()
+}
+
+fn finalizers(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (index, finalizer) in meta::finalizers(object).enumerate() {
-        let path = format!("metadata.finalizers[{index}]");
+    for finalizer in meta::finalizers(object) {
         for complaint in names::label_key(finalizer) {
             errors.push(FieldError::invalid("metadata.finalizers", finalizer, complaint));
-        }
-        if !finalizer.contains('/') && !STANDARD.contains(&finalizer) {
-            errors.push(FieldError::invalid(
-                path,
-                finalizer,
-                "name is neither a standard finalizer name nor is it fully qualified",
-            ));
         }
     }
     let has = |wanted: &str| meta::finalizers(object).any(|finalizer| finalizer == wanted);
@@ -129,37 +195,34 @@ fn finalizers(object: &Value) -> Vec<FieldError> {
 }
 
 /// Validates a change of metadata.
-///
-/// kube-apiserver validates twice and reports each error twice.
-pub(super) fn metadata_update(object: &Value, old: &Value) -> Vec<FieldError> {
+fn change(object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if meta::is_deleting(old) {
         let existing: HashSet<&str> = meta::finalizers(old).collect();
-        let added: Vec<&str> =
+        let added: BTreeSet<&str> =
             meta::finalizers(object).filter(|finalizer| !existing.contains(finalizer)).collect();
         if !added.is_empty() {
             let quoted: Vec<String> = added.iter().map(|name| windlass_schema::go_quote(name)).collect();
-            let error = FieldError::forbidden(
+            errors.push(FieldError::forbidden(
                 "metadata.finalizers",
                 format!(
                     "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                     quoted.join(", ")
                 ),
-            );
-            errors.extend([error.clone(), error]);
+            ));
         }
     }
     for field in ["name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let value = |object: &Value| object.get("metadata").and_then(|metadata| metadata.get(field)).cloned();
         let (new, old) = (value(object), value(old));
         if new != old {
-            let error = FieldError::invalid(
+            errors.push(FieldError::invalid(
                 format!("metadata.{field}"),
                 new.unwrap_or_default(),
                 "field is immutable",
-            );
-            errors.extend([error.clone(), error]);
+            ));
         }
     }
+    errors.extend(tags(object));
     errors
 }

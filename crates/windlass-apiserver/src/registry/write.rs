@@ -112,9 +112,11 @@ async fn create_named(
         let mut new =
             if resource.strategy.allocates() { object.clone() } else { std::mem::take(&mut object) };
         resource.strategy.allocate(&call.context(&view), &mut new, None)?;
-        let mut errors = validate::metadata(&resource, &new);
-        errors.extend(custom::validate(&resource, &call.route.subresource, &new, None));
-        errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
+        let errors = validate::create(&resource, &new, || {
+            let mut errors = custom::validate(&resource, &call.route.subresource, &new, None);
+            errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
+            errors
+        });
         refuse_invalid(&resource, &new, &errors)?;
         resource.strategy.review(&call.context(&view), &new, None)?;
         if call.route.verb != "create" {
@@ -388,8 +390,7 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     meta::drop_empty(new);
     resource.strategy.prepare_update(&call.context(view), new, old)?;
     resource.strategy.allocate(&call.context(view), new, Some(old))?;
-    let mut errors = validate::metadata(resource, new);
-    errors.extend(validate::metadata_update(new, old));
+    let mut errors = validate::update(resource, &call.route.subresource, new, old);
     errors.extend(custom::validate(resource, &call.route.subresource, new, Some(old)));
     errors.extend(resource.strategy.validate_update(&call.context(view), new, old));
     refuse_invalid(resource, new, &errors)?;

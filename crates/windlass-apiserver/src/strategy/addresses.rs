@@ -90,7 +90,7 @@ pub(super) fn parse_range(text: &str) -> Option<(IpAddr, u32)> {
     Some((start, bits))
 }
 
-/// Returns whether a range lies in another and is smaller.
+/// Returns whether a range is in another and is smaller.
 pub(super) fn is_strict_subset(inner: (IpAddr, u32), outer: (IpAddr, u32)) -> bool {
     let value = |address: IpAddr| match address {
         IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::addresses::{address, endpoint_address};
+use super::addresses::{address, address_warning, endpoint_address};
 use super::checks::immutable;
+use super::fields::{list_at, text};
 use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
 use crate::wire::names;
@@ -46,9 +47,20 @@ impl Strategy for EndpointSlices {
         errors
     }
 
-    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        let is_name = object.get("addressType").is_some_and(|kind| kind == "FQDN");
-        is_name.then(|| "spec.addressType: FQDN endpoints are deprecated".to_owned()).into_iter().collect()
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if old.is_none() && text(object, "addressType") == "FQDN" {
+            warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+        }
+        if text(object, "addressType") != "FQDN" {
+            for (endpoint, addresses) in list_at(object, "/endpoints").iter().enumerate() {
+                for (index, address) in list_at(addresses, "/addresses").iter().enumerate() {
+                    let field = format!("endpoints[{endpoint}].addresses[{index}]");
+                    warnings.extend(address_warning(&field, address.as_str().unwrap_or_default()));
+                }
+            }
+        }
+        warnings
     }
 }
 
@@ -83,7 +95,7 @@ fn validate_endpoints(endpoints: &Place<'_>, kind: &str, errors: &mut Errors) {
     }
     for endpoint in endpoints.items() {
         let addresses = endpoint.at("addresses");
-        if addresses.len() == 0 {
+        if addresses.is_empty() {
             errors.push(addresses.required("must contain at least 1 address"));
         } else if addresses.len() > 100 {
             errors.push(addresses.too_many(100));
@@ -110,10 +122,9 @@ fn validate_endpoints(endpoints: &Place<'_>, kind: &str, errors: &mut Errors) {
 }
 
 fn validate_hints(hints: &Place<'_>, errors: &mut Errors) {
-    let checks: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", names::label_value), ("forNodes", names::dns_1123_subdomain)];
-    for (list, check) in checks {
-        let list = hints.at(list);
+    for field in ["forZones", "forNodes"] {
+        let check = if field == "forZones" { names::label_value } else { names::dns_1123_subdomain };
+        let list = hints.at(field);
         if list.len() > 8 {
             errors.push(list.too_many(8));
             return;

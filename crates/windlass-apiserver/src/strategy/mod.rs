@@ -13,6 +13,7 @@ mod addresses;
 mod checks;
 mod facts;
 mod fields;
+mod metadata_checks;
 mod place;
 mod writes;
 
@@ -36,6 +37,7 @@ mod scheduling;
 mod storage;
 
 pub(crate) use self::facts::{Facts, Generation};
+pub(crate) use self::metadata_checks::MetadataChecks;
 pub(crate) use self::writes::Writes;
 use crate::auth::{Authorizer, Identity};
 use crate::env::Env;

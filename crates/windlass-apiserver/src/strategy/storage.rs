@@ -67,7 +67,7 @@ impl Strategy for StorageClasses {
         &CLASSES
     }
 
-    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
         place::validate("", object, |class, errors| {
             let name = class.at("provisioner");
             if !name.require(errors) {
@@ -90,7 +90,7 @@ impl Strategy for StorageClasses {
         })
     }
 
-    fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let pointers = ["/parameters", "/provisioner", "/reclaimPolicy", "/volumeBindingMode"];
         pointers.into_iter().flat_map(|pointer| immutable(object, old, pointer)).collect()
     }
@@ -118,7 +118,7 @@ fn validate_topologies(topologies: &Place<'_>, errors: &mut Errors) {
         let expressions = term.at("matchLabelExpressions");
         for expression in expressions.items() {
             let (key, values) = (expression.at("key"), expression.at("values"));
-            if values.len() == 0 {
+            if values.is_empty() {
                 errors.push(values.required(""));
             }
             let mut set = BTreeSet::new();

@@ -32,12 +32,14 @@ impl Counters {
         let total = status.at("replicas").int();
         for counter in self.below_total.iter().map(|name| status.at(name)) {
             if counter.int() > total {
-                errors.push(counter.invalid("cannot be greater than status.replicas"));
+                errors.push(counter.invalid_as(counter.int(), "cannot be greater than status.replicas"));
             }
         }
         let available = status.at("availableReplicas");
         if !self.ready.is_empty() && available.int() > status.at("readyReplicas").int() {
-            errors.push(available.invalid(format!("cannot be greater than {}", self.ready)));
+            errors.push(
+                available.invalid_as(available.int(), format!("cannot be greater than {}", self.ready)),
+            );
         }
         let (collisions, before) = (status.at("collisionCount"), old.at("collisionCount"));
         if self.collisions && before.is_set() && (!collisions.is_set() || collisions.int() < before.int()) {

@@ -122,12 +122,12 @@ pub(in crate::strategy) fn label_selector(selector: &Place<'_>, errors: &mut Err
         let (operator, values) = (expression.at("operator"), expression.at("values"));
         match operator.text() {
             "In" | "NotIn" => {
-                if values.len() == 0 {
+                if values.is_empty() {
                     errors.push(values.required("must be specified when `operator` is 'In' or 'NotIn'"));
                 }
             }
             "Exists" | "DoesNotExist" => {
-                if values.len() > 0 {
+                if !values.is_empty() {
                     let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
                     errors.push(values.forbidden(detail));
                 }

@@ -74,7 +74,7 @@ fn validate_uncounted(pods: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_conditions(status: &Place<'_>, _before: &Place<'_>, found: &Conditions, errors: &mut Errors) {
+fn validate_conditions(status: &Place<'_>, before: &Place<'_>, found: &Conditions, errors: &mut Errors) {
     let list = status.at("conditions");
     let [complete, failed, target, met] =
         [found.complete, found.failed, found.target, found.met].map(|pair| pair[0]);
@@ -88,7 +88,7 @@ fn validate_conditions(status: &Place<'_>, _before: &Place<'_>, found: &Conditio
     let is_checked = changes(found.complete) || changes(found.target);
     refuse(is_checked && complete && target, "cannot set Complete=True and FailureTarget=true conditions");
     let is_failed_changed =
-        changes(found.failed) || status.at("failedIndexes").value() != _before.at("failedIndexes").value();
+        changes(found.failed) || status.at("failedIndexes").value() != before.at("failedIndexes").value();
     refuse(
         is_failed_changed && failed && !target,
         "cannot set Failed=True condition without the FailureTarget=true condition",
@@ -143,7 +143,7 @@ fn validate_finished(
         errors.push(start.required("startTime is required for finished job"));
     }
     let uncounted = status.at("uncountedTerminatedPods");
-    let is_uncounted = ["failed", "succeeded"].iter().any(|list| uncounted.at(list).len() > 0);
+    let is_uncounted = ["failed", "succeeded"].iter().any(|list| !uncounted.at(list).is_empty());
     if finished[0] && is_changed("uncountedTerminatedPods") && is_uncounted {
         errors.push(uncounted.invalid("must be empty for finished job"));
     }

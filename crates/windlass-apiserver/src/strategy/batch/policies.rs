@@ -64,7 +64,7 @@ fn validate_failure(spec: &Place<'_>, rules: &Place<'_>, errors: &mut Errors) {
             validate_codes(&codes, &containers, errors);
         }
         validate_conditions(&conditions, errors);
-        match (codes.is_set(), conditions.len() > 0) {
+        match (codes.is_set(), !conditions.is_empty()) {
             (true, true) => errors.push(
                 rule.invalid_omitted("specifying both OnExitCodes and OnPodConditions is not supported"),
             ),
@@ -92,7 +92,7 @@ fn validate_codes(codes: &Place<'_>, containers: &BTreeSet<&str>, errors: &mut E
         let detail = "must be one of the container or initContainer names in the pod template";
         errors.push(container.invalid(detail));
     }
-    if values.len() == 0 {
+    if values.is_empty() {
         errors.push(values.invalid("at least one value is required"));
     } else if values.len() > 255 {
         errors.push(values.too_many(255));
@@ -115,7 +115,7 @@ fn validate_codes(codes: &Place<'_>, containers: &BTreeSet<&str>, errors: &mut E
 
 fn validate_success(spec: &Place<'_>, rules: &Place<'_>, errors: &mut Errors) {
     let completions = spec.at("completions").int();
-    if rules.len() == 0 {
+    if rules.is_empty() {
         let detail = "at least one rules must be specified when the successPolicy is specified";
         errors.push(rules.required(detail));
     }

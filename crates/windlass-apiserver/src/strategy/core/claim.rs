@@ -64,7 +64,7 @@ pub(super) fn validate_access_modes(modes: &Place<'_>, errors: &mut Errors) {
 /// Validates the spec of a claim.
 pub(in crate::strategy) fn validate_claim_spec(spec: &Place<'_>, errors: &mut Errors) {
     let modes = spec.at("accessModes");
-    if modes.len() == 0 {
+    if modes.is_empty() {
         errors.push(modes.required("at least 1 access mode is required"));
     }
     label_selector(&spec.at("selector"), errors);

@@ -37,7 +37,7 @@ impl Strategy for Endpoints {
 
 fn validate_subset(subset: &Place<'_>, errors: &mut Errors) {
     let lists = ["addresses", "notReadyAddresses"].map(|list| subset.at(list));
-    if lists.iter().all(|list| list.len() == 0) {
+    if lists.iter().all(Place::is_empty) {
         errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
     }
     for entry in lists.iter().flat_map(Place::items) {

@@ -1,10 +1,14 @@
 //! Nodes.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::checks::enumerated;
-use crate::strategy::fields::{list_at, object_mut, spec_mut, text, text_at};
+use super::pod::validate_amount;
+use crate::strategy::addresses::address_range;
+use crate::strategy::fields::{object_mut, spec_mut, text};
+use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -22,17 +26,6 @@ fn default_allocatable(object: &mut Value) {
     {
         status.insert("allocatable".to_owned(), capacity);
     }
-}
-
-/// Returns whether a text is a CIDR.
-fn is_range(text: &str) -> bool {
-    let Some((address, bits)) = text.split_once('/') else { return false };
-    let most = match address.parse::<std::net::IpAddr>() {
-        Ok(address) if address.is_ipv4() => 32,
-        Ok(_) => 128,
-        Err(_) => return false,
-    };
-    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }
 
 /// Makes `podCIDR` the first of `podCIDRs`. Where the two differ, `podCIDR` wins.
@@ -91,44 +84,100 @@ impl Strategy for Nodes {
         Ok(())
     }
 
-    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let (new, before) = (list_at(object, "/spec/podCIDRs"), list_at(old, "/spec/podCIDRs"));
-        if !before.is_empty() && new != before {
-            let detail = "node updates may not change podCIDR except from \"\" to valid";
-            errors.push(FieldError::forbidden("spec.podCIDRs", detail));
-        }
-        let (new, before) = (text_at(object, "/spec/providerID"), text_at(old, "/spec/providerID"));
-        if !before.is_empty() && new != before {
-            let detail = "node updates may not change providerID except from \"\" to valid";
-            errors.push(FieldError::forbidden("spec.providerID", detail));
-        }
-        errors
+    fn validate(&self, object: &Value) -> Vec<FieldError> {
+        place::validate("", object, validate)
     }
 
-    fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for (index, taint) in list_at(object, "/spec/taints").iter().enumerate() {
-            let path = format!("metadata.taints[{index}]");
-            let key = text(taint, "key");
-            let problems = names::label_key(key);
-            errors.extend(
-                problems.into_iter().map(|text| FieldError::invalid(format!("{path}.key"), key, text)),
-            );
-            let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            errors.extend(enumerated(&format!("{path}.effect"), text(taint, "effect"), &known));
-        }
-        for (index, range) in list_at(object, "/spec/podCIDRs").iter().filter_map(Value::as_str).enumerate() {
-            if !is_range(range) {
-                let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-                errors.push(FieldError::invalid(format!("spec.podCIDRs[{index}]"), range, detail));
-            }
-        }
-        errors
+    fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        place::validate("", object, |node, errors| validate_change(node, &node.with(old), errors))
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        self.validate_change(object, old)
     }
 
     fn selectable_value(&self, object: &Value, field: &str) -> String {
         let value = NODES.selectable_value(object, field);
         if field == "spec.unschedulable" && value.is_empty() { "false".to_owned() } else { value }
+    }
+}
+
+fn validate(node: &Place<'_>, errors: &mut Errors) {
+    validate_taints(node, errors);
+    validate_amounts(&node.at("status"), errors);
+    let ranges = node.below("spec/podCIDRs");
+    for range in ranges.items() {
+        address_range(&range, &BTreeSet::new(), errors);
+    }
+    let is_six = |range: &Place<'_>| range.text().contains(':');
+    let sixes = ranges.items().filter(is_six).count();
+    if ranges.len() > 1 && (ranges.len() > 2 || sixes != 1) {
+        errors.push(ranges.invalid("may specify no more than one CIDR for each IP family"));
+    }
+}
+
+fn validate_taints(node: &Place<'_>, errors: &mut Errors) {
+    let taints = node.below("spec/taints").at_path_of(&node.below("metadata/taints"));
+    let mut seen = BTreeSet::new();
+    for taint in taints.items() {
+        let (key, value, effect) = (taint.at("key"), taint.at("value"), taint.at("effect"));
+        key.check(names::label_key, errors);
+        let problems = names::label_value(value.text());
+        if !problems.is_empty() {
+            errors.push(value.invalid_as(value.text(), problems.join(";")));
+        }
+        effect.require_one_of(&["NoSchedule", "PreferNoSchedule", "NoExecute"], errors);
+        if !seen.insert((key.text(), effect.text())) {
+            let quote = windlass_schema::go_quote;
+            let error = taint.duplicate_as(Value::Null);
+            let shown = format!(
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
+                quote(key.text()),
+                quote(value.text()),
+                quote(effect.text()),
+                windlass_schema::go_json(taint.at("timeAdded").value())
+            );
+            let detail = "taints must be unique by key and effect pair".to_owned();
+            errors.push(FieldError { detail, ..error.showing(shown) });
+        }
+    }
+}
+
+fn validate_amounts(status: &Place<'_>, errors: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        for (name, amount) in status.at(list).entries() {
+            validate_amount(name, &amount.at_path_of(&status.at(list).at(name)), errors);
+        }
+    }
+}
+
+fn validate_change(node: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
+    validate_amounts(&node.at("status"), errors);
+    let mut seen = BTreeSet::new();
+    for address in node.below("status/addresses").items() {
+        let quote = windlass_schema::go_quote;
+        let (kind, text) = (address.at("type").text(), address.at("address").text());
+        if !seen.insert((kind, text)) {
+            let shown = format!("{{\"Type\":{},\"Address\":{}}}", quote(kind), quote(text));
+            errors.push(address.duplicate_as(Value::Null).showing(shown));
+        }
+    }
+    let (ranges, before) = (node.below("spec/podCIDRs"), old.below("spec/podCIDRs"));
+    let range_error = || ranges.forbidden("node updates may not change podCIDR except from \"\" to valid");
+    if !before.is_empty() && before.len() != ranges.len() {
+        errors.push(range_error());
+    } else {
+        let changed = before.items().zip(ranges.items()).filter(|(old, new)| old.text() != new.text());
+        errors.extend(changed.map(|_| range_error()));
+    }
+    let (provider, before) = (node.below("spec/providerID"), old.below("spec/providerID"));
+    if !before.text().is_empty() && provider.text() != before.text() {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        errors.push(provider.forbidden(detail));
+    }
+    validate_taints(node, errors);
+    let external = node.below("spec/externalID");
+    if external.text() != old.below("spec/externalID").text() {
+        errors.push(external.forbidden("may not be updated"));
     }
 }

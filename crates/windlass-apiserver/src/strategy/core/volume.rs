@@ -135,7 +135,7 @@ impl Strategy for Volumes {
 fn validate(object: &Place<'_>, errors: &mut Errors) {
     let spec = object.at("spec");
     let modes = spec.at("accessModes");
-    if modes.len() == 0 {
+    if modes.is_empty() {
         errors.push(modes.required(""));
     }
     validate_access_modes(&modes, errors);

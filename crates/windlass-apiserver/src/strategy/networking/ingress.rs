@@ -12,7 +12,7 @@ const NOT_ADDRESS: &str = "must be a DNS name, not an IP address";
 /// Validates the spec of an ingress.
 pub(super) fn validate(spec: &Place<'_>, errors: &mut Errors) {
     let (backend, rules) = (spec.at("defaultBackend"), spec.at("rules"));
-    if rules.len() == 0 && !backend.is_set() {
+    if rules.is_empty() && !backend.is_set() {
         errors.push(
             spec.invalid_as(rules.value().clone(), "either `defaultBackend` or `rules` must be specified"),
         );
@@ -51,7 +51,7 @@ fn validate_rule(rule: &Place<'_>, errors: &mut Errors) {
         return;
     }
     let paths = http.at("paths");
-    if paths.len() == 0 {
+    if paths.is_empty() {
         errors.push(paths.required(""));
     }
     for path in paths.items() {
@@ -169,11 +169,10 @@ pub(super) fn validate_class(spec: &Place<'_>, errors: &mut Errors) {
                 errors.push(namespace.required("`parameters.scope` is set to 'Namespace'"));
             }
         }
-        "Cluster" => {
-            if namespace.is_set() {
+        "Cluster"
+            if namespace.is_set() => {
                 errors.push(namespace.forbidden("`parameters.scope` is set to 'Cluster'"));
             }
-        }
         _ => {}
     }
 }

@@ -35,7 +35,7 @@ impl Pod<'_> {
 /// Validates the containers of a pod. There must be one at least.
 pub(super) fn validate_containers(pod: &Pod<'_>, errors: &mut Errors) {
     let containers = pod.spec.at("containers");
-    if containers.len() == 0 {
+    if containers.is_empty() {
         errors.push(containers.required(""));
         return;
     }
@@ -64,7 +64,7 @@ pub(super) fn validate_init_containers(pod: &Pod<'_>, errors: &mut Errors) {
         let is_sidecar = policy.text() == "Always";
         if policy.is_set() {
             validate_restarts(&container, errors);
-        } else if container.at("restartPolicyRules").len() > 0 {
+        } else if !container.at("restartPolicyRules").is_empty() {
             errors.push(policy.required("must specify restartPolicy when restart rules are used"));
         }
         let name = container.at("name");
@@ -102,7 +102,7 @@ fn validate_restarts(container: &Place<'_>, errors: &mut Errors) {
     let (policy, rules) = (container.at("restartPolicy"), container.at("restartPolicyRules"));
     if policy.is_set() {
         policy.one_of(&["Always", "Never", "OnFailure"], errors);
-    } else if rules.len() > 0 {
+    } else if !rules.is_empty() {
         errors.push(policy.required("must specify restartPolicy when restart rules are used"));
     }
     if rules.len() > 20 {

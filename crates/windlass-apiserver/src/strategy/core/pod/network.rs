@@ -13,7 +13,7 @@ pub(super) fn validate_dns(spec: &Place<'_>, errors: &mut Errors) {
             errors.push(config.required("must provide `dnsConfig` when `dnsPolicy` is None"));
             return;
         }
-        if servers.len() == 0 {
+        if servers.is_empty() {
             let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
             errors.push(servers.required(detail));
             return;

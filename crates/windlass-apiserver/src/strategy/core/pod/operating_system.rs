@@ -63,7 +63,7 @@ fn validate_windows(spec: &Place<'_>, errors: &mut Errors) {
     for name in names {
         refuse(context.at(name), context.at(name).is_set());
     }
-    refuse(context.at("sysctls"), context.at("sysctls").len() > 0);
+    refuse(context.at("sysctls"), !context.at("sysctls").is_empty());
     let names = [
         "appArmorProfile",
         "seLinuxOptions",
@@ -131,7 +131,7 @@ pub(super) fn validate_users(spec: &Place<'_>, errors: &mut Errors) {
         }
     }
     for devices in containers(spec).map(|container| container.at("volumeDevices")) {
-        if devices.len() > 0 {
+        if !devices.is_empty() {
             errors.push(devices.forbidden("when `hostUsers` is false"));
         }
     }

@@ -80,7 +80,7 @@ fn validate_weight(term: &Place<'_>, errors: &mut Errors) {
 /// Validates a selector of nodes.
 pub(in crate::strategy) fn validate_node_selector(selector: &Place<'_>, errors: &mut Errors) {
     let terms = selector.at("nodeSelectorTerms");
-    if terms.len() == 0 {
+    if terms.is_empty() {
         errors.push(terms.required("must have at least one node selector term"));
     }
     for term in terms.items() {
@@ -101,10 +101,10 @@ fn validate_requirement(requirement: &Place<'_>, allows_bad_values: bool, errors
     let (operator, values, key) =
         (requirement.at("operator"), requirement.at("values"), requirement.at("key"));
     match operator.text() {
-        "In" | "NotIn" if values.len() == 0 => {
+        "In" | "NotIn" if values.is_empty() => {
             errors.push(values.required("must be specified when `operator` is 'In' or 'NotIn'"));
         }
-        "Exists" | "DoesNotExist" if values.len() > 0 => {
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
             errors
                 .push(values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
         }
@@ -163,7 +163,7 @@ fn validate_label_keys(term: &Place<'_>, errors: &mut Errors) {
     let (same, other) = (term.at("matchLabelKeys"), term.at("mismatchLabelKeys"));
     let selector = term.at("labelSelector");
     for keys in [&same, &other] {
-        if keys.len() > 0 && !selector.is_set() {
+        if !keys.is_empty() && !selector.is_set() {
             errors.push(keys.forbidden("must not be specified when labelSelector is not set"));
             continue;
         }

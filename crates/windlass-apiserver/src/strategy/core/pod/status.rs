@@ -154,7 +154,7 @@ fn validate_claims(statuses: &Place<'_>, claims: &Place<'_>, errors: &mut Errors
 
 fn validate_addresses(status: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
     let host = status.below("hostIPs").index(0).at("ip");
-    if status.at("hostIPs").len() > 0 && status.at("hostIP").text() != host.text() {
+    if !status.at("hostIPs").is_empty() && status.at("hostIP").text() != host.text() {
         errors.push(host.invalid_as(host.text(), "must be equal to `hostIP`"));
     }
     for name in ["podIPs", "hostIPs"] {

@@ -39,7 +39,7 @@ pub(super) fn validate_update(pod: &Place<'_>, old: &Place<'_>, errors: &mut Err
     if spec.value() == before.value() {
         return;
     }
-    if before.at("schedulingGates").len() > 0 {
+    if !before.at("schedulingGates").is_empty() {
         validate_gated(&spec, &before, errors);
     }
     if restored(spec.value(), before.value()) != *before.value() {
@@ -101,7 +101,7 @@ fn validate_gated(spec: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
         errors.push(selector.invalid(detail));
     }
     let (terms, old) = (spec.at("affinity").below(TERMS), before.at("affinity").below(TERMS));
-    if old.len() > 0 && old.len() != terms.len() {
+    if !old.is_empty() && old.len() != terms.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         errors.push(terms.invalid(detail));
         return;
@@ -112,8 +112,8 @@ fn validate_gated(spec: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
                 && before.at(list).len() <= term.at(list).len()
         };
         let lists = ["matchExpressions", "matchFields"];
-        let was_empty = lists.iter().all(|list| before.at(list).len() == 0);
-        let is_empty = lists.iter().all(|list| term.at(list).len() == 0);
+        let was_empty = lists.iter().all(|list| before.at(list).is_empty());
+        let is_empty = lists.iter().all(|list| term.at(list).is_empty());
         if (was_empty && !is_empty) || !lists.into_iter().all(begins_with) {
             errors.push(term.invalid("only additions are allowed (no mutations or deletions)"));
         }

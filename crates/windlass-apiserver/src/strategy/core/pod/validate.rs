@@ -140,11 +140,11 @@ pub(super) fn validate_pod(pod: &Place<'_>, errors: &mut Errors) {
 pub(super) fn validate_new_pod(pod: &Place<'_>, errors: &mut Errors) {
     validate_pod(pod, errors);
     let spec = pod.at("spec");
-    if spec.at("ephemeralContainers").len() > 0 {
+    if !spec.at("ephemeralContainers").is_empty() {
         errors.push(spec.at("ephemeralContainers").forbidden("cannot be set on create"));
     }
     let node = spec.at("nodeName");
-    if !node.text().is_empty() && spec.at("schedulingGates").len() > 0 {
+    if !node.text().is_empty() && !spec.at("schedulingGates").is_empty() {
         errors.push(node.forbidden("cannot be set until all schedulingGates have been cleared"));
     }
     annotations::validate_profiles(&pod.below("metadata/annotations"), &spec, errors);
@@ -166,7 +166,7 @@ pub(in crate::strategy) fn validate_template(template: &Place<'_>, errors: &mut 
     validate_spec(&spec, None, errors);
     annotations::validate_profiles(&listed, &spec, errors);
     let ephemeral = spec.at("ephemeralContainers");
-    if ephemeral.len() > 0 {
+    if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
     }
 }

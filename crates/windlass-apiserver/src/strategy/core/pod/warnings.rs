@@ -70,7 +70,7 @@ pub(super) fn pod_warnings(pod: &Value) -> Warnings {
 /// Returns the warnings about a pod template. `path` ends with a dot.
 pub(in crate::strategy) fn pod_template_warnings(path: &str, template: &Value) -> Warnings {
     place::validate(path.trim_end_matches('.'), template, |template, warnings| {
-        about(template, true, warnings)
+        about(template, true, warnings);
     })
 }
 

@@ -65,7 +65,7 @@ fn validate_topology(annotations: &Place<'_>, errors: &mut Errors) {
 fn validate_kind(spec: &Place<'_>, errors: &mut Errors) {
     let kind = spec.at("type").text();
     let headless = is_headless(spec);
-    if spec.at("ports").len() == 0 && !headless && kind != "ExternalName" {
+    if spec.at("ports").is_empty() && !headless && kind != "ExternalName" {
         errors.push(spec.at("ports").required(""));
     }
     if headless && ["LoadBalancer", "NodePort"].contains(&kind) {
@@ -225,10 +225,10 @@ fn check_addresses(spec: &Place<'_>, before: &Place<'_>, errors: &mut Errors) {
 /// Checks that `clusterIP` is the first of `clusterIPs`.
 fn check_first(address: &str, addresses: &Place<'_>, errors: &mut Errors) {
     if address.is_empty() {
-        if addresses.len() > 0 {
+        if !addresses.is_empty() {
             errors.push(addresses.invalid("must be empty when `clusterIP` is not specified"));
         }
-    } else if addresses.len() == 0 {
+    } else if addresses.is_empty() {
         errors.push(addresses.required(""));
     } else if addresses.index(0).text() != address {
         errors.push(addresses.invalid("first value must match `clusterIP`"));
@@ -239,7 +239,7 @@ fn validate_source_ranges(service: &Place<'_>, old: &Place<'_>, errors: &mut Err
     let spec = service.at("spec");
     let is_balanced = spec.at("type").text() == "LoadBalancer";
     let ranges = spec.at("loadBalancerSourceRanges").at_path_of(&spec.at("LoadBalancerSourceRanges"));
-    if ranges.len() > 0 {
+    if !ranges.is_empty() {
         if !is_balanced {
             errors.push(ranges.forbidden(ONLY_BALANCED));
         }
@@ -315,7 +315,7 @@ fn validate_policies(spec: &Place<'_>, errors: &mut Errors) {
 pub(super) fn validate_status(object: &Value, old: &Value) -> Vec<FieldError> {
     place::validate("", object, |service, errors| {
         let points = service.below("status/loadBalancer/ingress");
-        if points.len() > 0 && service.below("spec/type").text() != "LoadBalancer" {
+        if !points.is_empty() && service.below("spec/type").text() != "LoadBalancer" {
             errors.push(points.forbidden("may only be used when `spec.type` is 'LoadBalancer'"));
             return;
         }
@@ -378,9 +378,9 @@ fn check_kept(list: &Place<'_>, old: &Place<'_>, what: &str, errors: &mut Errors
         return;
     }
     let first = list.index(0);
-    if old.len() > 0 && list.len() == 0 {
+    if !old.is_empty() && list.is_empty() {
         errors.push(first.invalid_as(list.value().clone(), format!("primary {what} can not be unset")));
-    } else if old.len() > 0 && first.text() != old.index(0).text() {
+    } else if !old.is_empty() && first.text() != old.index(0).text() {
         errors.push(first.invalid_as(list.value().clone(), "may not change once set"));
     }
 }

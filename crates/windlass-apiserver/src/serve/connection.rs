@@ -8,6 +8,9 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, poll_fn};
 use futures::stream::FuturesUnordered;
 use parking_lot::Mutex;
+use tokio::io::AsyncWrite;
+
+use super::cork::Hand;
 
 /// The requests that an HTTP/2 connection has begun. Its executor: [`drive`] runs them.
 ///
@@ -33,20 +36,23 @@ impl Begun {
 }
 
 /// Drives a connection and the requests that it begins, until the connection ends. Requests that are not done then are
-/// dropped.
-pub(super) async fn drive<C: Future>(connection: C, begun: Begun) -> C::Output {
+/// dropped. What all of them write is sent together, by `hand`.
+pub(super) async fn drive<C: Future, S: AsyncWrite + Unpin>(
+    connection: C,
+    begun: Begun,
+    hand: Hand<S>,
+) -> C::Output {
     let mut connection = pin!(connection);
     let mut requests = FuturesUnordered::new();
     poll_fn(|cx| {
         loop {
-            // Requests first, so that what they reply is sent together.
+            // Requests first, because the connection sends what they reply.
             while let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {}
-            if let Poll::Ready(end) = connection.as_mut().poll(cx) {
-                return Poll::Ready(end);
-            }
+            let end = connection.as_mut().poll(cx);
             let new = begun.take();
-            if new.is_empty() {
-                return Poll::Pending;
+            if end.is_ready() || new.is_empty() {
+                hand.send(cx);
+                return end;
             }
             requests.extend(new);
         }
@@ -61,6 +67,7 @@ mod tests {
     use hyper::rt::Executor;
     use tokio::sync::{Notify, oneshot};
 
+    use super::super::cork::cork;
     use super::*;
 
     #[tokio::test]
@@ -85,7 +92,8 @@ mod tests {
             let _held = ended;
             std::future::pending::<()>().await;
         });
-        drive(all_but_one.notified(), begun).await;
+        let (_stream, hand) = cork(tokio::io::sink());
+        drive(all_but_one.notified(), begun, hand).await;
         assert_eq!(done.load(Ordering::Relaxed), 999);
         assert!(dropped.await.is_err(), "a request that was not done is dropped");
     }

@@ -1,36 +1,57 @@
-//! A stream that gathers small writes, as `TCP_CORK` does.
+//! A stream that gathers what a connection writes, as `TCP_CORK` does.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Writes are gathered up to this many bytes.
-const CAPACITY: usize = 32 << 10;
-/// So many flushes are passed on at once after one for which waiting gathered nothing.
-const PATIENCE: u8 = 15;
+/// Writes are gathered up to this many bytes: four TLS records, and as much as the kernel sends in one piece.
+const CAPACITY: usize = 64 << 10;
+/// A buffer of up to this many bytes is kept while nothing is gathered.
+const KEPT: usize = 8 << 10;
 
-/// A stream whose flush lets the other tasks of the runtime run first, so that what they write goes out in one piece.
+/// The stream as a connection has it. While there is a [`Hand`], a flush does nothing.
 ///
-/// An event is sent to hundreds of watches of one HTTP/2 connection. Each of them is a task, and each would cost a TLS
-/// record and a system call.
-pub(super) struct Cork<S> {
+/// HTTP/2 flushes after each frame. An event that is sent to hundreds of watches of one connection would cost a TLS record
+/// and a system call for each of them.
+pub(super) struct Cork<S>(Arc<Mutex<Gathering<S>>>);
+
+/// Sends what was gathered. Held by whoever drives the connection, who knows when it has nothing more to write.
+pub(super) struct Hand<S>(Arc<Mutex<Gathering<S>>>);
+
+struct Gathering<S> {
     inner: S,
     gathered: Vec<u8>,
-    /// The number of bytes that were gathered when a flush began to wait.
-    waiting_since: Option<usize>,
-    /// The number of flushes that do not wait.
-    impatient: u8,
+    /// Whether something was written since the last flush of `inner`.
+    is_unsent: bool,
+    is_held: bool,
 }
 
-impl<S> Cork<S> {
-    pub(super) fn new(inner: S) -> Self {
-        Self { inner, gathered: Vec::new(), waiting_since: None, impatient: 0 }
+/// Makes a stream that gathers writes, and what sends them.
+pub(super) fn cork<S>(inner: S) -> (Cork<S>, Hand<S>) {
+    let shared =
+        Arc::new(Mutex::new(Gathering { inner, gathered: Vec::new(), is_unsent: false, is_held: true }));
+    (Cork(Arc::clone(&shared)), Hand(shared))
+}
+
+impl<S: AsyncWrite + Unpin> Hand<S> {
+    /// Sends what was gathered, as far as the stream takes it. The rest is sent when the task is woken and calls this
+    /// again. An error comes up at the connection's next write.
+    pub(super) fn send(&self, cx: &mut Context<'_>) {
+        let _ = self.0.lock().poll_flush(cx);
     }
 }
 
-impl<S: AsyncWrite + Unpin> Cork<S> {
+impl<S> Drop for Hand<S> {
+    fn drop(&mut self) {
+        self.0.lock().is_held = false;
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Gathering<S> {
     /// Writes what was gathered.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut written = 0;
@@ -46,60 +67,25 @@ impl<S: AsyncWrite + Unpin> Cork<S> {
             }
         };
         self.gathered.drain(..written);
+        if self.gathered.is_empty() && self.gathered.capacity() > KEPT {
+            self.gathered = Vec::new();
+        }
         outcome
     }
 
-    /// Lets other tasks run, once for each flush, unless that gathered nothing lately.
-    fn poll_patience(&mut self, cx: &Context<'_>) -> Poll<()> {
-        match self.waiting_since.take() {
-            Some(before) => {
-                if self.gathered.len() == before {
-                    self.impatient = PATIENCE;
-                }
-                Poll::Ready(())
-            }
-            None if self.gathered.is_empty() => Poll::Ready(()),
-            None if self.impatient > 0 => {
-                self.impatient -= 1;
-                Poll::Ready(())
-            }
-            None => {
-                self.waiting_since = Some(self.gathered.len());
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_unsent {
+            return Poll::Ready(Ok(()));
         }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Cork<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Cork<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if self.gathered.len() + bytes.len() > CAPACITY {
-            ready!(self.poll_drain(cx))?;
-        }
-        if bytes.len() >= CAPACITY {
-            return Pin::new(&mut self.inner).poll_write(cx, bytes);
-        }
-        self.gathered.extend_from_slice(bytes);
-        Poll::Ready(Ok(bytes.len()))
+        ready!(self.poll_drain(cx))?;
+        ready!(Pin::new(&mut self.inner).poll_flush(cx))?;
+        self.is_unsent = false;
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
+        self.is_unsent = true;
         if self.gathered.len() + length > CAPACITY {
             ready!(self.poll_drain(cx))?;
         }
@@ -111,20 +97,44 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Cork<S> {
         }
         Poll::Ready(Ok(length))
     }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Cork<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0.lock().inner).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Cork<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.lock().poll_write(cx, &[io::IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.lock().poll_write(cx, slices)
+    }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_patience(cx));
-        ready!(self.poll_drain(cx))?;
-        Pin::new(&mut self.inner).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gathering = self.0.lock();
+        if gathering.is_held { Poll::Ready(Ok(())) } else { gathering.poll_flush(cx) }
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_drain(cx))?;
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut gathering = self.0.lock();
+        ready!(gathering.poll_drain(cx))?;
+        Pin::new(&mut gathering.inner).poll_shutdown(cx)
     }
 }
 
@@ -138,7 +148,8 @@ mod tests {
     async fn writes_of_all_sizes_arrive_in_order() {
         // The pipe is smaller than what is gathered, so that writes are cut everywhere.
         let (near, mut far) = duplex(1_000);
-        let mut cork = Cork::new(near);
+        let (mut cork, hand) = cork(near);
+        drop(hand);
         let expected: Vec<u8> = (0..CAPACITY * 4).map(|index| (index % 251) as u8).collect();
         let sent = expected.clone();
         let writer = async move {
@@ -164,24 +175,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flush_lets_other_tasks_write_first() {
+    async fn the_hand_sends_what_was_gathered() {
         let (near, mut far) = duplex(1_000);
-        let mut cork = Cork::new(near);
-        cork.write_all(b"one").await.unwrap();
-        let mut waited = 0;
-        std::future::poll_fn(|cx| match Pin::new(&mut cork).poll_flush(cx) {
-            Poll::Pending => {
-                waited += 1;
-                assert!(Pin::new(&mut cork).poll_write(cx, b"two").is_ready());
-                Poll::Pending
-            }
-            ready @ Poll::Ready(_) => ready,
-        })
-        .await
-        .unwrap();
-        assert_eq!(waited, 1);
-        let mut received = [0; 6];
-        far.read_exact(&mut received).await.unwrap();
-        assert_eq!(&received, b"onetwo");
+        let (mut cork, hand) = cork(near);
+        for text in [b"one", b"two"] {
+            cork.write_all(text).await.unwrap();
+            cork.flush().await.unwrap();
+        }
+        let mut received = [0; 9];
+        let early = futures::FutureExt::now_or_never(far.read(&mut received));
+        assert!(early.is_none(), "nothing is sent before");
+        std::future::poll_fn(|cx| Poll::Ready(hand.send(cx))).await;
+        far.read_exact(&mut received[..6]).await.unwrap();
+        drop(hand);
+        cork.write_all(b"end").await.unwrap();
+        cork.flush().await.unwrap();
+        far.read_exact(&mut received[6..]).await.unwrap();
+        assert_eq!(&received, b"onetwoend");
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client_certificates::ClientCertificates;
 use super::connection::{Begun, drive};
-use super::cork::Cork;
+use super::cork::cork;
 use super::kubeconfig::kubeconfig;
 use super::unread::DrainOnDrop;
 use super::websocket::WebSocket;
@@ -289,9 +289,9 @@ impl Accept {
             let (accept, client) = (self.clone(), client.clone());
             async move { Ok::<_, std::convert::Infallible>(accept.request(request, client).await) }
         });
-        let connection =
-            server.serve_connection_with_upgrades(TokioIo::new(Cork::new(stream)), service).into_owned();
-        if let Err(error) = drive(watcher.watch(connection), begun).await {
+        let (stream, hand) = cork(stream);
+        let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = drive(watcher.watch(connection), begun, hand).await {
             tracing::debug!(%error, "a connection ended early");
         }
     }

@@ -48,5 +48,8 @@ pub use api::Intercept;
 pub use auth::Identity;
 pub use body::Body;
 pub use env::{Clock, SystemClock};
-pub use serve::{Authority, CertificateError, ClientCertificate, InProcess, Listen, ListenError, Listening};
+pub use serve::{
+    Authority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen, ListenError,
+    Listening, ServerCertificate,
+};
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};

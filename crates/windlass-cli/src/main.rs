@@ -9,6 +9,7 @@ mod error;
 mod kubeconfig_file;
 mod logging;
 mod output;
+mod personality;
 mod signals;
 mod verb;
 
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::output::Output;
+use crate::personality::Personality;
 use crate::verb::Verb;
 
 // Requests allocate small objects on all threads: a fifth of the time of a write with the allocator of the C library.
@@ -42,11 +44,15 @@ First steps:
   windlass demo            run an example operator on a control plane of its own, and see what it does
   windlass demo --tour     the same without a second terminal: scales up and down, deletes, and ends
   windlass cluster         run a control plane for kubectl and for your own operator
+  windlass assets DIR      write kube-apiserver and etcd for the tests of other projects (KUBEBUILDER_ASSETS)
 
 Output goes to stdout, logs and errors to stderr.
 Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";
 
 fn main() -> ExitCode {
+    if let Some(personality) = std::env::args_os().next().and_then(|program| Personality::of(&program)) {
+        return personality.main();
+    }
     let command = Command::parse();
     logging::start(command.verbose);
     match command.verb.run(&mut Output::stdout()) {

@@ -9,6 +9,7 @@ use rcgen::{
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::ec_key::sec1_pem;
+use super::server_certificate::ServerCertificate;
 
 /// The cluster address of the service `kubernetes`.
 const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -115,10 +116,7 @@ impl Authority {
     }
 
     /// Issues a certificate for the server: for loopback, the names in the cluster, and `address`.
-    pub(super) fn server(
-        &self,
-        address: IpAddr,
-    ) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), CertificateError> {
+    pub(super) fn server(&self, address: IpAddr) -> Result<ServerCertificate, CertificateError> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut addresses =
             vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into(), IpAddr::from(SERVICE_ADDRESS)];
@@ -132,7 +130,7 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let (certificate, key) = self.issue(params)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        Ok((certificate.der().clone(), key))
+        Ok(ServerCertificate { chain: vec![certificate.der().clone()], key })
     }
 
     /// Signs a certificate for a new key.

@@ -21,10 +21,15 @@ use crate::auth::{ClientAuth, certificate_identity};
 pub(super) struct ClientCertificates(Arc<dyn ClientCertVerifier>);
 
 impl ClientCertificates {
-    /// The check of certificates that `authority` has signed.
-    pub(super) fn of(authority: &Authority) -> Result<Self, ListenErrorKind> {
+    /// The check of certificates that `authority`, or one of `others`, has signed.
+    pub(super) fn of(
+        authority: &Authority,
+        others: &[CertificateDer<'static>],
+    ) -> Result<Self, ListenErrorKind> {
         let mut roots = RootCertStore::empty();
-        roots.add(authority.certificate_der().clone())?;
+        for root in std::iter::once(authority.certificate_der()).chain(others) {
+            roots.add(root.clone())?;
+        }
         let provider = Arc::new(ring::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         Ok(Self(verifier.allow_unauthenticated().build()?))

@@ -11,6 +11,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls_pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
@@ -20,6 +21,7 @@ use super::client_certificates::ClientCertificates;
 use super::connection::{Begun, drive};
 use super::cork::cork;
 use super::kubeconfig::kubeconfig;
+use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::unread::DrainOnDrop;
 use super::websocket::WebSocket;
 use super::{Authority, CertificateError, Handle, RequestBody, refuse};
@@ -44,6 +46,8 @@ pub struct Listen {
     address: SocketAddr,
     allow_remote: bool,
     tokens: Tokens,
+    certificate: Option<ServerCertificate>,
+    client_authorities: Vec<CertificateDer<'static>>,
 }
 
 impl Default for Listen {
@@ -56,7 +60,13 @@ impl Default for Listen {
 impl Listen {
     /// Listens on `address`. Port 0 chooses a free one.
     pub fn on(address: SocketAddr) -> Self {
-        Self { address, allow_remote: false, tokens: Tokens::default() }
+        Self {
+            address,
+            allow_remote: false,
+            tokens: Tokens::default(),
+            certificate: None,
+            client_authorities: Vec::new(),
+        }
     }
 
     /// Listens on `port` of the loopback address. 0 chooses a free one.
@@ -68,6 +78,22 @@ impl Listen {
     pub fn allow_remote(mut self) -> Self {
         self.allow_remote = true;
         self
+    }
+
+    /// Shows `certificate` to clients. Without it, the listener's own [authority](Listening::authority) issues one.
+    pub fn certificate(mut self, certificate: ServerCertificate) -> Self {
+        self.certificate = Some(certificate);
+        self
+    }
+
+    /// Authenticates clients by certificates of these authorities too, which are PEM. The common name of a certificate
+    /// is the name of its user, the organizations are the groups.
+    ///
+    /// # Errors
+    /// The text has no certificate.
+    pub fn client_authorities(mut self, pem: &[u8]) -> Result<Self, CertificateTextError> {
+        self.client_authorities.extend(server_certificate::certificates(pem)?);
+        Ok(self)
     }
 
     /// Authenticates requests with the bearer `token` as `identity`, as long as this listener exists.
@@ -190,8 +216,12 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
 
     let authority = Authority::generate()?;
     let admin = authority.client(Identity::admin().name(), Some(Identity::MASTERS))?;
-    let clients = Arc::new(ClientCertificates::of(&authority)?);
-    let config = server_config(&authority, address.ip(), Arc::clone(&clients))?;
+    let clients = Arc::new(ClientCertificates::of(&authority, &options.client_authorities)?);
+    let certificate = match options.certificate {
+        Some(certificate) => certificate,
+        None => authority.server(address.ip())?,
+    };
+    let config = server_config(certificate, Arc::clone(&clients))?;
     let tokens = Arc::new(options.tokens);
     let stopping = CancellationToken::new();
     let accept = Accept {
@@ -212,15 +242,13 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
 }
 
 fn server_config(
-    authority: &Authority,
-    address: IpAddr,
+    certificate: ServerCertificate,
     clients: Arc<ClientCertificates>,
 ) -> Result<ServerConfig, ListenErrorKind> {
-    let (certificate, key) = authority.server(address)?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(clients)
-        .with_single_cert(vec![certificate], key)?;
+        .with_single_cert(certificate.chain, certificate.key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

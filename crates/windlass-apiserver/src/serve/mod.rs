@@ -12,6 +12,7 @@ mod connection;
 mod ec_key;
 mod kubeconfig;
 mod listen;
+mod server_certificate;
 mod unread;
 mod websocket;
 
@@ -29,6 +30,7 @@ pub use in_process::InProcess;
 pub(crate) use listen::listen;
 pub use listen::{Listen, ListenError, Listening};
 pub(crate) use request_body::{ReceiveMemory, RequestBody};
+pub use server_certificate::{CertificateTextError, ServerCertificate};
 
 /// The handler of requests from both entrances.
 pub(crate) trait Handle: Send + Sync + 'static {

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod assets;
 mod cluster;
 mod demo;
 
@@ -12,6 +13,7 @@ use crate::output::Output;
 /// A subcommand with its arguments.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    Assets(assets::Assets),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
 }
@@ -23,6 +25,7 @@ impl Verb {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let result = runtime.block_on(async {
             match self {
+                Self::Assets(assets) => assets.run(out),
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
             }

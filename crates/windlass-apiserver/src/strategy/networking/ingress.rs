@@ -169,10 +169,9 @@ pub(super) fn validate_class(spec: &Place<'_>, errors: &mut Errors) {
                 errors.push(namespace.required("`parameters.scope` is set to 'Namespace'"));
             }
         }
-        "Cluster"
-            if namespace.is_set() => {
-                errors.push(namespace.forbidden("`parameters.scope` is set to 'Cluster'"));
-            }
+        "Cluster" if namespace.is_set() => {
+            errors.push(namespace.forbidden("`parameters.scope` is set to 'Cluster'"));
+        }
         _ => {}
     }
 }

@@ -1,0 +1,61 @@
+//! The certificate that a listener shows to its clients.
+
+use rustls_pki_types::pem::{Error as PemError, PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate for a listener, with its private key.
+pub struct ServerCertificate {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+/// A PEM text does not have what it should have.
+#[derive(Debug, thiserror::Error)]
+#[error("no {what} in the PEM text: {source}")]
+pub struct CertificateTextError {
+    what: &'static str,
+    source: PemError,
+}
+
+impl CertificateTextError {
+    fn no(what: &'static str) -> impl FnOnce(PemError) -> Self {
+        move |source| Self { what, source }
+    }
+}
+
+impl ServerCertificate {
+    /// Reads a certificate, which others that lead to its authority may follow, and its private key: PKCS#8, PKCS#1 or
+    /// SEC1.
+    ///
+    /// # Errors
+    /// One of the texts is not PEM, or has no certificate or key.
+    pub fn from_pem(certificate: &[u8], key: &[u8]) -> Result<Self, CertificateTextError> {
+        Ok(Self {
+            chain: certificates(certificate)?,
+            key: PrivateKeyDer::from_pem_slice(key).map_err(CertificateTextError::no("private key"))?,
+        })
+    }
+}
+
+impl std::fmt::Debug for ServerCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerCertificate").field("certificates", &self.chain.len()).finish_non_exhaustive()
+    }
+}
+
+impl Clone for ServerCertificate {
+    fn clone(&self) -> Self {
+        Self { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
+/// Reads the certificates of a PEM text. There is at least one.
+pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificateTextError> {
+    let no_certificate = "certificate";
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = certificates.map_err(CertificateTextError::no(no_certificate))?;
+    if certificates.is_empty() {
+        return Err(CertificateTextError { what: no_certificate, source: PemError::NoItemsFound });
+    }
+    Ok(certificates)
+}

@@ -1,0 +1,131 @@
+//! Flags that the programs take without effect.
+
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
+
+use crate::output::Output;
+
+/// A flag that is accepted, and whether it is a switch.
+type Flag = (&'static str, Kind);
+
+/// What follows a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A value.
+    Value,
+    /// Nothing, or `=true` or `=false`.
+    Switch,
+}
+
+use Kind::{Switch, Value};
+
+/// Flags of etcd 3.6 that say where data lie and how members meet.
+pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
+    ("advertise-client-urls", Value),
+    ("auto-compaction-mode", Value),
+    ("auto-compaction-retention", Value),
+    ("data-dir", Value),
+    ("heartbeat-interval", Value),
+    ("election-timeout", Value),
+    ("initial-advertise-peer-urls", Value),
+    ("initial-cluster", Value),
+    ("initial-cluster-state", Value),
+    ("initial-cluster-token", Value),
+    ("listen-metrics-urls", Value),
+    ("listen-peer-urls", Value),
+    ("log-level", Value),
+    ("log-outputs", Value),
+    ("logger", Value),
+    ("max-request-bytes", Value),
+    ("max-snapshots", Value),
+    ("max-wals", Value),
+    ("name", Value),
+    ("quota-backend-bytes", Value),
+    ("snapshot-count", Value),
+    ("wal-dir", Value),
+];
+
+/// Flags of kube-apiserver 1.36 for parts that this server does not have.
+pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
+    ("audit-log-format", Value),
+    ("audit-log-maxage", Value),
+    ("audit-log-maxbackup", Value),
+    ("audit-log-maxsize", Value),
+    ("audit-log-mode", Value),
+    ("audit-log-path", Value),
+    ("audit-policy-file", Value),
+    ("contention-profiling", Switch),
+    ("default-watch-cache-size", Value),
+    ("delete-collection-workers", Value),
+    ("emulated-version", Value),
+    ("enable-aggregator-routing", Switch),
+    ("enable-bootstrap-token-auth", Switch),
+    ("enable-garbage-collector", Switch),
+    ("enable-priority-and-fairness", Switch),
+    ("endpoint-reconciler-type", Value),
+    ("etcd-cafile", Value),
+    ("etcd-certfile", Value),
+    ("etcd-compaction-interval", Value),
+    ("etcd-keyfile", Value),
+    ("etcd-prefix", Value),
+    ("event-ttl", Value),
+    ("external-hostname", Value),
+    ("feature-gates", Value),
+    ("goaway-chance", Value),
+    ("http2-max-streams-per-connection", Value),
+    ("kubelet-certificate-authority", Value),
+    ("kubelet-client-certificate", Value),
+    ("kubelet-client-key", Value),
+    ("kubelet-preferred-address-types", Value),
+    ("livez-grace-period", Value),
+    ("log-flush-frequency", Value),
+    ("logging-format", Value),
+    ("max-mutating-requests-inflight", Value),
+    ("max-requests-inflight", Value),
+    ("min-request-timeout", Value),
+    ("profiling", Switch),
+    ("proxy-client-cert-file", Value),
+    ("proxy-client-key-file", Value),
+    ("requestheader-allowed-names", Value),
+    ("requestheader-client-ca-file", Value),
+    ("requestheader-extra-headers-prefix", Value),
+    ("requestheader-group-headers", Value),
+    ("requestheader-username-headers", Value),
+    ("runtime-config", Value),
+    ("service-account-extend-token-expiration", Switch),
+    ("service-account-jwks-uri", Value),
+    ("service-account-lookup", Switch),
+    ("service-account-max-token-expiration", Value),
+    ("service-node-port-range", Value),
+    ("shutdown-delay-duration", Value),
+    ("storage-backend", Value),
+    ("storage-media-type", Value),
+    ("tls-cipher-suites", Value),
+    ("tls-min-version", Value),
+    ("vmodule", Value),
+    ("watch-cache", Switch),
+    ("watch-cache-sizes", Value),
+];
+
+/// Parses the arguments of the process. Of flags without effect, those that were given are told on stderr; an unknown
+/// flag ends the process with an error that names it.
+pub(super) fn parse<P: Parser + CommandFactory + FromArgMatches>(without_effect: &[Flag]) -> P {
+    let mut command = P::command();
+    for (name, kind) in without_effect {
+        command = command.arg(argument(name, *kind));
+    }
+    let matches = command.get_matches();
+    for (name, _) in without_effect {
+        if matches.contains_id(name) {
+            Output::stderr().line(format_args!("--{name} has no effect on this server"));
+        }
+    }
+    P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn argument(name: &'static str, kind: Kind) -> Arg {
+    let argument = Arg::new(name).long(name).help("Accepted without effect").action(ArgAction::Append);
+    match kind {
+        Value => argument.num_args(1),
+        Switch => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+    }
+}

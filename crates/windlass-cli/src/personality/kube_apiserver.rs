@@ -1,0 +1,189 @@
+//! `kube-apiserver`: the server by the flags of the original.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use windlass_apiserver::{Identity, Listen, Server, ServerCertificate};
+
+use super::flags;
+use crate::error::Result;
+use crate::logging;
+use crate::output::Output;
+use crate::signals::ShutdownSignal;
+
+/// The API server of windlass, by the flags of kube-apiserver. All state is in memory, whatever --etcd-servers says.
+#[derive(Parser)]
+#[command(name = "kube-apiserver", version, disable_version_flag = true)]
+struct KubeApiserver {
+    /// Listen on this address. Without the flag, the server listens on the loopback address only.
+    #[arg(long, value_name = "IP")]
+    bind_address: Option<IpAddr>,
+
+    /// Listen on this port; 0 chooses a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 6443)]
+    secure_port: u16,
+
+    /// Publish this address as that of the service `kubernetes`.
+    #[arg(long, value_name = "IP")]
+    advertise_address: Option<IpAddr>,
+
+    /// Read apiserver.crt and apiserver.key from this folder, if they are there.
+    #[arg(long, value_name = "DIR", default_value = "/var/run/kubernetes")]
+    cert_dir: PathBuf,
+
+    /// Show this certificate (PEM) to clients.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    tls_cert_file: Option<PathBuf>,
+
+    /// The private key of --tls-cert-file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_private_key_file: Option<PathBuf>,
+
+    /// Authenticate clients by certificates of these authorities (PEM).
+    #[arg(long, value_name = "FILE")]
+    client_ca_file: Option<PathBuf>,
+
+    /// Authenticate the bearer tokens of this file: token,user,uid,"group1,group2" in each line.
+    #[arg(long, value_name = "FILE")]
+    token_auth_file: Option<PathBuf>,
+
+    /// How requests are authorised: RBAC, Node or AlwaysAllow. All are accepted together with RBAC.
+    #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
+    authorization_mode: Vec<AuthorizationMode>,
+
+    /// The address of etcd. Objects are kept in this process instead.
+    #[arg(long, value_name = "URLS", value_delimiter = ',')]
+    etcd_servers: Vec<String>,
+
+    /// The issuer of service account tokens; the first one signs.
+    #[arg(long, value_name = "ISSUER")]
+    service_account_issuer: Vec<String>,
+
+    /// Verify service account tokens by these keys.
+    #[arg(long, value_name = "FILE")]
+    service_account_key_file: Vec<PathBuf>,
+
+    /// Sign service account tokens by this key.
+    #[arg(long, value_name = "FILE")]
+    service_account_signing_key_file: Vec<PathBuf>,
+
+    /// The audiences of the server's own tokens; by default the issuer.
+    #[arg(long, value_name = "AUDIENCES", value_delimiter = ',')]
+    api_audiences: Vec<String>,
+
+    /// The addresses of services.
+    #[arg(long, value_name = "CIDR")]
+    service_cluster_ip_range: Option<String>,
+
+    /// Permit privileged containers.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    allow_privileged: Option<bool>,
+
+    /// Let requests without credentials in, as system:anonymous.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    anonymous_auth: Option<bool>,
+
+    /// Admission plugins to switch off.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    disable_admission_plugins: Vec<String>,
+
+    /// Admission plugins to switch on.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    enable_admission_plugins: Vec<String>,
+
+    /// Log more, to stderr.
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    verbosity: u8,
+}
+
+/// A value of --authorization-mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum AuthorizationMode {
+    #[value(name = "RBAC")]
+    Rbac,
+    #[value(name = "Node")]
+    Node,
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+}
+
+pub(super) async fn run() -> Result<()> {
+    let arguments = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT);
+    logging::start(arguments.verbosity.min(2));
+    let shutdown = ShutdownSignal::listen()?;
+    let listen = arguments.listen()?;
+    let server = Server::builder().build()?;
+    let listening = server.listen(listen).await?;
+    Output::stderr().line(format_args!("serving securely on {}", listening.local_addr()));
+    shutdown.received().await;
+    listening.shutdown().await;
+    Ok(())
+}
+
+impl KubeApiserver {
+    /// Makes the listener of the flags.
+    fn listen(&self) -> Result<Listen> {
+        let ip = self.bind_address.unwrap_or(Ipv4Addr::LOCALHOST.into());
+        let mut listen = Listen::on(SocketAddr::from((ip, self.secure_port)));
+        if self.bind_address.is_some() {
+            // Who names an address wants it.
+            listen = listen.allow_remote();
+        }
+        if let Some(certificate) = self.certificate()? {
+            listen = listen.certificate(certificate);
+        }
+        if let Some(path) = &self.client_ca_file {
+            let pem = read(path, "--client-ca-file")?;
+            listen =
+                listen.client_authorities(&pem).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        if let Some(path) = &self.token_auth_file {
+            let text = String::from_utf8_lossy(&read(path, "--token-auth-file")?).into_owned();
+            for (token, identity) in tokens(&text, path)? {
+                listen = listen.with_token(&token, identity);
+            }
+        }
+        Ok(listen)
+    }
+
+    /// Returns the certificate of the flags, or that of the folder if it has one.
+    fn certificate(&self) -> Result<Option<ServerCertificate>> {
+        let in_folder = (self.cert_dir.join("apiserver.crt"), self.cert_dir.join("apiserver.key"));
+        let (certificate, key) = match (&self.tls_cert_file, &self.tls_private_key_file) {
+            (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+            _ if in_folder.0.exists() && in_folder.1.exists() => in_folder,
+            _ => return Ok(None),
+        };
+        let (text, key_text) = (read(&certificate, "the certificate")?, read(&key, "the private key")?);
+        let certificate = ServerCertificate::from_pem(&text, &key_text)
+            .map_err(|error| format!("{} and {}: {error}", certificate.display(), key.display()))?;
+        Ok(Some(certificate))
+    }
+}
+
+fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| format!("cannot read {} ({what}): {error}", path.display()).into())
+}
+
+/// Reads the lines of a token file.
+fn tokens(text: &str, path: &Path) -> Result<Vec<(String, Identity)>> {
+    let mut tokens = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let mut fields = line.splitn(4, ',').map(|field| field.trim().trim_matches('"'));
+        let (Some(token), Some(user), Some(uid)) = (fields.next(), fields.next(), fields.next()) else {
+            let line = number + 1;
+            return Err(
+                format!("{}:{line}: a token needs three columns: token,user,uid", path.display()).into()
+            );
+        };
+        let groups = fields.next().unwrap_or_default().split(',').filter(|group| !group.is_empty());
+        let identity = groups.fold(Identity::user(user).with_uid(uid), Identity::with_group);
+        tokens.push((token.to_owned(), identity));
+    }
+    Ok(tokens)
+}

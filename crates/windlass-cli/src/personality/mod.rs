@@ -1,0 +1,76 @@
+//! The programs that test frameworks start: the command is one of them when it is called by its name.
+
+mod etcd;
+mod flags;
+mod kube_apiserver;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tokio::runtime::Builder;
+
+use crate::error::Result;
+use crate::output::Output;
+
+/// A program that the command stands in for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Personality {
+    KubeApiserver,
+    Etcd,
+}
+
+impl Personality {
+    pub(crate) const ALL: [Self; 2] = [Self::KubeApiserver, Self::Etcd];
+
+    /// The name of the program.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::KubeApiserver => "kube-apiserver",
+            Self::Etcd => "etcd",
+        }
+    }
+
+    /// Returns the personality that a program name asks for.
+    pub(crate) fn of(program: &OsStr) -> Option<Self> {
+        let name = Path::new(program).file_stem()?;
+        Self::ALL.into_iter().find(|personality| name == personality.name())
+    }
+
+    /// Runs the program with the arguments of the process, until a signal stops it.
+    pub(crate) fn main(self) -> ExitCode {
+        match self.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                Output::stderr().line(format_args!("error: {error}"));
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let result = runtime.block_on(async {
+            match self {
+                Self::KubeApiserver => kube_apiserver::run().await,
+                Self::Etcd => etcd::run().await,
+            }
+        });
+        runtime.shutdown_background();
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_program_decides() {
+        let of = |name: &str| Personality::of(OsStr::new(name));
+        assert_eq!(of("/assets/kube-apiserver"), Some(Personality::KubeApiserver));
+        assert_eq!(of("etcd"), Some(Personality::Etcd));
+        assert_eq!(of("windlass"), None);
+        assert_eq!(of("kube-apiserver-2"), None);
+    }
+}

@@ -52,7 +52,7 @@ fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiEr
 }
 
 /// Returns the container that the query names, or the only one of the pod.
-fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
+pub(super) fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
     let names = |field: &str| -> Vec<String> {
         let list = pod.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
         let names = list.into_iter().flatten().filter_map(|container| container["name"].as_str());

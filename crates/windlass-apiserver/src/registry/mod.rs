@@ -24,6 +24,7 @@ mod delete;
 mod delete_options;
 
 mod binding;
+mod connect;
 mod eviction;
 mod log;
 mod reviews;
@@ -114,6 +115,7 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         ("log", "get") => log::read(call),
         ("token", "create") => token::request(call).await,
         ("eviction", "create") => eviction::evict(call).await,
+        ("exec" | "attach" | "portforward" | "proxy", _) => connect::connect(call),
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
 }

@@ -258,3 +258,72 @@ async fn a_scale_is_read_before_it_is_written() {
     assert_eq!(patched.text_at("/details/causes/0/field"), "patch");
     assert_eq!(api.get(&scale).await.at("/spec/replicas"), before);
 }
+
+#[tokio::test]
+async fn requests_that_are_passed_on_are_checked() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let node = format!("node-{}", api.id);
+    api.post("/api/v1/nodes", json!({"metadata": {"name": node}})).await.is(201);
+    api.discard(format!("/api/v1/nodes/{node}"));
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    let on = |name: &str, node: &str, containers: &[&str]| {
+        let containers: Vec<_> = containers.iter().map(|name| json!({"name": name, "image": "x"})).collect();
+        json!({"metadata": {"name": name}, "spec": {"nodeName": node, "containers": containers}})
+    };
+    for pod in [
+        on("no-host", "", &["c"]),
+        on("no-node", "nox", &["c"]),
+        on("two", &node, &["c", "d"]),
+        on("one", &node, &["c"]),
+    ] {
+        api.post(&pods, pod).await.is(201);
+    }
+    let services = format!("/api/v1/namespaces/{ns}/services");
+    api.post(&services, json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})).await.is(201);
+    let mut seen = Vec::new();
+    for path in [
+        "pods/none/exec",
+        "pods/none/proxy/a",
+        "pods/no-host/exec?command=ls&stdout=1",
+        "pods/no-host/portforward",
+        "pods/no-host/proxy",
+        "pods/no-node/attach",
+        "pods/two/exec",
+        "pods/two/exec?container=x",
+        "pods/one/exec",
+        "pods/one/portforward",
+        "services/none/proxy",
+        "services/a/proxy/x",
+        "services/a:81/proxy",
+    ] {
+        let reply = api.get(&format!("/api/v1/namespaces/{ns}/{path}")).await;
+        seen.push(format!("{path}: {reply}"));
+    }
+    seen.push(format!("{}", api.get("/api/v1/nodes/none/proxy").await));
+    seen.push(format!("{}", api.put(&format!("{pods}/one/exec"), json!({})).await));
+    expect![[r#"
+        pods/none/exec: 404 NotFound: pods "none" not found
+        kind="pods" name="none"
+        pods/none/proxy/a: 404 NotFound: pods "none" not found
+        kind="pods" name="none"
+        pods/no-host/exec?command=ls&stdout=1: 400 BadRequest: pod no-host does not have a host assigned
+        pods/no-host/portforward: 400 BadRequest: pod no-host does not have a host assigned
+        pods/no-host/proxy: 400 BadRequest: address not allowed
+        pods/no-node/attach: 404 NotFound: pods "nox" not found
+        kind="pods" name="nox"
+        pods/two/exec: 400 BadRequest: a container name must be specified for pod two, choose one of: [c d]
+        pods/two/exec?container=x: 400 BadRequest: container x is not valid for pod two
+        pods/one/exec: 500 -: no preferred addresses found; known addresses: []
+        pods/one/portforward: 500 -: no preferred addresses found; known addresses: []
+        services/none/proxy: 404 NotFound: services "none" not found
+        kind="services" name="none"
+        services/a/proxy/x: 404 NotFound: services "a" not found
+        kind="services" name="a"
+        services/a:81/proxy: 503 ServiceUnavailable: no service port 81 found for service "a"
+        404 NotFound: nodes "none" not found
+        kind="nodes" name="none"
+        405 MethodNotAllowed: the server does not allow this method on the requested resource
+    "#]]
+    .assert_eq(&lines(&seen));
+}

@@ -112,7 +112,8 @@ fn build_server() -> Result<PathBuf> {
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let executable = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    let executable =
+        messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
     executable.filter(|_| output.status.success()).ok_or_else(|| "the example smd does not build".into())
 }
 

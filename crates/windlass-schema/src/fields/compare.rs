@@ -232,26 +232,38 @@ impl Comparer<'_> {
                 (None, Some(_)) => Ordering::Greater,
                 (Some(left), Some(right)) => old.key(left).cmp(new.key(right)),
             };
-            let left = if order.is_le() { before.next() } else { None };
-            let right = if order.is_ge() { after.next() } else { None };
-            let key = match (left, right) {
-                (Some(group), _) => old.key(group),
-                (None, Some(group)) => new.key(group),
-                (None, None) => break,
+            let left = if order.is_le() { before.next() } else { None }.unwrap_or_default();
+            let right = if order.is_ge() { after.next() } else { None }.unwrap_or_default();
+            let key = if left.is_empty() { new.key(right) } else { old.key(left) };
+            let element = list.element();
+            let difference = match (left, right) {
+                ([] | [_], [] | [_]) => {
+                    let old = left.first().map(|&index| old.items[index].1);
+                    let new = right.first().map(|&index| new.items[index].1);
+                    self.values(element, old, new, &walk.key(key))
+                }
+                _ => {
+                    let left: Vec<&Value> = left.iter().map(|&index| old.items[index].1).collect();
+                    let right: Vec<&Value> = right.iter().map(|&index| new.items[index].1).collect();
+                    self.duplicates(element, &left, &right, &walk.key(key))
+                }
             };
-            let left: Vec<&Value> = left.into_iter().flatten().map(|&index| old.items[index].1).collect();
-            let right: Vec<&Value> = right.into_iter().flatten().map(|&index| new.items[index].1).collect();
-            let difference = self.elements(list.element(), &left, &right, &walk.element(key));
-            out.push(key, difference);
+            if !difference.is_empty() {
+                out.push(&key.to_element(), difference);
+            }
         }
     }
 
-    /// Compares the elements of two lists that have the same key. Duplicates are compared as a whole.
-    fn elements(&mut self, kind: TypeRef<'_>, old: &[&Value], new: &[&Value], walk: &Walk<'_>) -> Difference {
+    /// Compares the elements of two lists that have the same key, of which one has several. These are compared as a
+    /// whole.
+    fn duplicates(
+        &mut self,
+        kind: TypeRef<'_>,
+        old: &[&Value],
+        new: &[&Value],
+        walk: &Walk<'_>,
+    ) -> Difference {
         let mut out = match (old, new) {
-            ([] | [_], [] | [_]) => {
-                return self.values(kind, old.first().copied(), new.first().copied(), walk);
-            }
             (_, [one]) => self.values(kind, None, Some(one), walk),
             ([one], _) => self.values(kind, Some(one), None, walk),
             _ => Difference::default(),

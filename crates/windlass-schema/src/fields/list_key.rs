@@ -1,81 +1,163 @@
-//! The path elements of list elements.
+//! The keys of list elements.
+
+use std::cmp::Ordering;
 
 use serde_json::Value;
 
 use super::atom::ListAtom;
 use super::path_element::PathElement;
+use super::value;
 use crate::go::go_quote;
 
-/// Returns the path element of an element of an associative list.
-pub(super) fn list_key(list: ListAtom<'_>, item: &Value) -> Result<PathElement, String> {
-    if !list.associative {
-        return Err("invalid indexing of non-associative list".to_owned());
-    }
-    if list.keys().next().is_some() { keyed(list, item) } else { in_set(item) }
+/// The key of a list element, borrowed from the element and the schema. Ordered as its path element.
+#[derive(Clone, Debug)]
+pub(super) enum ListKey<'v> {
+    /// One key field.
+    Field(&'v str, &'v Value),
+    /// Several key fields, sorted by name.
+    Fields(Vec<(&'v str, &'v Value)>),
+    /// The element of a set.
+    Value(&'v Value),
 }
 
-/// Returns the key of an object: its key fields, or their defaults. A key field that has neither is left out.
-fn keyed(list: ListAtom<'_>, item: &Value) -> Result<PathElement, String> {
+impl<'v> ListKey<'v> {
+    /// Returns the key of an element of an associative list.
+    pub(super) fn of(list: ListAtom<'v>, item: &'v Value) -> Result<Self, String> {
+        if !list.associative {
+            return Err("invalid indexing of non-associative list".to_owned());
+        }
+        let mut names = list.keys();
+        let Some(first) = names.next() else { return in_set(item) };
+        let first = key_field(list, first, item)?;
+        let mut key: Vec<(&str, &Value)> = Vec::new();
+        for name in names {
+            key.extend(key_field(list, name, item)?);
+        }
+        match (first, key.is_empty()) {
+            (Some((name, value)), true) => Ok(Self::Field(name, value)),
+            (None, true) => Err(without_key(list)),
+            (first, false) => {
+                key.extend(first);
+                key.sort_by_key(|(name, _)| *name);
+                Ok(Self::Fields(key))
+            }
+        }
+    }
+
+    pub(super) fn to_element(&self) -> PathElement {
+        match self {
+            Self::Field(name, value) => PathElement::Key([((*name).into(), (*value).clone())].into()),
+            Self::Fields(fields) => PathElement::Key(
+                fields.iter().map(|(name, value)| ((*name).into(), (*value).clone())).collect(),
+            ),
+            Self::Value(value) => PathElement::value((*value).clone()),
+        }
+    }
+}
+
+impl Ord for ListKey<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let fields = |(name, value): (&str, &Value), (other_name, other): (&str, &Value)| {
+            name.cmp(other_name).then_with(|| value::compare(value, other))
+        };
+        match (self, other) {
+            (Self::Value(left), Self::Value(right)) => value::compare(left, right),
+            (Self::Field(name, left), Self::Field(other, right)) => fields((name, left), (other, right)),
+            (Self::Value(_), _) => Ordering::Greater,
+            (_, Self::Value(_)) => Ordering::Less,
+            (left, right) => {
+                let (left, right) = (left.fields(), right.fields());
+                let mut order = left.iter().zip(&right).map(|(left, right)| fields(*left, *right));
+                let different = order.find(|order| order.is_ne());
+                different.unwrap_or_else(|| left.len().cmp(&right.len()))
+            }
+        }
+    }
+}
+
+impl<'v> ListKey<'v> {
+    fn fields(&self) -> Vec<(&'v str, &'v Value)> {
+        match self {
+            Self::Field(name, value) => vec![(name, value)],
+            Self::Fields(fields) => fields.clone(),
+            Self::Value(_) => Vec::new(),
+        }
+    }
+}
+
+impl PartialOrd for ListKey<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ListKey<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for ListKey<'_> {}
+
+/// Returns a key field or its default. A key field that has neither is left out.
+fn key_field<'v>(
+    list: ListAtom<'v>,
+    name: &'v str,
+    item: &'v Value,
+) -> Result<Option<(&'v str, &'v Value)>, String> {
     let members = match item {
         Value::Object(members) => members,
         Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
         _ => return Err("associative list with keys may not have non-map elements".to_owned()),
     };
-    let mut key: Vec<(Box<str>, Value)> = Vec::with_capacity(2);
-    for name in list.keys() {
-        let value = match members.get(name) {
-            Some(value) => Some(value),
-            None => match list.element().atom().map {
-                Some(map) => map.default_of(name),
-                None => {
-                    let problem = "associative list may not have non-map types";
-                    return Err(format!("couldn't find default value for {name}: {problem}"));
-                }
-            },
-        };
-        key.extend(value.map(|value| (name.into(), value.clone())));
+    if let Some(value) = members.get(name) {
+        return Ok(Some((name, value)));
     }
-    if key.is_empty() {
-        let names: Vec<String> = list.keys().map(go_quote).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
-             values for any key fields)",
-            names.join(" ")
-        ));
-    }
-    key.sort_by(|(left, _), (right, _)| left.cmp(right));
-    Ok(PathElement::Key(key.into()))
+    let Some(map) = list.element().atom().map else {
+        let problem = "associative list may not have non-map types";
+        return Err(format!("couldn't find default value for {name}: {problem}"));
+    };
+    Ok(map.default_of(name).map(|value| (name, value)))
 }
 
-fn in_set(item: &Value) -> Result<PathElement, String> {
+fn without_key(list: ListAtom<'_>) -> String {
+    let names: Vec<String> = list.keys().map(go_quote).collect();
+    format!(
+        "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for \
+         any key fields)",
+        names.join(" ")
+    )
+}
+
+fn in_set(item: &Value) -> Result<ListKey<'_>, String> {
     let problem = match item {
         Value::Object(_) => "associative list without keys has an element that's a map type",
         Value::Array(_) => "not supported: associative list with lists as elements",
         Value::Null => "associative list without keys has an element that's an explicit null",
-        scalar => return Ok(PathElement::value(scalar.clone())),
+        scalar => return Ok(ListKey::Value(scalar)),
     };
     Err(problem.to_owned())
 }
 
-/// The elements of a list with their path elements.
+/// The elements of a list with their keys.
 pub(super) struct Keyed<'v> {
-    /// The elements in the order of the list. Elements without a path element are left out.
-    pub(super) items: Vec<(PathElement, &'v Value)>,
-    /// The positions in `items`, sorted by path element, then position.
+    /// The elements in the order of the list. Elements without a key are left out.
+    pub(super) items: Vec<(ListKey<'v>, &'v Value)>,
+    /// The positions in `items`, sorted by key, then position.
     sorted: Vec<usize>,
 }
 
 impl<'v> Keyed<'v> {
-    /// Finds the path elements; calls `problem` with the index of each element that has none.
+    /// Finds the keys; calls `problem` with the index of each element that has none.
     pub(super) fn new(
-        list: ListAtom<'_>,
+        list: ListAtom<'v>,
         values: &'v [Value],
         mut problem: impl FnMut(usize, String),
     ) -> Self {
         let mut items = Vec::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
-            match list_key(list, value) {
-                Ok(element) => items.push((element, value)),
+            match ListKey::of(list, value) {
+                Ok(key) => items.push((key, value)),
                 Err(message) => problem(index, message),
             }
         }
@@ -89,7 +171,13 @@ impl<'v> Keyed<'v> {
         self.sorted.chunk_by(|&left, &right| self.items[left].0 == self.items[right].0)
     }
 
-    pub(super) fn key(&self, group: &[usize]) -> &PathElement {
+    pub(super) fn key(&self, group: &[usize]) -> &ListKey<'v> {
         &self.items[group[0]].0
+    }
+
+    /// Whether both lists have the same keys in the same order, each once.
+    pub(super) fn is_parallel(&self, other: &Self) -> bool {
+        let same = || self.items.iter().zip(&other.items).all(|((left, _), (right, _))| left == right);
+        self.items.len() == other.items.len() && same() && self.groups().count() == self.items.len()
     }
 }

@@ -1,10 +1,8 @@
 //! Merges an applied configuration into an object.
 
-use std::cmp::Ordering;
-
 use serde_json::{Map, Value};
 
-use super::atom::{Form, ListAtom, MapAtom, TypeRef};
+use super::atom::{Form, ListAtom, MapAtom, Scalar, TypeRef};
 use super::error::TypedErrors;
 use super::problem::{Problems, Walk, scalar_problem};
 use crate::graph::NodeRef;
@@ -32,9 +30,11 @@ mod list;
 /// If a list of the configuration has elements with the same key, or a value does not match the schema.
 pub fn merge(schema: NodeRef<'_>, base: &Value, config: &Value) -> Result<Value, TypedErrors> {
     let mut problems = Problems::default();
-    let mut merger = Merger { problems: &mut problems };
-    let merged = merger.values(TypeRef::root(schema), Some(base), Some(config), &Walk::ROOT);
-    problems.into_result(merged.unwrap_or_default())
+    let mut merged = base.clone();
+    if !(Merger { problems: &mut problems }).value(TypeRef::root(schema), &mut merged, config, &Walk::ROOT) {
+        merged = Value::Null;
+    }
+    problems.into_result(merged)
 }
 
 struct Merger<'m> {
@@ -42,94 +42,91 @@ struct Merger<'m> {
 }
 
 impl Merger<'_> {
-    /// Merges the two values at a path, of which at least one is there. Returns `None` if nothing is left.
-    fn values(
-        &mut self,
-        kind: TypeRef<'_>,
-        base: Option<&Value>,
-        config: Option<&Value>,
-        walk: &Walk<'_>,
-    ) -> Option<Value> {
-        // What only the object has stays as it is.
-        let Some(new) = config else { return base.cloned() };
+    /// Merges a value into another; `null` stands for one that is not there. Returns whether anything is left.
+    fn value(&mut self, kind: TypeRef<'_>, base: &mut Value, config: &Value, walk: &Walk<'_>) -> bool {
         if self.problems.too_deep(walk) {
-            return None;
+            return false;
         }
-        match kind.atom().narrow(new).form() {
-            Form::Scalar(scalar) => {
-                let problem = |value| scalar_problem(scalar, value);
-                if let (Some(old), Some(new)) = (base.and_then(problem), problem(new)) {
-                    self.problems.add(walk, || format!("lhs: {old}"));
-                    self.problems.add(walk, || format!("rhs: {new}"));
-                    return None;
-                }
-                Some(new.clone())
-            }
-            Form::List(list) => {
-                let [old, items] = [base, config].map(|value| value.and_then(Value::as_array));
-                if !list.associative || old.is_none_or(Vec::is_empty) && items.is_none_or(Vec::is_empty) {
-                    return Some(new.clone());
-                }
-                let [old, items] = [old, items].map(|items| items.map_or(&[][..], Vec::as_slice));
-                self.list(list, old, items, walk)
-            }
-            Form::Map(map) => {
-                let [old, members] = [base, config].map(|value| value.and_then(Value::as_object));
-                if map.atomic || old.is_none_or(Map::is_empty) && members.is_none_or(Map::is_empty) {
-                    return Some(new.clone());
-                }
-                self.map(map, old, members, walk)
-            }
+        match kind.atom().narrow(config).form() {
+            Form::Scalar(scalar) => self.scalar(scalar, base, config, walk),
+            Form::List(list) if list.associative => self.list(list, base, config, walk),
+            Form::Map(map) if !map.atomic => self.map(map, base, config, walk),
+            Form::List(_) | Form::Map(_) => replace(base, config),
             Form::None => {
                 self.problems.add(walk, || "schema error: invalid atom: inlined".to_owned());
-                None
+                false
             }
         }
     }
 
-    fn map(
-        &mut self,
-        map: MapAtom<'_>,
-        base: Option<&Map<String, Value>>,
-        config: Option<&Map<String, Value>>,
-        walk: &Walk<'_>,
-    ) -> Option<Value> {
-        let mut out = Map::new();
-        let mut base = base.into_iter().flatten().peekable();
-        let mut config = config.into_iter().flatten().peekable();
-        loop {
-            let order = match (base.peek(), config.peek()) {
-                (None, None) => break,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some((left, _)), Some((right, _))) => left.cmp(right),
-            };
-            let old = if order.is_le() { base.next() } else { None };
-            let new = if order.is_ge() { config.next() } else { None };
-            let Some((name, _)) = old.or(new) else { break };
-            let [old, new] = [old, new].map(|member| member.map(|(_, value)| value));
-            if let Some(value) = self.values(map.member(name).0, old, new, &walk.field(name)) {
-                out.insert(name.clone(), value);
-            }
+    fn scalar(&mut self, scalar: Scalar, base: &mut Value, config: &Value, walk: &Walk<'_>) -> bool {
+        if let Some(new) = scalar_problem(scalar, config)
+            && let Some(old) = scalar_problem(scalar, base)
+        {
+            self.problems.add(walk, || format!("lhs: {old}"));
+            self.problems.add(walk, || format!("rhs: {new}"));
+            return false;
         }
-        (!out.is_empty()).then(|| out.into())
+        replace(base, config)
     }
 
-    fn list(
-        &mut self,
-        list: ListAtom<'_>,
-        base: &[Value],
-        config: &[Value],
-        walk: &Walk<'_>,
-    ) -> Option<Value> {
-        let pairs = list::pairs(list, base, config, walk, self.problems)?;
+    fn map(&mut self, map: MapAtom<'_>, base: &mut Value, config: &Value, walk: &Walk<'_>) -> bool {
+        let has_members = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
+        match (has_members(base), has_members(config)) {
+            // An empty map is not the same as null.
+            (false, false) => return replace(base, config),
+            (true, false) => return true,
+            (false, true) => *base = Value::Object(Map::new()),
+            (true, true) => {}
+        }
+        let (Value::Object(base), Value::Object(config)) = (base, config) else { return false };
+        for (name, value) in config {
+            let (kind, walk) = (map.member(name).0, walk.field(name));
+            if let Some(old) = base.get_mut(name) {
+                if !self.value(kind, old, value, &walk) {
+                    base.remove(name);
+                }
+            } else {
+                let mut new = Value::Null;
+                if self.value(kind, &mut new, value, &walk) {
+                    base.insert(name.clone(), new);
+                }
+            }
+        }
+        !base.is_empty()
+    }
+
+    fn list(&mut self, list: ListAtom<'_>, base: &mut Value, config: &Value, walk: &Walk<'_>) -> bool {
+        let has_items = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
+        match (has_items(base), has_items(config)) {
+            // An empty list is not the same as null.
+            (false, false) => return replace(base, config),
+            (true, false) => return true,
+            (false, true) => *base = Value::Array(Vec::new()),
+            (true, true) => {}
+        }
+        let (Value::Array(base), Value::Array(config)) = (base, config) else { return false };
+        let Some(order) = list::merged_order(list, base, config, walk, self.problems) else { return false };
         let errors = self.problems.len();
-        let mut out = Vec::with_capacity(pairs.len());
-        for (old, new) in pairs {
-            out.extend(self.values(list.element(), old, new, walk));
+        let mut old = std::mem::take(base);
+        base.reserve(order.len());
+        for place in order {
+            let mut item = place.old.map_or(Value::Null, |index| old[index].take());
+            let element = list.element();
+            if place.new.is_none_or(|new| self.value(element, &mut item, &config[new], &walk.index(new))) {
+                base.push(item);
+            }
             // An element that does not match the schema is left out without an error.
             self.problems.truncate(errors);
         }
-        (!out.is_empty()).then(|| out.into())
+        !base.is_empty()
     }
+}
+
+/// Replaces a value unless it is the same.
+fn replace(base: &mut Value, config: &Value) -> bool {
+    if base != config {
+        *base = config.clone();
+    }
+    true
 }

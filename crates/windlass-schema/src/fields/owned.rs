@@ -52,7 +52,7 @@ fn visit(kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>, problems: &mut Probl
                     &[only] => visit(list.element(), keyed.items[only].1, &walk.index(only), problems).1,
                     _ => FieldSet::default(),
                 };
-                Entry { element: keyed.key(group).clone(), member: true, below }
+                Entry { element: keyed.key(group).to_element(), member: true, below }
             });
             (false, FieldSet::of_sorted(entries.collect()))
         }
@@ -62,8 +62,11 @@ fn visit(kind: TypeRef<'_>, value: &Value, walk: &Walk<'_>, problems: &mut Probl
                 let (whole, below) = visit(kind, value, &walk.field(name), problems);
                 let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
                 let member = whole || empty || !declared;
-                let entry = || Entry { element: PathElement::field(name), member, below: below.clone() };
-                (member || !below.is_empty()).then(entry)
+                (member || !below.is_empty()).then(|| Entry {
+                    element: PathElement::field(name),
+                    member,
+                    below,
+                })
             });
             (false, FieldSet::of_entries(entries.collect()))
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::atom::Scalar;
 use super::error::{TypedError, TypedErrors};
-use super::path_element::PathElement;
+use super::list_key::ListKey;
 use crate::go::{go_type, go_value};
 use crate::path;
 
@@ -32,7 +32,7 @@ enum Step<'p> {
     Root,
     Field(&'p str),
     Index(usize),
-    Element(&'p PathElement),
+    Key(&'p ListKey<'p>),
 }
 
 impl<'p> Walk<'p> {
@@ -50,8 +50,8 @@ impl<'p> Walk<'p> {
         self.step(Step::Index(index))
     }
 
-    pub(super) fn element(&'p self, element: &'p PathElement) -> Self {
-        self.step(Step::Element(element))
+    pub(super) fn key(&'p self, key: &'p ListKey<'p>) -> Self {
+        self.step(Step::Key(key))
     }
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Walk<'_> {
             Step::Root => Ok(()),
             Step::Field(name) => write!(f, ".{name}"),
             Step::Index(index) => write!(f, "[{index}]"),
-            Step::Element(element) => element.fmt(f),
+            Step::Key(key) => key.to_element().fmt(f),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::atom::{Form, ListAtom, MapAtom, TypeRef};
 use super::field_set::FieldSet;
-use super::list_key::list_key;
+use super::list_key::ListKey;
 use super::path_element::PathElement;
 use super::problem::MAX_DEPTH;
 use crate::graph::NodeRef;
@@ -78,8 +78,8 @@ fn visit(kind: TypeRef<'_>, value: &Value, fields: &FieldSet, extract: bool, dep
 
 fn visit_list(list: ListAtom<'_>, items: &[Value], fields: &FieldSet, extract: bool, depth: usize) -> Value {
     let kept = items.iter().filter_map(|item| {
-        let key = list_key(list, item).ok();
-        let entry = key.and_then(|key| fields.find(&key));
+        let key = ListKey::of(list, item).ok();
+        let entry = key.and_then(|key| fields.find(&key.to_element()));
         let member = entry.is_some_and(|entry| entry.member);
         let below = entry.map(|entry| &entry.below).filter(|below| !below.is_empty());
         match below {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::atom::{Form, ListAtom, MapAtom, TypeRef};
 use super::error::TypedErrors;
-use super::list_key::list_key;
+use super::list_key::ListKey;
 use super::problem::{Problems, Walk, scalar_problem, unexpected};
 use crate::graph::NodeRef;
 
@@ -76,16 +76,18 @@ impl Check {
                 self.value(list.element(), item, &walk.index(index));
                 continue;
             }
-            let key = match list_key(list, item) {
+            let key = match ListKey::of(list, item) {
                 Ok(key) => key,
                 // Without its key, an error in the element would have no path.
                 Err(problem) => return self.problems.add(walk, || format!("element {index}: {problem}")),
             };
-            if self.duplicates == Duplicates::Forbid && seen.contains(&key) {
-                self.problems.add(walk, || format!("duplicate entries for key {key}"));
+            if seen.contains(&key) {
+                self.problems.add(walk, || format!("duplicate entries for key {}", key.to_element()));
             }
-            self.value(list.element(), item, &walk.element(&key));
-            seen.insert(key);
+            self.value(list.element(), item, &walk.key(&key));
+            if self.duplicates == Duplicates::Forbid {
+                seen.insert(key);
+            }
         }
     }
 

@@ -161,8 +161,11 @@ impl<'a, C: Convert> Updater<'a, C> {
             None => merged,
         };
         let change = Change { live, new: &new, api_version, manager };
-        let (managers, _) = self.change(&change, managers, force).await?;
-        Ok(((!value::equal(live, &new)).then_some(new), managers))
+        let (managers, changed) = self.change(&change, managers, force).await?;
+        // A new order of list elements changes no field.
+        let may_be_same = changed.is_same() || self.filter(api_version).is_some();
+        let is_same = may_be_same && value::equal(live, &new);
+        Ok(((!is_same).then_some(new), managers))
     }
 
     fn schema(&self, api_version: &str) -> Result<NodeRef<'a>> {

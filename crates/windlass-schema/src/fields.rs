@@ -5,7 +5,7 @@
 //! [`extract`] work on objects. An [`Updater`] combines them: it computes the [`Managers`] of an object after an
 //! update, and the object and its managers after an apply.
 //!
-//! Values may nest at most 500 deep.
+//! Values may nest at most 450 deep.
 
 mod error;
 mod managers;
@@ -30,6 +30,9 @@ mod typed;
 
 mod convert;
 mod updater;
+
+#[cfg(test)]
+mod tests;
 
 pub use compare::{Comparison, compare};
 pub use conflicts::{Conflict, Conflicts};

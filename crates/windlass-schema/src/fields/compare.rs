@@ -236,17 +236,14 @@ impl Comparer<'_> {
             let right = if order.is_ge() { after.next() } else { None }.unwrap_or_default();
             let key = if left.is_empty() { new.key(right) } else { old.key(left) };
             let element = list.element();
-            let difference = match (left, right) {
-                ([] | [_], [] | [_]) => {
-                    let old = left.first().map(|&index| old.items[index].1);
-                    let new = right.first().map(|&index| new.items[index].1);
-                    self.values(element, old, new, &walk.key(key))
-                }
-                _ => {
-                    let left: Vec<&Value> = left.iter().map(|&index| old.items[index].1).collect();
-                    let right: Vec<&Value> = right.iter().map(|&index| new.items[index].1).collect();
-                    self.duplicates(element, &left, &right, &walk.key(key))
-                }
+            let difference = if left.len() <= 1 && right.len() <= 1 {
+                let old = left.first().map(|&index| old.items[index].1);
+                let new = right.first().map(|&index| new.items[index].1);
+                self.values(element, old, new, &walk.key(key))
+            } else {
+                let left: Vec<&Value> = left.iter().map(|&index| old.items[index].1).collect();
+                let right: Vec<&Value> = right.iter().map(|&index| new.items[index].1).collect();
+                self.duplicates(element, &left, &right, &walk.key(key))
             };
             if !difference.is_empty() {
                 out.push(&key.to_element(), difference);

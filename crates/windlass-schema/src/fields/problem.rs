@@ -11,7 +11,7 @@ use crate::go::{go_type, go_value};
 use crate::path;
 
 /// The maximum nesting of a value.
-pub(super) const MAX_DEPTH: usize = 500;
+pub(super) const MAX_DEPTH: usize = 450;
 
 /// What the errors of one value may cost, in bytes.
 const BUDGET: usize = 1 << 20;

@@ -15,7 +15,7 @@ use super::path_element::PathElement;
 use crate::go::{float_of, go_float};
 
 /// The maximum nesting of a `fieldsV1`.
-const MAX_DEPTH: usize = 500;
+const MAX_DEPTH: usize = 450;
 
 impl FieldSet {
     /// Reads a set from `fieldsV1`. Elements of an unknown type are ignored. Numbers in keys and values are read as

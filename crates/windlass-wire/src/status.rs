@@ -1,9 +1,10 @@
 //! `metav1.Status`: the reply to every request that fails, and to some that succeed.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_schema::{FieldError, go_quote};
 
 use super::GroupResource;
@@ -25,7 +26,7 @@ pub struct Status {
     pub message: String,
     /// The machine-readable reason.
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The object that the status is about, and its errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
@@ -41,8 +42,8 @@ struct ListMeta {
 }
 
 /// The `details` of a [`Status`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Details {
     /// Name of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -65,7 +66,8 @@ pub struct Details {
 }
 
 /// One entry of [`Details::causes`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cause {
     /// The machine-readable reason: `FieldValueInvalid`, `ResourceVersionTooLarge`, …
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -95,7 +97,7 @@ impl Status {
             api_version: "v1",
             status: "Failure",
             message: message.into(),
-            reason,
+            reason: reason.into(),
             code,
             ..Self::default()
         }
@@ -163,8 +165,8 @@ impl ApiError {
     }
 
     /// Returns the machine-readable reason.
-    pub fn reason(&self) -> &'static str {
-        self.0.reason
+    pub fn reason(&self) -> &str {
+        &self.0.reason
     }
 
     /// 404: there is no object with this name.
@@ -446,6 +448,19 @@ impl ApiError {
         let why = why.to_string();
         Self::new(500, "InternalError", format!("Internal error occurred: {why}"))
             .causes(vec![Cause { message: why, ..Cause::default() }])
+    }
+
+    /// The reply of an admission webhook that denied a request, with the code, reason and details that it chose.
+    pub fn rejected(
+        code: u16,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+        details: Option<Details>,
+    ) -> Self {
+        let mut error = Self::new(code, "", message);
+        error.0.reason = reason.into().into();
+        error.0.details = details;
+        error
     }
 
     /// 501: this server does not implement the subresource.

@@ -1,0 +1,130 @@
+//! Whether a webhook is to be called for a request, and with which version of the object.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::attributes::{Attributes, GroupVersion, resource_of};
+use super::configuration::{Hook, Rule, Scope};
+use super::{Objects, Operation, Surroundings};
+use crate::meta;
+use crate::resource::Resource;
+use crate::store::ResourceId;
+use crate::wire::{ApiError, GroupResource, LabelSelector};
+
+/// The version of the objects that a webhook is to be called with.
+pub(super) enum Shown {
+    /// That of the request.
+    AsRequested,
+    /// Another one, or another group that has the same objects.
+    As(Arc<Resource>),
+}
+
+/// Returns how the webhook is to be called for a request; `None` if it is not.
+pub(super) fn matches(
+    hook: &Hook,
+    request: &Attributes<'_>,
+    objects: Objects<'_>,
+    around: Surroundings<'_>,
+) -> Result<Option<Shown>, ApiError> {
+    let in_namespace = is_namespace_selected(hook, request, objects, around);
+    if matches!(in_namespace, Ok(false)) || !is_object_selected(hook, objects) {
+        return Ok(None);
+    }
+    let shown = if hook.rules.iter().any(|rule| covers(rule, request, request.group_version_resource())) {
+        Some(Shown::AsRequested)
+    } else if hook.matches_equivalent {
+        equivalent(hook, request, around).map(Shown::As)
+    } else {
+        None
+    };
+    match shown {
+        // A namespace that is not there matters only to a webhook that would be called.
+        Some(shown) => in_namespace.map(|_| Some(shown)),
+        None => Ok(None),
+    }
+}
+
+/// Another resource with the same objects that a rule covers. Earlier rules count first.
+fn equivalent(hook: &Hook, request: &Attributes<'_>, around: Surroundings<'_>) -> Option<Arc<Resource>> {
+    let others = |resource: &&Arc<Resource>| {
+        resource.storage == request.resource.storage
+            && resource_of(resource) != request.group_version_resource()
+            && (request.subresource.is_empty() || resource.subresource(request.subresource).is_some())
+    };
+    let groups = around.served.groups().iter();
+    // Only events are served by two groups.
+    let groups = groups.filter(|group| {
+        group.name == request.resource.group || *request.resource.storage.resource == *"events"
+    });
+    let candidates: Vec<&Arc<Resource>> =
+        groups.flat_map(|group| &group.versions).flat_map(|version| version.resources.values()).filter(others).collect();
+    let mut found = hook.rules.iter().flat_map(|rule| {
+        candidates.iter().find(|candidate| covers(rule, request, resource_of(candidate)))
+    });
+    found.next().map(|resource| Arc::clone(resource))
+}
+
+fn covers(rule: &Rule, request: &Attributes<'_>, resource: GroupVersion<'_>) -> bool {
+    is_in_scope(rule.scope, request)
+        && lists(&rule.operations, request.operation.name())
+        && lists(&rule.groups, resource.group)
+        && lists(&rule.versions, resource.version)
+        && rule.resources.iter().any(|pattern| {
+            let (name, subresource) = pattern.split_once('/').unwrap_or((pattern, ""));
+            (name == "*" || name == resource.name)
+                && (subresource == "*" || subresource == request.subresource)
+        })
+}
+
+fn is_in_scope(scope: Scope, request: &Attributes<'_>) -> bool {
+    let is_cluster_scoped = is_namespace(request) || request.namespace.is_empty();
+    match scope {
+        Scope::All => true,
+        Scope::Cluster => is_cluster_scoped,
+        Scope::Namespaced => !is_cluster_scoped,
+    }
+}
+
+fn is_namespace(request: &Attributes<'_>) -> bool {
+    request.resource.group.is_empty() && request.resource.plural == "namespaces"
+}
+
+fn lists(items: &[String], wanted: &str) -> bool {
+    items.iter().any(|item| item == "*" || item == wanted)
+}
+
+fn is_namespace_selected(
+    hook: &Hook,
+    request: &Attributes<'_>,
+    objects: Objects<'_>,
+    around: Surroundings<'_>,
+) -> Result<bool, ApiError> {
+    let Some(selector) = &hook.namespace_selector else { return Ok(true) };
+    // Other cluster-scoped objects are never exempted.
+    if request.namespace.is_empty() && request.resource.plural != "namespaces" {
+        return Ok(true);
+    }
+    let is_write = matches!(request.operation, Operation::Create | Operation::Update);
+    if request.resource.plural == "namespaces" && request.subresource.is_empty() && is_write {
+        return Ok(selector.matches(objects.new.and_then(meta::labels)));
+    }
+    let namespaces = ResourceId::new("", "namespaces");
+    match around.view.get(&namespaces, request.namespace) {
+        Some(namespace) => Ok(selector.matches_by(|label| namespace.labels().get(label))),
+        None => Err(ApiError::not_found(&GroupResource::new("", "namespaces"), request.namespace)),
+    }
+}
+
+/// Whether the new or the old object has the labels.
+fn is_object_selected(hook: &Hook, objects: Objects<'_>) -> bool {
+    let Some(selector) = &hook.object_selector else { return true };
+    let has_labels = |object: Option<&Value>| {
+        object.is_some_and(|object| matches_labels(selector, meta::labels(object)))
+    };
+    has_labels(objects.new) || has_labels(objects.old)
+}
+
+fn matches_labels(selector: &LabelSelector, labels: Option<&Map<String, Value>>) -> bool {
+    selector.matches(labels)
+}

@@ -1,0 +1,91 @@
+//! Admission webhooks, as the plugins `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` of kube-apiserver.
+
+mod attributes;
+mod configuration;
+mod failure;
+mod matching;
+mod mutate;
+mod review;
+mod validate;
+mod versions;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub(crate) use self::attributes::{Attributes, Operation};
+use self::configuration::Hook;
+pub(crate) use self::mutate::Reinvocation;
+use crate::env::Env;
+use crate::resource::ServedResources;
+use crate::store::{Derived, ResourceId, Store, View};
+use crate::webhook::Clients;
+use crate::wire::ApiError;
+
+/// The kinds that configure admission. Writes of them are not sent to webhooks, so that a broken webhook can be removed.
+const EXEMPT: [&str; 6] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
+
+/// The admission webhooks of a server.
+pub(crate) struct Webhooks {
+    mutating: Derived<Vec<Hook>>,
+    validating: Derived<Vec<Hook>>,
+    clients: Arc<Clients>,
+}
+
+/// What webhooks are called with besides the request.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) view: &'a View,
+    pub(crate) served: &'a ServedResources,
+}
+
+impl Webhooks {
+    /// Finds the webhooks in the configurations of `store`.
+    pub(crate) fn new(clients: Arc<Clients>) -> Self {
+        let configurations = |plural| ResourceId::new("admissionregistration.k8s.io", plural);
+        Self {
+            mutating: Derived::new(configurations("mutatingwebhookconfigurations"), configuration::hooks),
+            validating: Derived::new(configurations("validatingwebhookconfigurations"), configuration::hooks),
+            clients,
+        }
+    }
+
+    /// Whether some webhook may want to see a write of this kind.
+    pub(crate) fn may_mutate(&self, store: &Store, kind: &str) -> bool {
+        Self::may_call(&self.mutating, store, kind)
+    }
+
+    /// Whether some webhook may want to check a write of this kind.
+    pub(crate) fn may_validate(&self, store: &Store, kind: &str) -> bool {
+        Self::may_call(&self.validating, store, kind)
+    }
+
+    fn may_call(hooks: &Derived<Vec<Hook>>, store: &Store, kind: &str) -> bool {
+        !EXEMPT.contains(&kind) && !hooks.get(&store.view()).is_empty()
+    }
+}
+
+/// The objects of a write. Each is in the version of the request.
+#[derive(Clone, Copy)]
+pub(crate) struct Objects<'a> {
+    /// `None` for a deletion.
+    pub(crate) new: Option<&'a Value>,
+    /// `None` for a creation.
+    pub(crate) old: Option<&'a Value>,
+}
+
+/// A call that did not end in an answer.
+enum CallError {
+    /// The webhook could not be called, or its answer was not usable: its failure policy counts.
+    Failed(String),
+    /// The request is refused.
+    Refused(ApiError),
+}

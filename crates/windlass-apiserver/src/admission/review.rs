@@ -1,0 +1,202 @@
+//! `AdmissionReview`: the request to a webhook, and its response.
+
+use serde_json::{Map, Value, json};
+use windlass_schema::{go_quote, json_type};
+
+use super::attributes::{Attributes, GroupVersion, kind_of, resource_of};
+use super::configuration::Hook;
+use super::{CallError, Objects, failure};
+use crate::auth::Identity;
+use crate::resource::Resource;
+use crate::webhook::Clients;
+
+/// The largest reply of a webhook, in bytes: a patch may replace an object of three megabytes, in base64.
+const MAX_REPLY: usize = 8 << 20;
+
+const GROUP: &str = "admission.k8s.io";
+
+/// A call of one webhook.
+pub(super) struct Review<'a> {
+    pub(super) hook: &'a Hook,
+    pub(super) request: &'a Attributes<'a>,
+    /// The resource in the version of the objects.
+    pub(super) shown: &'a Resource,
+    pub(super) objects: Objects<'a>,
+    pub(super) uid: String,
+    pub(super) is_mutating: bool,
+}
+
+impl Review<'_> {
+    /// Calls the webhook and returns its JSON patch, which is empty if there is none. `warnings` gets the warnings of its
+    /// answer, whether it allows the request or not.
+    pub(super) async fn send(
+        &self,
+        clients: &Clients,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<u8>, CallError> {
+        let hook = self.hook;
+        if self.request.dry_run && !hook.allows_dry_run {
+            return Err(failure::no_dry_run(&hook.name));
+        }
+        let Some(version) = hook.review_version else {
+            let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+            return Err(CallError::Failed(why.to_owned()));
+        };
+        let body = self.body(version).to_string();
+        let reply = clients.post(&hook.endpoint, body.into(), hook.timeout, MAX_REPLY).await;
+        let not_called = |why: String| CallError::Failed(format!("failed to call webhook: {why}"));
+        let reply = reply.map_err(not_called)?;
+        let review = read(&reply).map_err(not_called)?;
+        let answer = self.verify(&review, version);
+        let response =
+            answer.map_err(|why| CallError::Failed(format!("received invalid webhook response: {why}")))?;
+        warnings.extend(texts(&response["warnings"]));
+        if response["allowed"] != true {
+            return Err(CallError::Refused(failure::denied(&hook.name, &response["status"])));
+        }
+        patch(response).map_err(not_called)
+    }
+
+    fn body(&self, version: &str) -> Value {
+        let Attributes { subresource, namespace, name, .. } = *self.request;
+        let mut request = Map::new();
+        let mut set = |field: &str, value: Value| {
+            request.insert(field.to_owned(), value);
+        };
+        set("uid", self.uid.clone().into());
+        set("kind", kind_json(kind_of(self.shown, subresource)));
+        set("resource", resource_json(resource_of(self.shown)));
+        set("requestKind", kind_json(self.request.group_version_kind()));
+        set("requestResource", resource_json(self.request.group_version_resource()));
+        for (field, text) in [
+            ("subResource", subresource),
+            ("requestSubResource", subresource),
+            ("name", name),
+            ("namespace", namespace),
+        ] {
+            if !text.is_empty() {
+                set(field, text.into());
+            }
+        }
+        set("operation", self.request.operation.name().into());
+        set("userInfo", user_info(self.request.user));
+        set("object", self.objects.new.cloned().unwrap_or_default());
+        set("oldObject", self.objects.old.cloned().unwrap_or_default());
+        set("dryRun", self.request.dry_run.into());
+        set("options", self.request.options.clone());
+        json!({"kind": "AdmissionReview", "apiVersion": format!("{GROUP}/{version}"), "request": request})
+    }
+
+    /// Checks an answer, and returns its `response`.
+    fn verify<'r>(&self, review: &'r Value, version: &str) -> Result<&'r Value, String> {
+        let response = &review["response"];
+        if !response.is_object() {
+            return Err("webhook response was absent".to_owned());
+        }
+        if version != "v1" {
+            // Reviews of v1beta1 never had to say what they answer.
+            return Ok(response);
+        }
+        let uid = response["uid"].as_str().unwrap_or_default();
+        if uid != self.uid {
+            return Err(format!("expected response.uid={}, got {}", go_quote(&self.uid), go_quote(uid)));
+        }
+        let text = |field: &str| review[field].as_str().unwrap_or_default();
+        let (found_version, kind) = (text("apiVersion"), text("kind"));
+        if found_version != "admission.k8s.io/v1" || kind != "AdmissionReview" {
+            return Err(format!(
+                "expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {}, Kind={kind}",
+                go_group_version(found_version)
+            ));
+        }
+        let has_patch = response["patch"].as_str().is_some_and(|patch| !patch.is_empty());
+        let patch_type = response["patchType"].as_str();
+        match (self.is_mutating, has_patch, patch_type) {
+            (true, true, None) => {
+                Err("webhook returned response.patch but not response.patchType".to_owned())
+            }
+            (true, false, Some(_)) => {
+                Err("webhook returned response.patchType but not response.patch".to_owned())
+            }
+            (true, true, Some("")) => {
+                Err("webhook returned invalid response.patchType of \"\"".to_owned())
+            }
+            (false, true, _) => Err("validating webhook may not return response.patch".to_owned()),
+            (false, false, Some(_)) => {
+                Err("validating webhook may not return response.patchType".to_owned())
+            }
+            (true, true, Some(other)) if other != "JSONPatch" => {
+                Err(format!("unsupported patch type {}", go_quote(other)))
+            }
+            _ => Ok(response),
+        }
+    }
+}
+
+/// A group and version as Go prints them; an empty one is `/`.
+fn go_group_version(api_version: &str) -> String {
+    match api_version.split_once('/') {
+        Some(_) => api_version.to_owned(),
+        None => format!("/{api_version}"),
+    }
+}
+
+/// Reads the body of a reply.
+fn read(body: &[u8]) -> Result<Value, String> {
+    if body.is_empty() {
+        return Err("0-length response with status code: 200 and content type: application/json".to_owned());
+    }
+    let (value, _) = crate::wire::from_json_with_duplicates(body)
+        .map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))?;
+    if !value.is_object() {
+        return Err(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            json_type(&value)
+        ));
+    }
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    let (found, kind) = (text("apiVersion"), text("kind"));
+    let is_review = kind == "AdmissionReview"
+        && matches!(found, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
+    // What is absent is taken to be as expected; the check of the answer looks at it again.
+    if !is_review && !kind.is_empty() && !found.is_empty() {
+        return Err(format!(
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+            go_quote(kind),
+            go_quote(found)
+        ));
+    }
+    Ok(value)
+}
+
+/// The bytes of the patch in a response.
+fn patch(response: &Value) -> Result<Vec<u8>, String> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let Some(text) = response["patch"].as_str() else { return Ok(Vec::new()) };
+    STANDARD.decode(text).map_err(|_| "illegal base64 data in response.patch".to_owned())
+}
+
+fn kind_json(kind: GroupVersion<'_>) -> Value {
+    json!({"group": kind.group, "version": kind.version, "kind": kind.name})
+}
+
+fn resource_json(resource: GroupVersion<'_>) -> Value {
+    json!({"group": resource.group, "version": resource.version, "resource": resource.name})
+}
+
+fn user_info(user: &Identity) -> Value {
+    let mut info = Map::new();
+    info.insert("username".to_owned(), user.name().into());
+    if let Some(uid) = user.uid() {
+        info.insert("uid".to_owned(), uid.into());
+    }
+    if !user.groups().is_empty() {
+        info.insert("groups".to_owned(), user.groups().into());
+    }
+    Value::Object(info)
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,137 @@
+//! TLS connections to webhooks, for the pool of an HTTP client.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tower_service::Service;
+
+use super::endpoint::Location;
+use super::{Endpoint, service, trust};
+use crate::store::Store;
+
+/// Connects to one endpoint.
+#[derive(Clone)]
+pub(super) struct Connector {
+    endpoint: Arc<Endpoint>,
+    store: Arc<Store>,
+    tls: Arc<ClientConfig>,
+}
+
+/// Why there is no connection, in Go's words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct ConnectError(String);
+
+impl Connector {
+    /// Prepares connections to `endpoint`. Services are looked up in `store`.
+    pub(super) async fn new(endpoint: &Endpoint, store: Arc<Store>) -> Result<Self, String> {
+        let tls = Arc::new(trust::client_config(endpoint).await?);
+        Ok(Self { endpoint: Arc::new(endpoint.clone()), store, tls })
+    }
+
+    async fn connect(self, uri: Uri) -> Result<TlsConnection, ConnectError> {
+        let (name, port) = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(443));
+        let server_name = self.endpoint.server_name(name);
+        let (host, port) = match &self.endpoint.location {
+            Location::Service { namespace, name, port, .. } => {
+                service::resolve(&self.store.view(), namespace, name, *port).map_err(ConnectError)?
+            }
+            _ => (server_name.clone(), port),
+        };
+        let tcp = dial(&host, port).await?;
+        let server_name = ServerName::try_from(server_name)
+            .map_err(|_| ConnectError(format!("{name} is not a name that a certificate can have")))?;
+        let stream = TlsConnector::from(self.tls).connect(server_name, tcp).await;
+        let stream = stream.map_err(|error| ConnectError(trust::explain(&error)))?;
+        Ok(TlsConnection(TokioIo::new(stream)))
+    }
+}
+
+async fn dial(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+    let addresses = tokio::net::lookup_host((host, port))
+        .await
+        .map_err(|_| ConnectError(format!("dial tcp: lookup {host}: no such host")))?;
+    let mut last = ConnectError(format!("dial tcp: lookup {host}: no such host"));
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Requests are small, and each waits for its reply.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = ConnectError(format!("dial tcp {address}: connect: {}", reason(&error))),
+        }
+    }
+    Err(last)
+}
+
+/// The text of an error of the operating system, as Go has it.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::HostUnreachable => "no route to host".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
+        io::ErrorKind::TimedOut => "connection timed out".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TlsConnection;
+    type Error = ConnectError;
+    type Future = BoxFuture<'static, Result<TlsConnection, ConnectError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}
+
+/// A TLS connection that tells the pool whether it speaks HTTP/2.
+pub(super) struct TlsConnection(TokioIo<TlsStream<TcpStream>>);
+
+impl Connection for TlsConnection {
+    fn connected(&self) -> Connected {
+        let is_http2 = self.0.inner().get_ref().1.alpn_protocol() == Some(b"h2");
+        if is_http2 { Connected::new().negotiated_h2() } else { Connected::new() }
+    }
+}
+
+impl Read for TlsConnection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl Write for TlsConnection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

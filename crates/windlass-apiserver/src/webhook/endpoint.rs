@@ -1,0 +1,118 @@
+//! The address of a webhook, as a `clientConfig` gives it.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use serde_json::Value;
+
+/// The port of a service reference without one.
+const DEFAULT_PORT: u16 = 443;
+
+/// The address of a webhook, and the certificates that it is trusted by.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    /// The `clientConfig` as JSON: endpoints with equal configurations share connections.
+    id: Arc<str>,
+    pub(super) location: Location,
+    /// The `caBundle`, PEM. Empty for the certificates that the system trusts.
+    pub(super) ca_bundle: Vec<u8>,
+}
+
+/// Where a webhook is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Location {
+    /// At a URL. The query of the URL is not used.
+    Url { base: String, is_loopback: bool },
+    /// Behind a service of the cluster.
+    Service { namespace: String, name: String, port: u16, path: String },
+    /// Nowhere: the configuration is wrong, for the reason given.
+    Nowhere(String),
+}
+
+impl Endpoint {
+    /// Reads a `clientConfig`.
+    pub(crate) fn of(config: &Value) -> Self {
+        let text = |value: &Value, field: &str| {
+            value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let location = match config.get("service").filter(|service| service.is_object()) {
+            Some(service) => Location::Service {
+                namespace: text(service, "namespace"),
+                name: text(service, "name"),
+                port: service
+                    .get("port")
+                    .and_then(Value::as_u64)
+                    .and_then(|port| u16::try_from(port).ok())
+                    .unwrap_or(DEFAULT_PORT),
+                path: text(service, "path"),
+            },
+            None => Self::at_url(&text(config, "url")),
+        };
+        let ca_bundle = STANDARD.decode(text(config, "caBundle")).unwrap_or_default();
+        Self { id: config.to_string().into(), location, ca_bundle }
+    }
+
+    fn at_url(url: &str) -> Location {
+        if url.is_empty() {
+            return Location::Nowhere("webhook configuration must have either service or URL".to_owned());
+        }
+        match url.parse::<Uri>() {
+            Ok(uri) if uri.host().is_some() => Location::Url {
+                base: format!(
+                    "{}://{}{}",
+                    uri.scheme_str().unwrap_or("https"),
+                    uri.authority().map_or("", http::uri::Authority::as_str),
+                    uri.path().trim_end_matches('/')
+                ),
+                is_loopback: uri.host().is_some_and(is_loopback),
+            },
+            Ok(_) => Location::Nowhere("Unparsable URL: it has no host".to_owned()),
+            Err(error) => Location::Nowhere(format!("Unparsable URL: {error}")),
+        }
+    }
+
+    /// Identifies endpoints that share connections.
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// The URL of a call. The timeout tells the webhook how long the caller waits.
+    pub(super) fn uri(&self, timeout: Duration) -> Result<Uri, String> {
+        let mut url = match &self.location {
+            Location::Url { base, .. } => base.clone(),
+            Location::Service { namespace, name, port, path } => {
+                let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
+                format!("https://{name}.{namespace}.svc:{port}{slash}{}", path.trim_end_matches('/'))
+            }
+            Location::Nowhere(why) => return Err(why.clone()),
+        };
+        let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+        // Writing to a string does not fail.
+        let _ = write!(url, "?timeout={seconds}s");
+        url.parse().map_err(|error| format!("Unparsable URL: {error}"))
+    }
+
+    /// The name that the certificate must be for.
+    pub(super) fn server_name(&self, host: &str) -> String {
+        match &self.location {
+            Location::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
+            _ => host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+        }
+    }
+
+    /// Whether HTTP/2 may be spoken. kube-apiserver does only on loopback, because over HTTP/2 all calls would go to
+    /// one of several backends.
+    pub(super) fn may_use_http2(&self) -> bool {
+        matches!(self.location, Location::Url { is_loopback: true, .. })
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,157 @@
+//! HTTPS calls to webhooks, whatever they decide: admission or conversion.
+//!
+//! Errors are in the words of kube-apiserver's HTTP client, because clients see them.
+
+mod connect;
+mod endpoint;
+mod roots;
+mod service;
+mod trust;
+
+use std::collections::VecDeque;
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::Mutex;
+use windlass_schema::go_quote;
+
+use self::connect::{ConnectError, Connector};
+pub(crate) use self::endpoint::Endpoint;
+use crate::store::Store;
+
+/// The number of endpoints whose connections are kept.
+const MAX_CLIENTS: usize = 200;
+/// The number of idle connections that are kept for one endpoint.
+const MAX_IDLE: usize = 25;
+/// How long an idle connection is kept.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The part of an unexpected reply that an error quotes, in bytes.
+const MAX_QUOTED: usize = 2048;
+
+type Client = legacy::Client<Connector, Full<Bytes>>;
+
+/// The HTTP clients of a server, one for each endpoint that was called lately.
+pub(crate) struct Clients {
+    store: Arc<Store>,
+    /// The most recently used in front.
+    recent: Mutex<VecDeque<(Arc<str>, Client)>>,
+}
+
+impl Clients {
+    /// Creates clients that look up services in `store`.
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, recent: Mutex::default() }
+    }
+
+    /// Posts JSON and returns the body of the reply, of at most `max_reply` bytes. Redirects are not followed.
+    ///
+    /// # Errors
+    ///
+    /// If there is no reply within `timeout`, or one that is not a success.
+    pub(crate) async fn post(
+        &self,
+        endpoint: &Endpoint,
+        body: Bytes,
+        timeout: Duration,
+        max_reply: usize,
+    ) -> Result<Bytes, String> {
+        let uri = endpoint.uri(timeout)?;
+        let in_post = |why: String| format!("Post {}: {why}", go_quote(&uri.to_string()));
+        let request = Request::post(uri.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json, */*")
+            .header(header::USER_AGENT, "kube-apiserver-admission")
+            .body(Full::new(body))
+            .map_err(|error| error.to_string())?;
+        let call = async {
+            let client = self.client(endpoint).await.map_err(&in_post)?;
+            let response = client.request(request).await.map_err(|error| in_post(explain(&error)))?;
+            let (head, body) = response.into_parts();
+            let body = Limited::new(body, max_reply).collect().await.map_err(|error| {
+                format!("unexpected error when reading response body. Please retry. Original error: {error}")
+            })?;
+            Ok((head, body.to_bytes()))
+        };
+        let done = tokio::time::timeout(timeout, call).await;
+        let (head, body) = done.unwrap_or_else(|_| Err(in_post("context deadline exceeded".to_owned())))?;
+        if head.status.is_success() { Ok(body) } else { Err(refusal(head.status, &head.headers, &body)) }
+    }
+
+    async fn client(&self, endpoint: &Endpoint) -> Result<Client, String> {
+        if let Some(known) = self.known(endpoint) {
+            return Ok(known);
+        }
+        let connector = Connector::new(endpoint, Arc::clone(&self.store)).await?;
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .build(connector);
+        let mut recent = self.recent.lock();
+        recent.truncate(MAX_CLIENTS - 1);
+        recent.push_front((Arc::clone(endpoint.id()), client.clone()));
+        Ok(client)
+    }
+
+    fn known(&self, endpoint: &Endpoint) -> Option<Client> {
+        let mut recent = self.recent.lock();
+        let at = recent.iter().position(|(id, _)| id == endpoint.id())?;
+        let entry = recent.remove(at)?;
+        let client = entry.1.clone();
+        recent.push_front(entry);
+        Some(client)
+    }
+}
+
+/// Explains a failed request in the words of Go's `net/http`.
+fn explain(error: &legacy::Error) -> String {
+    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+    let mut last = error.to_string();
+    while let Some(found) = cause {
+        if let Some(connecting) = found.downcast_ref::<ConnectError>() {
+            return connecting.to_string();
+        }
+        if found.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
+            return "EOF".to_owned();
+        }
+        last = found.to_string();
+        cause = found.source();
+    }
+    last
+}
+
+/// Describes a reply that is not a success.
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
+    let is_text = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.starts_with("text/"));
+    let quoted = String::from_utf8_lossy(body.get(..MAX_QUOTED).unwrap_or(body));
+    let message = if is_text { quoted.trim() } else { "unknown" };
+    match status.as_u16() {
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        403 | 415 => message.to_owned(),
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        406 if message.is_empty() || message == "unknown" => {
+            "the server was unable to respond with a content type that the client supports".to_owned()
+        }
+        406 => message.to_owned(),
+        409 => "the server reported a conflict".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => "the server was unable to return a response in the time allotted, but may still be processing the request".to_owned(),
+        code if code >= 500 => {
+            format!("an error on the server ({}) has prevented the request from succeeding", go_quote(message))
+        }
+        code => format!("the server responded with the status code {code} but did not return more information"),
+    }
+}

@@ -1,0 +1,84 @@
+//! Finds the address behind a service. There is no kube-proxy: its endpoints are called directly.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use windlass_schema::go_quote;
+
+use crate::store::{ResourceId, View};
+
+/// Resolves a service to a host and port.
+///
+/// That of an `ExternalName` service is its name. Other services are reached at one of their ready endpoints, in turn:
+/// those of EndpointSlices, or else those of the `Endpoints` object.
+///
+/// # Errors
+///
+/// If there is no such service or port, or no endpoint.
+pub(super) fn resolve(view: &View, namespace: &str, name: &str, port: u16) -> Result<(String, u16), String> {
+    let key = format!("{namespace}/{name}");
+    let service = view
+        .get(&ResourceId::new("", "services"), &key)
+        .ok_or_else(|| format!("service {} not found", go_quote(name)))?
+        .value();
+    let spec = service.get("spec").cloned().unwrap_or_default();
+    if spec["type"] == "ExternalName" {
+        let external = spec["externalName"].as_str().unwrap_or_default();
+        return Ok((external.to_owned(), port));
+    }
+    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let service_port = ports
+        .iter()
+        .find(|candidate| candidate["port"] == port)
+        .ok_or_else(|| format!("no service port {port} found for service {}", go_quote(name)))?;
+    let port_name = service_port["name"].as_str().unwrap_or_default();
+    let mut endpoints = in_slices(view, namespace, name, port_name);
+    if endpoints.is_empty() {
+        endpoints = in_endpoints(view, &key, port_name);
+    }
+    if endpoints.is_empty() {
+        return Err(format!("no endpoints available for service {}", go_quote(name)));
+    }
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let turn = TURN.fetch_add(1, Ordering::Relaxed) % endpoints.len();
+    Ok(endpoints.swap_remove(turn))
+}
+
+fn in_slices(view: &View, namespace: &str, service: &str, port_name: &str) -> Vec<(String, u16)> {
+    let slices = view.range(&ResourceId::new("discovery.k8s.io", "endpointslices"), Some(namespace));
+    let of_service =
+        slices.filter(|(_, slice)| slice.labels().get("kubernetes.io/service-name") == Some(service));
+    let mut found = Vec::new();
+    for (_, slice) in of_service {
+        let slice = slice.value();
+        let Some(port) = port_named(&slice["ports"], port_name) else { continue };
+        let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+        let ready = endpoints.filter(|endpoint| endpoint["conditions"]["ready"] != false);
+        found.extend(ready.flat_map(|endpoint| texts(&endpoint["addresses"])).map(|address| (address, port)));
+    }
+    found
+}
+
+fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<(String, u16)> {
+    let Some(stored) = view.get(&ResourceId::new("", "endpoints"), key) else { return Vec::new() };
+    let endpoints = stored.value();
+    let mut found = Vec::new();
+    for subset in endpoints["subsets"].as_array().into_iter().flatten() {
+        let Some(port) = port_named(&subset["ports"], port_name) else { continue };
+        let addresses = subset["addresses"].as_array().into_iter().flatten();
+        let texts = addresses.filter_map(|address| address["ip"].as_str());
+        found.extend(texts.map(|address| (address.to_owned(), port)));
+    }
+    found
+}
+
+/// The number of the port of a name; a list with one port needs no name.
+fn port_named(ports: &Value, name: &str) -> Option<u16> {
+    let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == name;
+    let port = ports.as_array()?.iter().find(named)?;
+    u16::try_from(port["port"].as_u64()?).ok()
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}

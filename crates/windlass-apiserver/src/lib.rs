@@ -25,6 +25,8 @@ mod definitions;
 mod api_services;
 mod state;
 
+mod admission;
+
 mod respond;
 mod route;
 mod table;
@@ -33,6 +35,8 @@ mod body;
 
 mod managed_fields;
 mod resource;
+
+mod webhook;
 
 mod strategy;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
+use crate::admission::Webhooks;
 use crate::api::{Api, Intercept};
 use crate::auth::{Authorizer, Identity, Impersonation, Issuer, ListenerTokens};
 use crate::env::{Clock, Env, SystemClock};
@@ -16,6 +17,7 @@ use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemor
 use crate::state::State;
 use crate::store::{Retention, Store, View};
 use crate::strategy::Lookups;
+use crate::webhook::Clients;
 use crate::{bootstrap, definitions};
 
 /// A Kubernetes API server in this process.
@@ -93,6 +95,8 @@ impl ServerBuilder {
             Some(snapshot) => Store::fork(&snapshot.view, start, Retention::default()),
             None => Store::new(start, Retention::default()),
         };
+        let store = Arc::new(store);
+        let clients = Arc::new(Clients::new(Arc::clone(&store)));
         // A fork must not give out the uids that its origin gave out with the same seed.
         let origin = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.view.revision());
         let catalog = Catalog::builtin();
@@ -107,6 +111,7 @@ impl ServerBuilder {
             definitions: tokio::sync::Mutex::default(),
             scales: Arc::new(builtin::scales(&catalog)),
             unsettled_definitions: AtomicBool::new(false),
+            webhooks: Webhooks::new(clients),
             lookups: Lookups::new(),
             catalog,
             tokens: ListenerTokens::default(),

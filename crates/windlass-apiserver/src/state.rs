@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
+use crate::admission::Webhooks;
 use crate::auth::{Authentication, Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens};
 use crate::env::Env;
 use crate::resource::{Definitions, Resource, ServedResources};
@@ -16,7 +17,7 @@ use crate::wire::ApiError;
 
 /// What all requests to one server share.
 pub(crate) struct State {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     pub(crate) env: Env,
     pub(crate) catalog: Arc<Catalog>,
     /// The resources that are served now.
@@ -30,6 +31,8 @@ pub(crate) struct State {
     /// Set while definitions that an earlier server left are terminating or without names: the next request goes on
     /// with them.
     pub(crate) unsettled_definitions: AtomicBool,
+    /// The admission webhooks.
+    pub(crate) webhooks: Webhooks,
     /// What strategies look up at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that listeners accept.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use windlass_schema::go_quote;
 
 use super::CallError;
+use crate::wire::patch::JsonPatchError;
 use crate::wire::{ApiError, Details};
 
 /// 500: a webhook whose failure counts could not be called.
@@ -29,4 +30,16 @@ pub(super) fn denied(hook: &str, status: &Value) -> ApiError {
     let code = code.filter(|code| (400..1000).contains(code)).unwrap_or(400);
     let details = serde_json::from_value::<Details>(status["details"].clone()).ok();
     ApiError::rejected(code, text("reason"), message, details)
+}
+
+/// Explains why the operations of a JSON patch do not apply.
+pub(super) fn not_applied(error: &JsonPatchError, operations: &Value) -> String {
+    let JsonPatchError::DoesNotApply { operation, .. } = error else { return error.to_string() };
+    let operation = &operations[*operation];
+    let text = |field: &str| operation[field].as_str().unwrap_or_default();
+    let (op, path) = (text("op"), text("path"));
+    if op == "test" {
+        return format!("testing value {path} failed: test failed");
+    }
+    format!("{op} operation does not apply: doc is missing path: {}: missing value", go_quote(path))
 }

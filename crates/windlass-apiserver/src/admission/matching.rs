@@ -57,11 +57,15 @@ fn equivalent(hook: &Hook, request: &Attributes<'_>, around: Surroundings<'_>) -
     let groups = groups.filter(|group| {
         group.name == request.resource.group || *request.resource.storage.resource == *"events"
     });
-    let candidates: Vec<&Arc<Resource>> =
-        groups.flat_map(|group| &group.versions).flat_map(|version| version.resources.values()).filter(others).collect();
-    let mut found = hook.rules.iter().flat_map(|rule| {
-        candidates.iter().find(|candidate| covers(rule, request, resource_of(candidate)))
-    });
+    let candidates: Vec<&Arc<Resource>> = groups
+        .flat_map(|group| &group.versions)
+        .flat_map(|version| version.resources.values())
+        .filter(others)
+        .collect();
+    let mut found = hook
+        .rules
+        .iter()
+        .filter_map(|rule| candidates.iter().find(|candidate| covers(rule, request, resource_of(candidate))));
     found.next().map(|resource| Arc::clone(resource))
 }
 
@@ -119,9 +123,8 @@ fn is_namespace_selected(
 /// Whether the new or the old object has the labels.
 fn is_object_selected(hook: &Hook, objects: Objects<'_>) -> bool {
     let Some(selector) = &hook.object_selector else { return true };
-    let has_labels = |object: Option<&Value>| {
-        object.is_some_and(|object| matches_labels(selector, meta::labels(object)))
-    };
+    let has_labels =
+        |object: Option<&Value>| object.is_some_and(|object| matches_labels(selector, meta::labels(object)));
     has_labels(objects.new) || has_labels(objects.old)
 }
 

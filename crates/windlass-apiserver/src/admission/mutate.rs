@@ -8,7 +8,7 @@ use super::matching::Shown;
 use super::review::Review;
 use super::{Attributes, CallError, Objects, Surroundings, Webhooks, failure, matching, versions};
 use crate::meta;
-use crate::resource::Resource;
+use crate::resource::{Resource, drop_malformed_metadata};
 use crate::wire::ApiError;
 use crate::wire::patch::{JsonPatch, Limits};
 
@@ -138,11 +138,10 @@ fn patched(
     if patch.is_empty() {
         return Ok(None);
     }
-    let undecodable = |why: String| {
-        CallError::Failed(format!("received undecodable patch in webhook response: {why}"))
-    };
-    let (patch, _) = crate::wire::from_json_with_duplicates(patch).map_err(undecodable)?;
-    let patch = JsonPatch::read(patch, false).map_err(undecodable)?;
+    let undecodable =
+        |why: String| CallError::Failed(format!("received undecodable patch in webhook response: {why}"));
+    let (operations, _) = crate::wire::from_json_with_duplicates(patch).map_err(undecodable)?;
+    let patch = JsonPatch::read(operations.clone(), false).map_err(undecodable)?;
     if patch.is_empty() {
         return Ok(None);
     }
@@ -154,7 +153,7 @@ fn patched(
         )));
     };
     let changed = patch.apply(object.clone(), &Limits::default());
-    let mut changed = changed.map_err(|error| internal(error.to_string()))?;
+    let mut changed = changed.map_err(|error| internal(failure::not_applied(&error, &operations)))?;
     if !changed.is_object() {
         let why = format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
@@ -162,16 +161,18 @@ fn patched(
         );
         return Err(internal(why));
     }
-    for field in ["apiVersion", "kind"] {
-        if changed.get(field) != object.get(field) {
-            return Err(internal(format!("a webhook changed the {field} of the object")));
-        }
+    let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (text(&changed, "apiVersion"), text(&changed, "kind"));
+    if !shown.is_custom() && (version != text(object, "apiVersion") || kind != text(object, "kind")) {
+        let why = format!("converting ({version}.{kind}) to ({}): unknown conversion", shown.go_type());
+        return Err(CallError::Refused(ApiError::unexplained(why)));
     }
     if request.is_of_resource() {
-        shown.check_fields(&changed).map_err(internal)?;
         if shown.is_custom() {
+            drop_malformed_metadata(&mut changed);
             windlass_schema::default(shown.schema.get(), &mut changed);
         } else {
+            shown.check_fields(&changed).map_err(internal)?;
             shown.default_and_prune(&mut changed);
         }
         meta::drop_empty(&mut changed);

@@ -54,6 +54,9 @@ impl Review<'_> {
         if response["allowed"] != true {
             return Err(CallError::Refused(failure::denied(&hook.name, &response["status"])));
         }
+        if let Some(other) = response["patchType"].as_str().filter(|found| *found != "JSONPatch") {
+            return Err(CallError::Failed(format!("unsupported patch type {}", go_quote(other))));
+        }
         patch(response).map_err(not_called)
     }
 
@@ -118,16 +121,9 @@ impl Review<'_> {
             (true, false, Some(_)) => {
                 Err("webhook returned response.patchType but not response.patch".to_owned())
             }
-            (true, true, Some("")) => {
-                Err("webhook returned invalid response.patchType of \"\"".to_owned())
-            }
+            (true, true, Some("")) => Err("webhook returned invalid response.patchType of \"\"".to_owned()),
             (false, true, _) => Err("validating webhook may not return response.patch".to_owned()),
-            (false, false, Some(_)) => {
-                Err("validating webhook may not return response.patchType".to_owned())
-            }
-            (true, true, Some(other)) if other != "JSONPatch" => {
-                Err(format!("unsupported patch type {}", go_quote(other)))
-            }
+            (false, false, Some(_)) => Err("validating webhook may not return response.patchType".to_owned()),
             _ => Ok(response),
         }
     }
@@ -146,8 +142,12 @@ fn read(body: &[u8]) -> Result<Value, String> {
     if body.is_empty() {
         return Err("0-length response with status code: 200 and content type: application/json".to_owned());
     }
-    let (value, _) = crate::wire::from_json_with_duplicates(body)
-        .map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))?;
+    let parsed = match crate::wire::from_json_with_duplicates(body) {
+        // What is no JSON is taken for YAML.
+        Err(_) if body.first() != Some(&b'{') => crate::wire::from_yaml_with_duplicates(body),
+        parsed => parsed,
+    };
+    let (value, _) = parsed.map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))?;
     if !value.is_object() {
         return Err(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
@@ -156,8 +156,8 @@ fn read(body: &[u8]) -> Result<Value, String> {
     }
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (found, kind) = (text("apiVersion"), text("kind"));
-    let is_review = kind == "AdmissionReview"
-        && matches!(found, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
+    let is_review =
+        kind == "AdmissionReview" && matches!(found, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
     // What is absent is taken to be as expected; the check of the answer looks at it again.
     if !is_review && !kind.is_empty() && !found.is_empty() {
         return Err(format!(

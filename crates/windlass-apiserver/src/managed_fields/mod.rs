@@ -226,6 +226,11 @@ impl FieldManager<'_> {
     }
 }
 
+/// Says what is wrong with the entries of an object, if they are malformed.
+pub(crate) fn invalid(object: &Value) -> Option<&'static str> {
+    Entries::of(object).is_none().then_some("an entry is malformed")
+}
+
 /// Formats a kind as Go does; the core group is empty.
 fn group_version_kind(api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -12,7 +12,8 @@ use crate::wire::{self, ApiError};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
-    let binding = body(call, "Binding")?;
+    let mut binding = body(call, "Binding")?;
+    call.admit_request(&mut binding).await?;
     if call.route.subresource.is_empty() {
         // The older way: a collection of bindings in the namespace, each for the pod of its name.
         call.route.name = meta::name(&binding).to_owned();

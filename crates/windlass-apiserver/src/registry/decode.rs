@@ -146,50 +146,7 @@ impl Call<'_> {
 
     /// Checks the types of the fields. The error is in Go's words.
     pub(super) fn expect_fields(&self, object: &Value) -> Result<(), String> {
-        let resource = &self.resource;
-        if !resource.is_custom() {
-            let wrong = windlass_schema::decode_error(resource.schema.get(), &resource.kind, object);
-            return wrong.map_or(Ok(()), Err);
-        }
-        // Custom resources are read in two steps: metadata by itself, the rest when it is validated.
-        let Some(metadata) = object.get("metadata") else { return Ok(()) };
-        let wrong = |found: &Value, field: &str, go_type: &str| {
-            let found = json_type(found);
-            Err(format!(
-                "json: cannot unmarshal {found} into Go struct field ObjectMeta.{field} of type {go_type}"
-            ))
-        };
-        if !metadata.is_object() && !metadata.is_null() {
-            let found = json_type(metadata);
-            return Err(format!("json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"));
-        }
-        for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
-            match metadata.get(field) {
-                None | Some(Value::Null | Value::String(_)) => {}
-                Some(found) => {
-                    return wrong(found, field, if field == "uid" { "types.UID" } else { "string" });
-                }
-            }
-        }
-        for field in ["labels", "annotations"] {
-            match metadata.get(field) {
-                None | Some(Value::Null) => {}
-                Some(Value::Object(entries)) => {
-                    if let Some(found) = entries.values().find(|value| !value.is_string() && !value.is_null())
-                    {
-                        return wrong(found, field, "string");
-                    }
-                }
-                Some(found) => return wrong(found, field, "map[string]string"),
-            }
-        }
-        for (field, go_type) in [("finalizers", "[]string"), ("ownerReferences", "[]v1.OwnerReference")] {
-            match metadata.get(field) {
-                None | Some(Value::Null | Value::Array(_)) => {}
-                Some(found) => return wrong(found, field, go_type),
-            }
-        }
-        Ok(())
+        self.resource.check_fields(object)
     }
 
     /// 400 for a body without a kind or version.

@@ -79,12 +79,13 @@ fn warn(call: &mut Call<'_>, options: &DeleteOptions) {
 
 /// Deletes one object, or marks it for deletion if something holds it.
 pub(super) async fn remove(
-    call: &Call<'_>,
+    call: &mut Call<'_>,
     namespace: &str,
     name: &str,
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
-    let resource = &call.resource;
+    let resource = &Arc::clone(&call.resource);
+    let told = call.warnings.len();
     let key = resource.key(namespace, name);
     loop {
         let view = call.state.store.view();
@@ -96,7 +97,15 @@ pub(super) async fn remove(
         let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
         check_preconditions(&names, name, &old, options)?;
         let mut object = old.clone();
-        let stays = mark(call, &view, &mut object, options)?;
+        let Some(Marked { stays, grace }) = mark(call, &view, &mut object, options)? else {
+            return Ok(Deleted::Pending(Arc::clone(current)));
+        };
+        call.warnings.truncate(told);
+        admit(call, &old, current, options, grace).await?;
+        if grace.is_some() && !stays {
+            // The real server stores the object with its grace period first, and asks again when it removes it.
+            admit(call, &object, current, options, grace).await?;
+        }
         if stays && object == old {
             return Ok(Deleted::Pending(Arc::clone(current)));
         }
@@ -154,17 +163,48 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-/// Marks the object for deletion and returns whether it must be kept.
-fn mark(call: &Call<'_>, view: &View, object: &mut Value, options: &DeleteOptions) -> Result<bool, ApiError> {
+/// Lets webhooks see the deletion of `object`, which is in the layout of `current`. A deletion that follows from another
+/// request, such as an eviction, is not seen.
+async fn admit(
+    call: &mut Call<'_>,
+    object: &Value,
+    current: &Stored,
+    options: &DeleteOptions,
+    grace: Option<i64>,
+) -> Result<(), ApiError> {
+    if !call.route.subresource.is_empty() || !call.is_admitted() {
+        return Ok(());
+    }
+    let resource = Arc::clone(&call.resource);
+    let object = Arc::new(resource.dry_like(current, object, call.state.store.labels()));
+    let object = resource.present_one(&object).await?.value();
+    call.admit_deletion(&object, options, grace).await
+}
+
+/// What becomes of an object that is deleted.
+struct Marked {
+    /// Whether it must be kept.
+    stays: bool,
+    /// Its grace period, if its kind has one.
+    grace: Option<i64>,
+}
+
+/// Marks the object for deletion. `None` if it is terminating already, and its grace period goes on.
+fn mark(
+    call: &Call<'_>,
+    view: &View,
+    object: &mut Value,
+    options: &DeleteOptions,
+) -> Result<Option<Marked>, ApiError> {
     let strategy = &call.resource.strategy;
     let mut context = call.context(view);
     context.subresource = "";
-    if let Some(pending) =
-        graceful(call, object, options, strategy.grace(&context, object, options.grace_period_seconds))
-        && pending
-    {
-        return Ok(true);
-    }
+    let grace = strategy.grace(&context, object, options.grace_period_seconds);
+    let is_graceful = match graceful(call, object, options, grace) {
+        Some(true) => return Ok(None),
+        Some(false) => true,
+        None => false,
+    };
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
     options.mark(object, strategy.orphans_by_default());
@@ -176,7 +216,8 @@ fn mark(call: &Call<'_>, view: &View, object: &mut Value, options: &DeleteOption
     } else if held && !kept && !graceful_stay {
         mark_deleting(call, object);
     }
-    Ok(held || kept || graceful_stay)
+    let grace = is_graceful.then_some(graceful_seconds);
+    Ok(Some(Marked { stays: held || kept || graceful_stay, grace }))
 }
 
 /// Applies a grace period. Returns `Some(true)` if the object is terminating already and does not change.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use http::header;
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::Call;
@@ -109,6 +109,29 @@ impl DeleteOptions {
             resource_version: precondition("resourceVersion"),
             dry_run,
         })
+    }
+
+    /// The options as webhooks see them. A grace period that the kind chose takes the place of that of the client.
+    pub(super) fn to_json(&self, grace_period_seconds: Option<i64>) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = grace_period_seconds.or(self.grace_period_seconds) {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        for (field, precondition) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(precondition) = precondition {
+                options["preconditions"][field] = precondition.clone().into();
+            }
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            options["orphanDependents"] = orphan.into();
+        }
+        if let Some(policy) = self.propagation {
+            options["propagationPolicy"] = format!("{policy:?}").into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
     }
 
     /// Whether the client left the choice of a propagation policy to the kind.

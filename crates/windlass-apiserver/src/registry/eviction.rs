@@ -24,7 +24,8 @@ const MAX_DISRUPTED_PODS: usize = 2_000;
 const RETRY_SECONDS: u32 = 10;
 
 pub(super) async fn evict(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    let eviction = body(call, "Eviction")?;
+    let mut eviction = body(call, "Eviction")?;
+    call.admit_request(&mut eviction).await?;
     let mut options = DeleteOptions::of(&eviction["deleteOptions"], &Query::default())?;
     options.dry_run |= WriteOptions::parse(&call.query, "CreateOptions")?.dry_run;
     let pod = pod(call)?;

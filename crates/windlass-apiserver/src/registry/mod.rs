@@ -4,6 +4,7 @@
 mod call;
 mod reply;
 
+mod admission;
 mod custom;
 mod decode;
 mod options;

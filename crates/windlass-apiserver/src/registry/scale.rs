@@ -116,7 +116,8 @@ impl Change for Scaling {
         let mut old_scale = scale_of(call, old)?;
         let replicas_paths = replicas_paths(call);
         managed_fields::to_scale(old, &mut old_scale, &replicas_paths);
-        let scale = self.change.make(call, &old_scale).await?;
+        let mut scale = self.change.make(call, &old_scale).await?;
+        write::admit(call, &mut scale, Some(&old_scale)).await?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         // Custom resources are held to it with the rest of their rules.
         if replicas < 0 && !call.resource.is_custom() {
@@ -133,6 +134,19 @@ impl Change for Scaling {
         set_at(&mut new, &self.paths.spec_replicas, replicas.into());
         managed_fields::to_parent(&scale, &mut new, call.resource.api_version(), &replicas_paths);
         Ok(new)
+    }
+
+    async fn mutate(&mut self, _: &mut Call<'_>, _: &mut Value, _: &Value) -> Result<(), ApiError> {
+        // Webhooks have seen the scale.
+        Ok(())
+    }
+
+    async fn validate(&mut self, call: &mut Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+        if !call.is_admitted() {
+            return Ok(());
+        }
+        let (new, old) = (scale_of(call, new)?, scale_of(call, old)?);
+        call.validate(&new, Some(&old)).await
     }
 }
 

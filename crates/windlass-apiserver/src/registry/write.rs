@@ -3,10 +3,10 @@
 //! 1. decode, and default by schema and kind ([`decode`](super::decode));
 //! 2. the change itself: the body of the request, or a patch of the present object;
 //! 3. field management: who owns which field from now on ([`managed_fields`](crate::managed_fields));
-//! 4. mutating admission: the built-in plugins; webhooks are to come;
+//! 4. mutating admission: the built-in plugins, and then webhooks;
 //! 5. prepare: what the kind sets, keeps or clears;
 //! 6. validate;
-//! 7. validating admission (to come);
+//! 7. validating admission: webhooks;
 //! 8. commit, with a guard that runs on the state that is changed.
 //!
 //! If another write came first, the steps begin again on the newer object.
@@ -18,6 +18,7 @@ use windlass_schema::FieldError;
 
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
+use crate::admission::Reinvocation;
 use crate::auth::Attributes;
 use crate::cluster_roles;
 use crate::definitions;
@@ -45,9 +46,29 @@ pub(super) trait Change: Send {
         call: &mut Call<'_>,
         old: &Value,
     ) -> impl Future<Output = Result<Value, ApiError>> + Send;
+
+    /// Runs mutating admission on `new`.
+    fn mutate(
+        &mut self,
+        call: &mut Call<'_>,
+        new: &mut Value,
+        old: &Value,
+    ) -> impl Future<Output = Result<(), ApiError>> + Send {
+        admit(call, new, Some(old))
+    }
+
+    /// Runs validating admission on `new`, which is ready to be stored.
+    fn validate(
+        &mut self,
+        call: &mut Call<'_>,
+        new: &Value,
+        old: &Value,
+    ) -> impl Future<Output = Result<(), ApiError>> + Send {
+        call.validate(new, Some(old))
+    }
 }
 
-/// A change that the server makes itself, so that nobody owns the fields.
+/// A change that the server makes itself, so that nobody owns the fields, and that is not subject to admission.
 pub(super) struct Untracked<F>(F);
 
 /// Makes a change of a function.
@@ -65,6 +86,14 @@ where
     async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
         (self.0)(call, old)
     }
+
+    async fn mutate(&mut self, _: &mut Call<'_>, _: &mut Value, _: &Value) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    async fn validate(&mut self, _: &mut Call<'_>, _: &Value, _: &Value) -> Result<(), ApiError> {
+        Ok(())
+    }
 }
 
 /// Creates an object that was decoded, and whose managers are recorded.
@@ -74,7 +103,8 @@ pub(super) async fn create(
     options: WriteOptions,
 ) -> Result<Arc<Stored>, ApiError> {
     settle_namespace(call, &mut object)?;
-    admit(call, &mut object, None)?;
+    admit(call, &mut object, None).await?;
+    settle_namespace(call, &mut object)?;
     let base = meta::text(&object, "generateName");
     if !meta::name(&object).is_empty() || base.is_empty() {
         return create_named(call, object, options).await;
@@ -125,6 +155,7 @@ async fn create_named(
         let warnings = resource.strategy.warnings(&call.context(&view), &new, None);
         call.warnings.truncate(warned);
         call.warnings.extend(warnings);
+        call.validate(&new, None).await?;
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
         let key = resource.key(meta::namespace(&new), name);
@@ -196,14 +227,14 @@ pub(super) async fn update(
         let old = resource.present_one(current).await?.value();
         let mut new = change.make(call, &old).await?;
         settle_namespace(call, &mut new)?;
+        change.mutate(call, &mut new, &old).await?;
+        settle_namespace(call, &mut new)?;
         check_version(call, &new, &old)?;
-        if call.route.subresource.is_empty() {
-            admit(call, &mut new, Some(&old))?;
-        }
         prepare(call, &view, &mut new, &old)?;
         managed_fields::restore_times(&mut new, &old);
         let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
         call.warnings.extend(warnings);
+        change.validate(call, &new, &old).await?;
         let same = new == old;
         if same && !resource.rewrites(current) {
             return Ok(Arc::clone(current));
@@ -288,11 +319,31 @@ fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> 
     }
 }
 
-/// Mutating admission.
-fn admit(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+/// Mutating admission: the built-in plugins, and then webhooks. If a webhook changed the object, the plugins run again,
+/// and the webhooks that ask for it.
+pub(super) async fn admit(
+    call: &mut Call<'_>,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), ApiError> {
+    let mut rounds = Reinvocation::default();
+    run_plugins(call, object, old)?;
+    call.mutate(object, old, &mut rounds).await?;
+    if rounds.is_needed() {
+        run_plugins(call, object, old)?;
+        call.mutate(object, old, &mut rounds).await?;
+    }
+    Ok(())
+}
+
+/// Runs the built-in plugins.
+fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+    if !call.route.subresource.is_empty() {
+        return Ok(());
+    }
     let view = call.state.store.view();
     if old.is_none() {
-        may_create(&view, &call.resource, meta::namespace(object), meta::name(object))?;
+        may_create(&view, &call.resource, &call.route.namespace, meta::name(object))?;
     }
     call.resource.strategy.admit(&call.context(&view), object, old)
 }

@@ -53,3 +53,18 @@ impl Resource {
         Ok(())
     }
 }
+
+/// Removes the metadata of a custom resource that has the wrong type. kube-apiserver does so with what a webhook returns.
+pub(crate) fn drop_malformed_metadata(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    metadata.retain(|field, value| match field.as_str() {
+        "name" | "generateName" | "namespace" | "uid" | "resourceVersion" => value.is_string(),
+        "labels" | "annotations" => {
+            let Some(entries) = value.as_object_mut() else { return false };
+            entries.retain(|_, value| value.is_string());
+            !entries.is_empty()
+        }
+        "finalizers" | "ownerReferences" | "managedFields" => value.is_array(),
+        _ => true,
+    });
+}

@@ -3,6 +3,7 @@
 pub(crate) mod builtin;
 mod custom;
 mod definitions;
+mod fields;
 mod present;
 mod served;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 use windlass_schema::Schema;
 
 pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
+pub(crate) use self::fields::drop_malformed_metadata;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
 use crate::strategy::Strategy;

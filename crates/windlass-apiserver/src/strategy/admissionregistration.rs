@@ -6,8 +6,9 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::enumerated;
+use super::facts::not_enforced;
 use super::fields::{int_at, list_at, text};
-use super::{Facts, FactsOnly, Generation, Strategy, Writes};
+use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext, Writes};
 use crate::wire::names;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
@@ -21,12 +22,8 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const CONFIGURATIONS: Facts = Facts {
-    generation: Generation::All,
-    unconditional_update: false,
-    unenforced: Some("admission webhooks are not called"),
-    ..Facts::SPEC
-};
+const CONFIGURATIONS: Facts =
+    Facts { generation: Generation::All, unconditional_update: false, ..Facts::SPEC };
 const POLICIES: Facts = Facts {
     unconditional_update: false,
     writes: Writes::STATUS_ONLY,
@@ -39,6 +36,13 @@ struct Configurations;
 impl Strategy for Configurations {
     fn facts(&self) -> &'static Facts {
         &CONFIGURATIONS
+    }
+
+    fn warnings(&self, _: &StrategyContext<'_>, object: &Value, _: Option<&Value>) -> Vec<String> {
+        let webhooks = list_at(object, "/webhooks").iter();
+        let mut conditional = webhooks.filter(|webhook| !list_at(webhook, "/matchConditions").is_empty());
+        let why = "matchConditions are not evaluated: a webhook is called for each request that its rules and selectors match";
+        conditional.next().map(|_| not_enforced(why)).into_iter().collect()
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

@@ -22,6 +22,8 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "services",
         ],
     ),
+    // One with matchConditions warns.
+    ("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
     // A definition with validation rules or a conversion webhook warns.
     ("apiextensions.k8s.io", &["customresourcedefinitions"]),
     // One with a service warns.

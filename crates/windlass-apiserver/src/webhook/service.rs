@@ -72,7 +72,7 @@ fn in_endpoints(view: &View, key: &str, port_name: &str) -> Vec<(String, u16)> {
     found
 }
 
-/// The number of the port of a name; a list with one port needs no name.
+/// The number of the port with a name, which may be empty.
 fn port_named(ports: &Value, name: &str) -> Option<u16> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == name;
     let port = ports.as_array()?.iter().find(named)?;
@@ -81,4 +81,60 @@ fn port_named(ports: &Value, name: &str) -> Option<u16> {
 
 fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Server;
+    use crate::store::Write;
+
+    fn put(server: &Server, group: &str, resource: &str, object: &Value) {
+        let state = server.state();
+        let resource = state.builtin.resource(group, "v1", resource).unwrap();
+        let (key, now) = (resource.key("ns", crate::meta::name(object)), state.env.now());
+        let draft = Some(resource.draft(object, state.store.labels(), now));
+        let write = Write { id: &resource.storage, key: &key, expected: None, draft, now };
+        state.store.commit_now(write, |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn ready_endpoints_of_the_port_are_taken_in_turn() {
+        let server = Server::builder().build().unwrap();
+        let ports = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
+        put(&server, "", "services", &json!({"metadata": {"name": "a"}, "spec": {"ports": ports}}));
+        let resolve = |port| resolve(&server.state().store.view(), "ns", "a", port);
+        assert_eq!(resolve(443).unwrap_err(), "no endpoints available for service \"a\"");
+        assert_eq!(resolve(1).unwrap_err(), "no service port 1 found for service \"a\"");
+        let subsets = json!([{
+            "addresses": [{"ip": "10.1.0.9"}], "notReadyAddresses": [{"ip": "10.1.0.8"}],
+            "ports": [{"name": "https", "port": 9443}]
+        }]);
+        put(&server, "", "endpoints", &json!({"metadata": {"name": "a"}, "subsets": subsets}));
+        assert_eq!(resolve(443).unwrap(), ("10.1.0.9".to_owned(), 9443));
+        let slice = json!({
+            "metadata": {"name": "a-1", "labels": {"kubernetes.io/service-name": "a"}},
+            "endpoints": [
+                {"addresses": ["10.1.0.1"]},
+                {"addresses": ["10.1.0.2"], "conditions": {"ready": false}},
+                {"addresses": ["10.1.0.3"], "conditions": {"ready": true}},
+            ],
+            "ports": [{"name": "http", "port": 8080}, {"name": "https", "port": 8443}],
+        });
+        put(&server, "discovery.k8s.io", "endpointslices", &slice);
+        let mut found = [resolve(443).unwrap(), resolve(443).unwrap()];
+        found.sort();
+        assert_eq!(found, [("10.1.0.1".to_owned(), 8443), ("10.1.0.3".to_owned(), 8443)]);
+    }
+
+    #[test]
+    fn an_external_name_needs_no_port_of_the_service() {
+        let server = Server::builder().build().unwrap();
+        let spec = json!({"type": "ExternalName", "externalName": "example.com"});
+        put(&server, "", "services", &json!({"metadata": {"name": "a"}, "spec": spec}));
+        let found = resolve(&server.state().store.view(), "ns", "a", 8443);
+        assert_eq!(found.unwrap(), ("example.com".to_owned(), 8443));
+    }
 }

@@ -45,8 +45,7 @@ pub(super) async fn client_config(endpoint: &Endpoint) -> Result<ClientConfig, S
         .with_custom_certificate_verifier(Arc::new(Trust { verifier, trusted, signatures }))
         .with_no_client_auth();
     let http1 = b"http/1.1".to_vec();
-    config.alpn_protocols =
-        if endpoint.may_use_http2() { vec![b"h2".to_vec(), http1] } else { vec![http1] };
+    config.alpn_protocols = if endpoint.may_use_http2() { vec![b"h2".to_vec(), http1] } else { vec![http1] };
     Ok(config)
 }
 

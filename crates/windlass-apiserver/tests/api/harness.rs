@@ -4,6 +4,7 @@ mod kubeconfig;
 mod reply;
 mod transport;
 mod watch;
+mod webhook;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,9 +21,10 @@ use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::{WebSocketStream, tungstenite};
 use windlass_apiserver::Server;
 
-pub(crate) use reply::{NOT_ENFORCED, Reply};
+pub(crate) use reply::{NOT_ENFORCED, Reply, plain};
 use transport::{Credentials, Transport};
 pub(crate) use watch::Watch;
+pub(crate) use webhook::{Answer, Webhook, rule};
 
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";

@@ -31,6 +31,7 @@ mod watch;
 mod websocket;
 
 // The same for every write.
+mod admission;
 mod dry_run;
 mod field_validation;
 mod status;

@@ -188,7 +188,7 @@ fn managed(entry: &Value) -> String {
 }
 
 /// Text without the test's id, uids, times, versions, and objects that are quoted whole.
-pub(super) fn plain(text: &str, id: &str) -> String {
+pub(crate) fn plain(text: &str, id: &str) -> String {
     static UID: LazyLock<Regex> =
         LazyLock::new(|| Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").unwrap());
     static TIME: LazyLock<Regex> =

@@ -1,0 +1,179 @@
+//! Admission of a request: the built-in plugins, and the webhooks.
+
+use serde_json::{Map, Value};
+
+use super::Call;
+use super::delete_options::DeleteOptions;
+use crate::admission::{Attributes, Objects, Operation, Reinvocation, Surroundings};
+use crate::managed_fields;
+use crate::meta;
+use crate::resource::api_version;
+use crate::wire::ApiError;
+
+/// What the request does to an object, as admission sees it.
+struct Seen {
+    operation: Operation,
+    namespace: String,
+    name: String,
+    dry_run: bool,
+    options: Value,
+}
+
+impl Call<'_> {
+    /// Lets mutating webhooks change the object of a write. `old` is `None` for a new object.
+    pub(super) async fn mutate(
+        &mut self,
+        object: &mut Value,
+        old: Option<&Value>,
+        rounds: &mut Reinvocation,
+    ) -> Result<(), ApiError> {
+        if !self.state.webhooks.may_mutate(&self.state.store, self.kind()) {
+            return Ok(());
+        }
+        let seen = self.seen(object, old);
+        let managed = object.pointer("/metadata/managedFields").cloned();
+        self.call_mutating(&seen, Some(object), old, rounds).await?;
+        if object.pointer("/metadata/managedFields") != managed.as_ref()
+            && let Some(why) = managed_fields::invalid(object)
+        {
+            meta::set(object, "managedFields", managed);
+            self.warnings.push(format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {why}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Asks validating webhooks whether a write may happen. `old` is `None` for a new object.
+    pub(super) async fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        if !self.state.webhooks.may_validate(&self.state.store, self.kind()) {
+            return Ok(());
+        }
+        let seen = self.seen(object, old);
+        self.call_validating(&seen, Objects { new: Some(object), old }).await
+    }
+
+    /// Admits an object that is not stored itself, such as an `Eviction`.
+    pub(super) async fn admit_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
+        if let Some(shown) = self.resource.subresource(&self.route.subresource) {
+            let fields = meta::fields_mut(object);
+            fields.entry("kind").or_insert_with(|| shown.kind.clone().into());
+            fields.entry("apiVersion").or_insert_with(|| api_version(&shown.group, &shown.version).into());
+        }
+        let mut rounds = Reinvocation::default();
+        self.mutate(object, None, &mut rounds).await?;
+        if rounds.is_needed() {
+            self.mutate(object, None, &mut rounds).await?;
+        }
+        self.validate(object, None).await
+    }
+
+    /// Whether some webhook may want to see the request.
+    pub(super) fn is_admitted(&self) -> bool {
+        let (webhooks, store, kind) = (&self.state.webhooks, &self.state.store, self.kind());
+        webhooks.may_mutate(store, kind) || webhooks.may_validate(store, kind)
+    }
+
+    /// Lets webhooks see, and refuse, the deletion of an object.
+    pub(super) async fn admit_deletion(
+        &mut self,
+        old: &Value,
+        options: &DeleteOptions,
+        grace_period_seconds: Option<i64>,
+    ) -> Result<(), ApiError> {
+        let seen = Seen {
+            operation: Operation::Delete,
+            namespace: self.admission_namespace(&self.route.name).to_owned(),
+            name: self.route.name.clone(),
+            dry_run: options.dry_run,
+            options: options.to_json(grace_period_seconds),
+        };
+        self.call_mutating(&seen, None, Some(old), &mut Reinvocation::default()).await?;
+        self.call_validating(&seen, Objects { new: None, old: Some(old) }).await
+    }
+
+    async fn call_mutating(
+        &mut self,
+        seen: &Seen,
+        object: Option<&mut Value>,
+        old: Option<&Value>,
+        rounds: &mut Reinvocation,
+    ) -> Result<(), ApiError> {
+        let mut warnings = std::mem::take(&mut self.warnings);
+        let (view, served) = (self.state.store.view(), self.state.served.load_full());
+        let around = Surroundings { env: &self.state.env, view: &view, served: &served };
+        let request = self.attributes(seen);
+        let webhooks = &self.state.webhooks;
+        // Almost no request gets here: its future must not make those of all requests large.
+        let done = Box::pin(webhooks.mutate(&request, object, old, around, (rounds, &mut warnings))).await;
+        self.warnings = warnings;
+        done
+    }
+
+    async fn call_validating(&mut self, seen: &Seen, objects: Objects<'_>) -> Result<(), ApiError> {
+        let mut warnings = std::mem::take(&mut self.warnings);
+        let (view, served) = (self.state.store.view(), self.state.served.load_full());
+        let around = Surroundings { env: &self.state.env, view: &view, served: &served };
+        let request = self.attributes(seen);
+        let webhooks = &self.state.webhooks;
+        let done = Box::pin(webhooks.validate(&request, objects, around, &mut warnings)).await;
+        self.warnings = warnings;
+        done
+    }
+
+    /// The kind of the object in the request: that of the resource, or of its subresource.
+    fn kind(&self) -> &str {
+        let subresource = self.resource.subresource(&self.route.subresource);
+        subresource.map_or(self.resource.kind.as_str(), |subresource| &subresource.kind)
+    }
+
+    fn attributes<'a>(&'a self, seen: &'a Seen) -> Attributes<'a> {
+        Attributes {
+            operation: seen.operation,
+            resource: &self.resource,
+            subresource: &self.route.subresource,
+            namespace: &seen.namespace,
+            name: &seen.name,
+            user: self.identity,
+            dry_run: seen.dry_run,
+            options: &seen.options,
+        }
+    }
+
+    fn seen(&self, object: &Value, old: Option<&Value>) -> Seen {
+        let name = if self.route.name.is_empty() { meta::name(object) } else { &self.route.name };
+        let (operation, options) = match old {
+            None => (Operation::Create, "CreateOptions"),
+            Some(_) => (Operation::Update, "UpdateOptions"),
+        };
+        Seen {
+            operation,
+            namespace: self.admission_namespace(name).to_owned(),
+            name: name.to_owned(),
+            dry_run: self.query.get("dryRun").is_some(),
+            options: self.write_options(options),
+        }
+    }
+
+    /// The namespace of a request to the object `name`: a namespace is in itself.
+    fn admission_namespace<'a>(&'a self, name: &'a str) -> &'a str {
+        let is_namespace = self.resource.plural == "namespaces" && self.resource.group.is_empty();
+        if is_namespace { name } else { &self.route.namespace }
+    }
+
+    fn write_options(&self, kind: &str) -> Value {
+        let mut options = Map::new();
+        options.insert("kind".to_owned(), kind.into());
+        options.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+        if self.query.get("dryRun").is_some() {
+            options.insert("dryRun".to_owned(), self.query.all("dryRun").collect::<Vec<_>>().into());
+        }
+        for field in ["fieldManager", "fieldValidation"] {
+            let text = self.query.text(field);
+            if !text.is_empty() {
+                options.insert(field.to_owned(), text.into());
+            }
+        }
+        Value::Object(options)
+    }
+}

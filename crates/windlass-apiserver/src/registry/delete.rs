@@ -181,7 +181,7 @@ async fn admit(
     call.admit_deletion(&object, options, grace).await
 }
 
-/// What becomes of an object that is deleted.
+/// The outcome of marking an object for deletion.
 struct Marked {
     /// Whether it must be kept.
     stays: bool,

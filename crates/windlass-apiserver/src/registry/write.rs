@@ -68,7 +68,7 @@ pub(super) trait Change: Send {
     }
 }
 
-/// A change that the server makes itself, so that nobody owns the fields, and that is not subject to admission.
+/// A change that the server makes itself, so that no manager owns the fields, and that is not subject to admission.
 pub(super) struct Untracked<F>(F);
 
 /// Makes a change of a function.

@@ -1,4 +1,4 @@
-//! Admission webhooks: which are called, with what, and what becomes of their answers.
+//! Admission webhooks: which are called, with what, and the effect of their answers.
 
 use std::time::{Duration, Instant};
 
@@ -446,7 +446,7 @@ async fn a_webhook_that_cannot_be_reached_fails() {
     let api = Api::start();
     let ns = api.namespace().await;
     let hook = Webhook::start_for("other.test", |_, _| Answer::Never).await;
-    // A port that nobody listens on any more.
+    // A port without a listener.
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let other = Webhook::start(|_, _| Answer::allow()).await;
     let webhook = |name: &str, client: Value| {

@@ -194,6 +194,9 @@ fn user_info(user: &Identity) -> Value {
     if !user.groups().is_empty() {
         info.insert("groups".to_owned(), user.groups().into());
     }
+    if !user.extra().is_empty() {
+        info.insert("extra".to_owned(), json!(user.extra()));
+    }
     Value::Object(info)
 }
 

@@ -31,8 +31,7 @@ pub(super) async fn convert<'a>(
     }
     let failed = |error: ApiError| ApiError::internal(error);
     let mut object = object.clone();
-    from.to_storage(&mut object).await.map_err(failed)?;
-    to.take_from_storage(&mut object).await.map_err(failed)?;
+    to.convert_from(from, &mut object).await.map_err(failed)?;
     Ok(Cow::Owned(object))
 }
 

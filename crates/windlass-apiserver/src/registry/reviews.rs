@@ -15,9 +15,9 @@ pub(super) fn is_review(call: &Call<'_>) -> bool {
 }
 
 /// Answers a review.
-pub(super) async fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn answer(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
-    let kind = &call.resource.kind;
+    let kind = &call.resource.kind.clone();
     let content_type = call.header(http::header::CONTENT_TYPE);
     let decoded =
         wire::decode_body(content_type, call.body, kind, |bytes| call.state.decode_protobuf(bytes))?;
@@ -26,6 +26,7 @@ pub(super) async fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> 
     fields.insert("kind".into(), kind.clone().into());
     fields.insert("apiVersion".into(), call.resource.api_version().into());
     call.track(None, &mut review).await;
+    call.admit_request(&mut review).await?;
     let answer = {
         let reviewer = Reviewer {
             asker: call.identity,

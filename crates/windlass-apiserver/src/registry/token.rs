@@ -19,12 +19,13 @@ const DEFAULT_SECONDS: i64 = 3_600;
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
 
-pub(super) async fn request(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
     let content_type = call.header(header::CONTENT_TYPE);
-    let decoded = wire::decode_body(content_type, call.body, "TokenRequest", |bytes| {
+    let mut decoded = wire::decode_body(content_type, call.body, "TokenRequest", |bytes| {
         call.state.decode_protobuf(bytes)
     })?;
+    call.admit_request(&mut decoded.value).await?;
     let view = call.state.store.view();
     check_metadata(call, &decoded.value)?;
     let account = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;

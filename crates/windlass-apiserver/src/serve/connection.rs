@@ -15,7 +15,7 @@ use super::cork::Hand;
 /// The requests that an HTTP/2 connection has begun. Its executor: [`drive`] runs them.
 ///
 /// A task for each of them costs more than most requests take, and the tasks of hundreds of watches contend for what
-/// the connection shares. Requests that take long are handed to other tasks by whoever handles them.
+/// the connection shares. The handler gives requests that take long tasks of their own.
 #[derive(Clone, Default)]
 pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
 

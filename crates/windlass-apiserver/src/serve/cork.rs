@@ -19,7 +19,7 @@ const KEPT: usize = 8 << 10;
 /// and a system call for each of them.
 pub(super) struct Cork<S>(Arc<Mutex<Gathering<S>>>);
 
-/// Sends what was gathered. Held by whoever drives the connection, who knows when it has nothing more to write.
+/// Sends what was gathered. Held by the task of the connection, which knows when there is nothing more to write.
 pub(super) struct Hand<S>(Arc<Mutex<Gathering<S>>>);
 
 struct Gathering<S> {

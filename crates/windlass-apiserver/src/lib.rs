@@ -49,7 +49,7 @@ mod env;
 mod meta;
 
 pub use api::Intercept;
-pub use auth::Identity;
+pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
 pub use env::{Clock, SystemClock};
 pub use serve::{

@@ -9,7 +9,7 @@ use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
 use crate::api::{Api, Intercept};
-use crate::auth::{Authorizer, Identity, Impersonation, Issuer, ListenerTokens};
+use crate::auth::{Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens, TokenKeys};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
 use crate::resource::builtin;
@@ -46,6 +46,7 @@ pub struct ServerBuilder {
     snapshot: Option<Snapshot>,
     intercept: Option<Arc<dyn Intercept>>,
     request_timeout: Option<Duration>,
+    token_keys: Option<TokenKeys>,
 }
 
 /// Why a server was not built.
@@ -86,6 +87,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Signs and verifies service account tokens by these keys. Without this, every server has a new key.
+    pub fn token_keys(mut self, keys: TokenKeys) -> Self {
+        self.token_keys = Some(keys);
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -102,7 +109,8 @@ impl ServerBuilder {
         let catalog = Catalog::builtin();
         let builtin = builtin::served(&catalog);
         let no_key = || crate::wire::ApiError::internal("the operating system has no randomness for a key");
-        let issuer = Issuer::new().ok_or_else(|| BuildError(no_key()))?;
+        let generated = || TokenKeys::generate(ISSUER).ok_or_else(|| BuildError(no_key()));
+        let issuer = Issuer::new(self.token_keys.map_or_else(generated, Ok)?);
         let state = Arc::new(State {
             store,
             env: Env::new(clock, self.seed.map(|seed| seed.wrapping_add(origin.rotate_left(32)))),

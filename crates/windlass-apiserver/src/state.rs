@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
-use crate::auth::{Authentication, Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens};
+use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens};
 use crate::env::Env;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Store;
@@ -48,7 +48,7 @@ pub(crate) struct State {
 impl State {
     /// Returns the user of a token for this server.
     pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
-        self.authenticate(token, &[ISSUER.to_owned()]).ok().map(|(identity, _)| identity)
+        self.authenticate(token, self.issuer.audiences()).ok().map(|(identity, _)| identity)
     }
 
     /// Authenticates a token for one of `audiences`: one that was handed in, or one of a service account that still
@@ -56,8 +56,10 @@ impl State {
     pub(crate) fn authenticate(&self, token: &str, audiences: &[String]) -> Authentication {
         if let Some(identity) = self.tokens.find(token) {
             // Tokens that were handed in are for this server alone.
-            let own = audiences.iter().any(|audience| audience == ISSUER);
-            return if own { Ok((identity, vec![ISSUER.to_owned()])) } else { Err(String::new()) };
+            let own = self.issuer.audiences();
+            let shared: Vec<String> =
+                audiences.iter().filter(|audience| own.contains(audience)).cloned().collect();
+            return if shared.is_empty() { Err(String::new()) } else { Ok((identity, shared)) };
         }
         let Some(claims) = self.issuer.verify(token) else { return Err(String::new()) };
         let claims = claims?;

@@ -98,7 +98,8 @@ impl Webhooks {
             let objects = Objects { new: object.as_deref(), old: old.as_deref() };
             let uid = around.env.uid();
             let review = Review { hook, request, shown: to, objects, uid, is_mutating: true };
-            let patch = review.send(&self.clients, warnings).await;
+            // In a box: few requests meet a webhook, and the others stay small.
+            let patch = Box::pin(review.send(&self.clients, warnings)).await;
             let changed = patch.and_then(|patch| patched(hook, request, to, object.as_deref(), &patch));
             let changed = match changed {
                 Ok(changed) => changed,

@@ -1,4 +1,4 @@
-//! The signing key of service account tokens: JSON Web Tokens by ES256.
+//! The issuer of service account tokens, which are JSON Web Tokens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,30 +6,19 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
-use ring::rand::SystemRandom;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,
-};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Claims;
+use super::{Claims, TokenKeys};
 
-/// The `iss` claim, and the audience of tokens for the API server itself.
+/// The issuer unless the server is told another one.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 /// How many tokens whose signature was checked are remembered.
 const MAX_VERIFIED: usize = 4096;
-/// The bytes before the point in the `SubjectPublicKeyInfo` of a P-256 key.
-const KEY_INFO: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
-    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
 
 /// Signs tokens, and verifies those that it signed.
 pub(crate) struct Issuer {
-    key: EcdsaKeyPair,
-    key_id: String,
-    random: SystemRandom,
+    keys: TokenKeys,
     /// Claims by the digests of their tokens.
     verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
 }
@@ -38,24 +27,18 @@ pub(crate) struct Issuer {
 pub(crate) type Invalid = String;
 
 impl Issuer {
-    /// Creates an issuer with a random key. The server's seed does not determine it. `None` if the operating system has
-    /// no randomness.
-    pub(crate) fn new() -> Option<Self> {
-        let random = SystemRandom::new();
-        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).ok()?;
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).ok()?;
-        let id = Sha256::new().chain_update(KEY_INFO).chain_update(key.public_key()).finalize();
-        Some(Self { key_id: URL_SAFE_NO_PAD.encode(id), key, random, verified: Mutex::default() })
+    pub(crate) fn new(keys: TokenKeys) -> Self {
+        Self { keys, verified: Mutex::default() }
+    }
+
+    /// Returns the audiences of tokens for the API server itself.
+    pub(crate) fn audiences(&self) -> &[String] {
+        self.keys.audiences()
     }
 
     /// Signs a token. `now` is in seconds since 1970; `None` if the operating system has no randomness.
     pub(crate) fn sign(&self, claims: &Claims, now: i64) -> Option<String> {
-        let header = json!({"alg": "ES256", "kid": self.key_id});
-        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", encode(&header), encode(&claims.payload(ISSUER, now)));
-        let signature = self.key.sign(&self.random, signed.as_bytes()).ok()?;
-        Some(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        self.keys.sign(&claims.payload(self.keys.issuer(), now))
     }
 
     /// Returns the claims of a token that this issuer signed, whether it has expired or not. `None` for a token that is
@@ -73,17 +56,13 @@ impl Issuer {
         let decode = |part| URL_SAFE_NO_PAD.decode(part).ok();
         let parse = |part| serde_json::from_slice::<Value>(&decode(part)?).ok();
         let claims: Value = parse(payload)?;
-        if parts.next().is_some() || claims["iss"] != ISSUER {
+        if parts.next().is_some() || claims["iss"] != self.keys.issuer() {
             return None;
         }
         let (header, signature) = (parse(header)?, decode(signature)?);
-        if header.get("kid").is_some_and(|id| id != self.key_id.as_str()) {
-            return Some(Err("invalid signature, no keys found".to_owned()));
-        }
         let signed = token.rsplit_once('.').map_or("", |(signed, _)| signed);
-        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.key.public_key());
-        if header["alg"] != "ES256" || key.verify(signed.as_bytes(), &signature).is_err() {
-            return Some(Err("go-jose/go-jose: error in cryptographic primitive".to_owned()));
+        if let Err(why) = self.keys.verify(&header, signed.as_bytes(), &signature) {
+            return Some(Err(why));
         }
         let claims = Arc::new(Claims::read(&claims)?);
         let mut verified = self.verified.lock();
@@ -94,30 +73,19 @@ impl Issuer {
         Some(Ok(claims))
     }
 
-    /// Returns the JSON Web Key Set: the public key.
+    /// Returns the JSON Web Key Set: the public keys.
     pub(crate) fn key_set(&self) -> Value {
-        // An uncompressed point: a byte, then the two coordinates.
-        let point = self.key.public_key().as_ref();
-        let coordinate = |bytes: Option<&[u8]>| URL_SAFE_NO_PAD.encode(bytes.unwrap_or_default());
-        json!({"keys": [{
-            "use": "sig",
-            "kty": "EC",
-            "kid": self.key_id,
-            "crv": "P-256",
-            "alg": "ES256",
-            "x": coordinate(point.get(1..33)),
-            "y": coordinate(point.get(33..65)),
-        }]})
+        self.keys.key_set()
     }
 
     /// Returns the OpenID configuration of the issuer, whose keys are served at `host`.
-    pub(crate) fn openid_configuration(host: &str) -> Value {
+    pub(crate) fn openid_configuration(&self, host: &str) -> Value {
         json!({
-            "issuer": ISSUER,
+            "issuer": self.keys.issuer(),
             "jwks_uri": format!("https://{host}/openid/v1/jwks"),
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["ES256"],
+            "id_token_signing_alg_values_supported": self.keys.algorithms(),
         })
     }
 }
@@ -138,21 +106,25 @@ mod tests {
         }
     }
 
+    fn issuer() -> Issuer {
+        Issuer::new(TokenKeys::generate(ISSUER).unwrap())
+    }
+
     #[test]
     fn an_issuer_knows_its_own_tokens() {
-        let issuer = Issuer::new().unwrap();
+        let issuer = issuer();
         let token = issuer.sign(&claims(), 10).unwrap();
         for _ in 0..2 {
             let read = issuer.verify(&token).unwrap().unwrap();
             assert_eq!(*read, claims());
         }
-        let other = Issuer::new().unwrap().verify(&token).unwrap();
+        let other = self::issuer().verify(&token).unwrap();
         assert_eq!(other.unwrap_err(), "invalid signature, no keys found");
     }
 
     #[test]
     fn a_changed_token_is_not_valid() {
-        let issuer = Issuer::new().unwrap();
+        let issuer = issuer();
         let token = issuer.sign(&claims(), 10).unwrap();
         let parts: Vec<&str> = token.split('.').collect();
         let other = issuer.sign(&Claims { name: "root".to_owned(), ..claims() }, 10).unwrap();
@@ -166,14 +138,14 @@ mod tests {
 
     #[test]
     fn the_key_set_verifies_tokens() {
-        let issuer = Issuer::new().unwrap();
+        let issuer = issuer();
         let set = issuer.key_set();
         let decode = |text: &Value| URL_SAFE_NO_PAD.decode(text.as_str().unwrap()).unwrap();
         let (x, y) = (decode(&set["keys"][0]["x"]), decode(&set["keys"][0]["y"]));
         let point = [vec![4], x, y].concat();
         let token = issuer.sign(&claims(), 10).unwrap();
         let (signed, signature) = token.rsplit_once('.').unwrap();
-        let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
+        let key = ring::signature::UnparsedPublicKey::new(&ring::signature::ECDSA_P256_SHA256_FIXED, point);
         key.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
     }
 }

@@ -9,6 +9,7 @@ mod authenticate;
 mod impersonate;
 mod issuer;
 mod service_account;
+mod token_keys;
 
 mod reviews;
 
@@ -22,3 +23,4 @@ pub(crate) use issuer::{ISSUER, Issuer};
 pub(crate) use rbac::{RoleRef, Rule};
 pub(crate) use reviews::{Authentication, Reviewer};
 pub(crate) use service_account::{Claims, Reference};
+pub use token_keys::{TokenKeyError, TokenKeys};

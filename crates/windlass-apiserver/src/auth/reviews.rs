@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
+use super::Identity;
 use super::authorize::{Attributes, Authorizer, Decision};
 use super::rbac::Rule;
-use super::{ISSUER, Identity};
 use crate::store::Store;
 use crate::wire::ApiError;
 
@@ -23,6 +23,8 @@ pub(crate) struct Reviewer<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) authorizer: &'a Authorizer,
     pub(crate) store: &'a Store,
+    /// The audiences of tokens for this server.
+    pub(crate) own_audiences: &'a [String],
     /// Authenticates a token for audiences.
     pub(crate) authenticate: &'a dyn Fn(&str, &[String]) -> Authentication,
     /// The time, as in metadata.
@@ -146,7 +148,7 @@ impl Reviewer<'_> {
         }
         let mut audiences: Vec<String> = texts(&review["spec"]["audiences"]).map(str::to_owned).collect();
         if audiences.is_empty() {
-            audiences.push(ISSUER.to_owned());
+            audiences.extend_from_slice(self.own_audiences);
         }
         review["status"] = match (self.authenticate)(token, &audiences) {
             Ok((user, audiences)) => json!({

@@ -33,6 +33,7 @@ pub(super) async fn answer(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
             namespace: &call.route.namespace,
             authorizer: &call.state.authorizer,
             store: &call.state.store,
+            own_audiences: call.state.issuer.audiences(),
             authenticate: &|token, audiences| call.state.authenticate(token, audiences),
             now: call.state.env.now_rfc3339(),
         };

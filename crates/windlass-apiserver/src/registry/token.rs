@@ -6,7 +6,7 @@ use windlass_schema::FieldError;
 
 use super::Call;
 use super::options::WriteOptions;
-use crate::auth::{Claims, ISSUER, Reference};
+use crate::auth::{Claims, Reference};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
@@ -36,11 +36,11 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
     check_duration(seconds)?;
     let mut audiences: Vec<String> = texts(&spec, "audiences").collect();
     if audiences.is_empty() {
-        audiences.push(ISSUER.to_owned());
+        audiences.extend_from_slice(call.state.issuer.audiences());
     }
     let bound = Bound::find(call, &view, &spec["boundObjectRef"])?;
     let now = call.state.env.now();
-    let lifetime = bound.lifetime(seconds, &audiences);
+    let lifetime = bound.lifetime(seconds, audiences == call.state.issuer.audiences());
     let claims = Claims {
         namespace: call.route.namespace.clone(),
         name: call.route.name.clone(),
@@ -153,11 +153,11 @@ impl Bound {
 
     /// Returns how many seconds a token is valid. Those that clients know to have mounted into pods are valid for a
     /// year, as in the real server, which counts their late use.
-    fn lifetime(&self, seconds: i64, audiences: &[String]) -> i64 {
+    fn lifetime(&self, seconds: i64, for_this_server: bool) -> i64 {
         const MOUNTED: i64 = 3_607;
         const YEAR: i64 = 365 * 24 * 3_600;
         let is_mounted = self.pod.is_some() && seconds == MOUNTED;
-        if is_mounted && audiences.iter().all(|audience| audience == ISSUER) { YEAR } else { seconds }
+        if is_mounted && for_this_server { YEAR } else { seconds }
     }
 }
 

@@ -5,13 +5,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use windlass_apiserver::{Identity, Listen, Server, ServerCertificate};
+use windlass_apiserver::{Identity, Listen, Server, ServerCertificate, TokenKeyError, TokenKeys};
 
 use super::flags;
 use crate::error::Result;
 use crate::logging;
 use crate::output::Output;
 use crate::signals::ShutdownSignal;
+
+/// The issuer of service account tokens without --service-account-issuer.
+const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// The API server of windlass, by the flags of kube-apiserver. All state is in memory, whatever --etcd-servers says.
 #[derive(Parser)]
@@ -114,7 +117,11 @@ pub(super) async fn run() -> Result<()> {
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
     let listen = arguments.listen()?;
-    let server = Server::builder().build()?;
+    let mut builder = Server::builder();
+    if let Some(keys) = arguments.token_keys()? {
+        builder = builder.token_keys(keys);
+    }
+    let server = builder.build()?;
     let listening = server.listen(listen).await?;
     Output::stderr().line(format_args!("serving securely on {}", listening.local_addr()));
     shutdown.received().await;
@@ -146,6 +153,26 @@ impl KubeApiserver {
             }
         }
         Ok(listen)
+    }
+
+    /// Returns the keys of service account tokens. Of several signing keys, the last one counts.
+    fn token_keys(&self) -> Result<Option<TokenKeys>> {
+        let Some(path) = self.service_account_signing_key_file.last() else { return Ok(None) };
+        let issuer = self.service_account_issuer.first().map_or(ISSUER, String::as_str);
+        let in_file = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: TokenKeyError| format!("{path}: {error}")
+        };
+        let key = read(path, "--service-account-signing-key-file")?;
+        let mut keys = TokenKeys::new(issuer, &key).map_err(in_file(path))?;
+        for path in &self.service_account_key_file {
+            let text = read(path, "--service-account-key-file")?;
+            keys = keys.verify_with(&text).map_err(in_file(path))?;
+        }
+        if !self.api_audiences.is_empty() {
+            keys = keys.with_audiences(self.api_audiences.clone());
+        }
+        Ok(Some(keys))
     }
 
     /// Returns the certificate of the flags, or that of the folder if it has one.

@@ -36,6 +36,8 @@ mod body;
 mod managed_fields;
 mod resource;
 
+mod conversion;
+
 mod webhook;
 
 mod strategy;

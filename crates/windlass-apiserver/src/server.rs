@@ -12,7 +12,7 @@ use crate::api::{Api, Intercept};
 use crate::auth::{Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens, TokenKeys};
 use crate::env::{Clock, Env, SystemClock};
 use crate::openapi::Documents;
-use crate::resource::builtin;
+use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
 use crate::state::State;
 use crate::store::{Retention, Store, View};
@@ -116,7 +116,7 @@ impl ServerBuilder {
             env: Env::new(clock, self.seed.map(|seed| seed.wrapping_add(origin.rotate_left(32)))),
             served: ArcSwap::from_pointee(builtin.clone()),
             builtin,
-            definitions: tokio::sync::Mutex::default(),
+            definitions: tokio::sync::Mutex::new(Definitions::new(Arc::clone(&clients))),
             scales: Arc::new(builtin::scales(&catalog)),
             unsettled_definitions: AtomicBool::new(false),
             webhooks: Webhooks::new(clients),

@@ -30,6 +30,16 @@ impl Call<'_> {
         if !self.state.webhooks.may_mutate(&self.state.store, self.kind()) {
             return Ok(());
         }
+        // Boxed, because almost no request gets here: its future must not make those of all requests large.
+        Box::pin(self.mutate_by_webhooks(object, old, rounds)).await
+    }
+
+    async fn mutate_by_webhooks(
+        &mut self,
+        object: &mut Value,
+        old: Option<&Value>,
+        rounds: &mut Reinvocation,
+    ) -> Result<(), ApiError> {
         let seen = self.seen(object, old);
         let managed = object.pointer("/metadata/managedFields").cloned();
         self.call_mutating(&seen, Some(object), old, rounds).await?;
@@ -50,7 +60,7 @@ impl Call<'_> {
             return Ok(());
         }
         let seen = self.seen(object, old);
-        self.call_validating(&seen, Objects { new: Some(object), old }).await
+        Box::pin(self.call_validating(seen, Objects { new: Some(object), old })).await
     }
 
     /// Admits an object that is not stored itself, such as an `Eviction`.
@@ -89,7 +99,7 @@ impl Call<'_> {
             options: options.to_json(grace_period_seconds),
         };
         self.call_mutating(&seen, None, Some(old), &mut Reinvocation::default()).await?;
-        self.call_validating(&seen, Objects { new: None, old: Some(old) }).await
+        self.call_validating(seen, Objects { new: None, old: Some(old) }).await
     }
 
     async fn call_mutating(
@@ -104,19 +114,17 @@ impl Call<'_> {
         let around = Surroundings { env: &self.state.env, view: &view, served: &served };
         let request = self.attributes(seen);
         let webhooks = &self.state.webhooks;
-        // Almost no request gets here: its future must not make those of all requests large.
-        let done = Box::pin(webhooks.mutate(&request, object, old, around, (rounds, &mut warnings))).await;
+        let done = webhooks.mutate(&request, object, old, around, (rounds, &mut warnings)).await;
         self.warnings = warnings;
         done
     }
 
-    async fn call_validating(&mut self, seen: &Seen, objects: Objects<'_>) -> Result<(), ApiError> {
+    async fn call_validating(&mut self, seen: Seen, objects: Objects<'_>) -> Result<(), ApiError> {
         let mut warnings = std::mem::take(&mut self.warnings);
         let (view, served) = (self.state.store.view(), self.state.served.load_full());
         let around = Surroundings { env: &self.state.env, view: &view, served: &served };
-        let request = self.attributes(seen);
-        let webhooks = &self.state.webhooks;
-        let done = Box::pin(webhooks.validate(&request, objects, around, &mut warnings)).await;
+        let request = self.attributes(&seen);
+        let done = self.state.webhooks.validate(&request, objects, around, &mut warnings).await;
         self.warnings = warnings;
         done
     }

@@ -101,10 +101,10 @@ pub(super) async fn remove(
             return Ok(Deleted::Pending(Arc::clone(current)));
         };
         call.warnings.truncate(told);
-        admit(call, &old, current, options, grace).await?;
+        Box::pin(admit(call, &old, current, options, grace)).await?;
         if grace.is_some() && !stays {
             // The real server stores the object with its grace period first, and asks again when it removes it.
-            admit(call, &object, current, options, grace).await?;
+            Box::pin(admit(call, &object, current, options, grace)).await?;
         }
         if stays && object == old {
             return Ok(Deleted::Pending(Arc::clone(current)));

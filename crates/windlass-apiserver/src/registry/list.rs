@@ -180,6 +180,12 @@ pub(super) async fn select(
     let mut last_key = None;
     let mut is_cut = false;
     let store = &call.state.store;
+    if selection.reads_fields() && resource.is_converted_by_webhook() {
+        // The webhook converts all objects by one call, instead of one after the other below.
+        let all = selection.candidates(store, &view, &resource.storage, namespace, start.as_deref());
+        let all = all.filter(|(key, stored)| selection.may_match(key, stored));
+        resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
+    }
     for (key, stored) in selection.candidates(store, &view, &resource.storage, namespace, start.as_deref()) {
         // Long selectors and many objects take long together.
         tokio::task::consume_budget().await;

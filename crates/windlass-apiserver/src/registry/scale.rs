@@ -116,8 +116,8 @@ impl Change for Scaling {
         let mut old_scale = scale_of(call, old)?;
         let replicas_paths = replicas_paths(call);
         managed_fields::to_scale(old, &mut old_scale, &replicas_paths);
-        let mut scale = self.change.make(call, &old_scale).await?;
-        write::admit(call, &mut scale, Some(&old_scale)).await?;
+        let mut scale = Box::pin(self.change.make(call, &old_scale)).await?;
+        Box::pin(write::admit(call, &mut scale, Some(&old_scale))).await?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
         // Custom resources are held to it with the rest of their rules.
         if replicas < 0 && !call.resource.is_custom() {

@@ -115,6 +115,12 @@ impl Watcher {
         self.cursor = view.revision();
         let selection = &self.options.selection;
         let (id, namespace) = (&self.resource.storage, self.namespace.as_deref());
+        if selection.reads_fields() && self.resource.is_converted_by_webhook() {
+            // The webhook converts all objects by one call, instead of one after the other below.
+            let all = selection.candidates(&self.state.store, &view, id, namespace, None);
+            let all = all.filter(|(key, stored)| selection.may_match(key, stored));
+            self.resource.present(&all.map(|(_, stored)| Arc::clone(stored)).collect::<Vec<_>>()).await?;
+        }
         for (key, stored) in selection.candidates(&self.state.store, &view, id, namespace, None) {
             tokio::task::consume_budget().await;
             if !selection.may_match(key, stored) {

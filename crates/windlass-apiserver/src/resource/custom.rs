@@ -7,29 +7,45 @@ use sha2::{Digest, Sha256};
 use windlass_schema::Schema;
 
 use super::{CustomResource, Resource, ScalePaths, SchemaSource, Subresource, api_version, version_rank};
+use crate::conversion::Converter;
 use crate::crd::{is_established, list, storage_version, text, texts};
 use crate::meta;
 use crate::store::{Layout, ResourceId, Stored};
 use crate::strategy::CustomResources;
+use crate::webhook::Clients;
 
 /// The verbs of a custom resource, in the order that discovery shows them.
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const SUBRESOURCE_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// One resource for each served version of an established definition; none before it is established.
-pub(crate) fn resources(stored: &Arc<Stored>, definition: &Value) -> Vec<Arc<Resource>> {
+pub(crate) fn resources(
+    stored: &Arc<Stored>,
+    definition: &Value,
+    clients: &Arc<Clients>,
+) -> Vec<Arc<Resource>> {
     if !is_established(definition) {
         return Vec::new();
     }
     let versions = list(&definition["spec"], "versions");
+    let conversion = &definition["spec"]["conversion"];
+    let converter = (conversion["strategy"] == "Webhook").then(|| {
+        let kind = text(&definition["status"]["acceptedNames"], &["kind"]);
+        Arc::new(Converter::new(&conversion["webhook"], kind, Arc::clone(clients)))
+    });
     versions
         .iter()
         .filter(|version| version["served"] == true)
-        .map(|version| Arc::new(one(stored, definition, version)))
+        .map(|version| Arc::new(one(stored, definition, version, converter.clone())))
         .collect()
 }
 
-fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
+fn one(
+    source: &Arc<Stored>,
+    definition: &Value,
+    version: &Value,
+    converter: Option<Arc<Converter>>,
+) -> Resource {
     let names = &definition["status"]["acceptedNames"];
     let name = |field| text(names, &[field]).to_owned();
     let owned = |field| texts(names, field).into_iter().map(str::to_owned).collect();
@@ -37,7 +53,7 @@ fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
     let stored = storage_version(definition).unwrap_or_default();
     let storage_version: Arc<str> = api_version(group, stored).into();
     let version_name = text(version, &["name"]);
-    let custom = custom(definition, version);
+    let custom = CustomResource { converter, ..custom(definition, version) };
     let schema_of = |version_name: &str| {
         // The definition is parsed again when the schema is needed: most schemas never are.
         let (source, version_name) = (Arc::clone(source), version_name.to_owned());
@@ -60,8 +76,10 @@ fn one(source: &Arc<Stored>, definition: &Value, version: &Value) -> Resource {
         storage: ResourceId::new(group, text(names, &["plural"])),
         layout: Layout {
             api_version: api_version(group, version_name).into(),
-            // In another version an object is pruned by both schemas, if they differ.
-            schema: if own_fingerprint == stored_fingerprint {
+            // In another version an object is pruned by both schemas, if they differ, and converted by a webhook.
+            schema: if custom.converter.is_some() && stored != version_name {
+                own_fingerprint.rotate_left(1) ^ stored_fingerprint ^ conversion_fingerprint(definition)
+            } else if own_fingerprint == stored_fingerprint {
                 stored_fingerprint
             } else {
                 own_fingerprint.rotate_left(1) ^ stored_fingerprint
@@ -104,6 +122,14 @@ fn fingerprint(schema: &Value, selectable: &[String]) -> u64 {
     first.copy_from_slice(&digest[..8]);
     // Zero is the fingerprint of built-in kinds.
     u64::from_be_bytes(first).max(1)
+}
+
+/// A number that differs between two webhooks that may convert differently.
+fn conversion_fingerprint(definition: &Value) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(definition["spec"]["conversion"].to_string()).into();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_be_bytes(first)
 }
 
 /// The keywords that decide which fields are kept, and which are filled in.
@@ -170,7 +196,6 @@ fn custom(definition: &Value, version: &Value) -> CustomResource {
             .map(str::to_owned)
             .collect(),
         scale: version["subresources"].get("scale").filter(|scale| scale.is_object()).map(scale_paths),
-        converted_by_webhook: text(definition, &["spec", "conversion", "strategy"]) == "Webhook",
         deprecation: deprecation(definition, version),
         definition: meta::name(definition).to_owned(),
         definition_uid: meta::uid(definition).to_owned(),

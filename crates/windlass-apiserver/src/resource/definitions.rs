@@ -10,6 +10,7 @@ use super::{Resource, ServedResources, custom};
 use crate::crd::{self, Names};
 use crate::meta;
 use crate::store::{ResourceId, Stored, View};
+use crate::webhook::Clients;
 
 /// Where definitions are stored.
 pub(crate) fn definitions_id() -> &'static ResourceId {
@@ -19,8 +20,9 @@ pub(crate) fn definitions_id() -> &'static ResourceId {
 }
 
 /// All definitions, as they were when each was last looked at.
-#[derive(Default)]
 pub(crate) struct Definitions {
+    /// Call the conversion webhooks.
+    clients: Arc<Clients>,
     by_name: BTreeMap<String, Definition>,
     /// The names of the definitions of each group.
     groups: HashMap<String, BTreeSet<String>>,
@@ -48,6 +50,11 @@ pub(crate) struct Consequences {
 }
 
 impl Definitions {
+    /// Creates an empty set. `clients` call the conversion webhooks.
+    pub(crate) fn new(clients: Arc<Clients>) -> Self {
+        Self { clients, by_name: BTreeMap::new(), groups: HashMap::new() }
+    }
+
     /// The definitions that were written or removed since they were last looked at.
     pub(crate) fn outdated(&self, view: &View) -> Vec<String> {
         let id = definitions_id();
@@ -90,7 +97,10 @@ impl Definitions {
         let is_same = old.as_ref().is_some_and(|old| old.served_by == served_by);
         let (resources, retired) = match old {
             Some(old) if is_same => (old.resources, Vec::new()),
-            old => (custom::resources(stored, value), old.map(|old| old.resources).unwrap_or_default()),
+            old => (
+                custom::resources(stored, value, &self.clients),
+                old.map(|old| old.resources).unwrap_or_default(),
+            ),
         };
         let has_conflict = !crd::condition_is_true(value, "NamesAccepted");
         let definition =

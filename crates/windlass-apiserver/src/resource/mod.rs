@@ -18,6 +18,7 @@ use windlass_schema::Schema;
 pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
 pub(crate) use self::fields::drop_malformed_metadata;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
+use crate::conversion::Converter;
 use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
 use crate::strategy::Strategy;
 use crate::wire::GroupResource;
@@ -84,8 +85,8 @@ pub(crate) struct CustomResource {
     pub(crate) scale: Option<ScalePaths>,
     /// The warning that goes along with every reply, where the version is deprecated.
     pub(crate) deprecation: Option<String>,
-    /// Whether other versions than the stored one come from a webhook.
-    pub(crate) converted_by_webhook: bool,
+    /// The webhook that converts between versions, if one does.
+    pub(crate) converter: Option<Arc<Converter>>,
     /// Set when the definition changes or goes: watches end then.
     pub(crate) retired: AtomicBool,
 }
@@ -204,11 +205,16 @@ impl Resource {
         windlass_schema::prune(schema, object)
     }
 
-    /// Fills in the defaults of the stored version and drops the fields that it does not have.
-    fn default_and_prune_stored(&self, object: &mut Value) {
-        let schema = self.stored_schema.as_ref().unwrap_or(&self.schema).get();
-        windlass_schema::default(schema, object);
-        windlass_schema::prune(schema, object);
+    /// Fills in the defaults of a version, this one or that which is stored now, and drops the fields that it does not
+    /// have. Objects of any other version stay as they are.
+    fn default_and_prune_as(&self, api_version: &str, object: &mut Value) {
+        let schema = match &self.stored_schema {
+            Some(stored) if *api_version == *self.storage_version => stored,
+            _ if *api_version == *self.layout.api_version => &self.schema,
+            _ => return,
+        };
+        windlass_schema::default(schema.get(), object);
+        windlass_schema::prune(schema.get(), object);
     }
 
     /// Names of fields that selectors may use besides name and namespace.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Resource;
+use crate::conversion::Converter;
 use crate::store::Stored;
 use crate::wire::ApiError;
 
@@ -12,53 +13,112 @@ use crate::wire::ApiError;
 const CONVERSIONS_IN_A_ROW: usize = 64;
 
 impl Resource {
-    /// Converts stored objects to this version. They are defaulted by the schema of the stored version, and pruned by
-    /// that and by the schema of this version. The results are kept with the
+    /// Converts stored objects to this version. They are defaulted and pruned by the schema of the version that they are
+    /// stored in, and then pruned by the schema of this version. The results are kept with the
     /// objects, so that each is converted once.
     ///
     /// # Errors
     ///
-    /// If a conversion webhook has to convert: this server does not call them yet.
+    /// If a conversion webhook fails. All objects that it has to convert are sent to it together.
     pub(crate) async fn present(&self, objects: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, ApiError> {
         let mut presented = Vec::with_capacity(objects.len());
+        let mut unconverted = Vec::new();
         for (index, object) in objects.iter().enumerate() {
             if index % CONVERSIONS_IN_A_ROW == 0 && index > 0 && object.layout() != &self.layout {
                 tokio::task::yield_now().await;
             }
-            presented.push(self.present_now(object)?);
+            if self.converter_of(object).is_some() && object.known_representation(&self.layout).is_none() {
+                unconverted.push(index);
+                presented.push(Arc::clone(object));
+            } else {
+                presented.push(object.representation(&self.layout, || Arc::new(self.convert(object))));
+            }
+        }
+        if let [only] = unconverted.as_slice() {
+            presented[*only] = Box::pin(self.present_by_webhook(&objects[*only])).await?;
+        } else if !unconverted.is_empty() {
+            Box::pin(self.convert_together(objects, &unconverted, &mut presented)).await?;
         }
         Ok(presented)
     }
 
     /// Converts one stored object to this version, as [`Resource::present`] does.
-    #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
     pub(crate) async fn present_one(&self, object: &Arc<Stored>) -> Result<Arc<Stored>, ApiError> {
-        self.present_now(object)
-    }
-
-    fn present_now(&self, object: &Arc<Stored>) -> Result<Arc<Stored>, ApiError> {
-        if *object.layout() == self.layout {
-            return Ok(Arc::clone(object));
-        }
-        let same_version = object.layout().api_version == self.layout.api_version;
-        if !same_version && self.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook) {
-            return Err(ApiError::internal(format!(
-                "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
-                object.layout().api_version,
-                self.kind
-            )));
+        if self.converter_of(object).is_some() && object.known_representation(&self.layout).is_none() {
+            return Box::pin(self.present_by_webhook(object)).await;
         }
         Ok(object.representation(&self.layout, || Arc::new(self.convert(object))))
+    }
+
+    /// The webhook that converts an object of this layout, if one has to.
+    fn converter_of(&self, object: &Stored) -> Option<&Arc<Converter>> {
+        let converter = self.custom.as_ref()?.converter.as_ref()?;
+        (object.layout().api_version != self.layout.api_version).then_some(converter)
+    }
+
+    /// Whether objects of other versions are converted by a webhook.
+    pub(crate) fn is_converted_by_webhook(&self) -> bool {
+        self.custom.as_ref().is_some_and(|custom| custom.converter.is_some())
+    }
+
+    async fn present_by_webhook(&self, object: &Arc<Stored>) -> Result<Arc<Stored>, ApiError> {
+        let Some(converter) = self.converter_of(object) else { return Ok(Arc::clone(object)) };
+        let (from, to) = (&object.layout().api_version, &self.layout.api_version);
+        let converted = if object.rv == 0 {
+            // It was not stored: nothing identifies it.
+            let converted = converter.convert(vec![self.as_stored(object)], from, to).await?;
+            converted.into_iter().next().map(Arc::new).unwrap_or_default()
+        } else {
+            converter.convert_shared((object.uid(), object.rv), || self.as_stored(object), from, to).await?
+        };
+        Ok(self.converted(object, Value::clone(&converted)))
+    }
+
+    /// Converts the objects at these indexes by one call for each version that they are stored in.
+    async fn convert_together(
+        &self,
+        objects: &[Arc<Stored>],
+        indexes: &[usize],
+        presented: &mut [Arc<Stored>],
+    ) -> Result<(), ApiError> {
+        let mut left: Vec<usize> = indexes.to_vec();
+        while let Some(first) = left.first() {
+            let from = Arc::clone(&objects[*first].layout().api_version);
+            let Some(converter) = self.converter_of(&objects[*first]) else { return Ok(()) };
+            let (same, others): (Vec<usize>, Vec<usize>) =
+                left.into_iter().partition(|index| objects[*index].layout().api_version == from);
+            let values = same.iter().map(|index| self.as_stored(&objects[*index])).collect();
+            let converted = converter.convert(values, &from, &self.layout.api_version).await?;
+            for (index, converted) in same.into_iter().zip(converted) {
+                presented[index] = self.converted(&objects[index], converted);
+            }
+            left = others;
+        }
+        Ok(())
+    }
+
+    /// The object in the version that it is stored in, defaulted and pruned by that.
+    fn as_stored(&self, object: &Stored) -> Value {
+        let mut value = object.value();
+        if self.is_custom() {
+            self.default_and_prune_as(&object.layout().api_version, &mut value);
+        }
+        value
+    }
+
+    /// An object of this version, kept with the stored one.
+    fn converted(&self, object: &Arc<Stored>, mut value: Value) -> Arc<Stored> {
+        object.representation(&self.layout, || {
+            windlass_schema::prune(self.schema.get(), &mut value);
+            Arc::new(object.converted(&value, self.layout.clone(), self.facets(&value)))
+        })
     }
 
     fn convert(&self, object: &Stored) -> Stored {
         if self.is_custom() && object.layout().schema == self.layout.schema {
             return object.relabelled(&self.layout, &self.kind);
         }
-        let mut value = object.value();
-        if self.is_custom() {
-            self.default_and_prune_stored(&mut value);
-        }
+        let mut value = self.as_stored(object);
         self.to_this_version(&mut value);
         if self.stored_schema.is_some() {
             windlass_schema::prune(self.schema.get(), &mut value);
@@ -82,17 +142,13 @@ impl Resource {
     ///
     /// # Errors
     ///
-    /// If a conversion webhook has to convert: this server does not call them yet.
-    #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
+    /// If a conversion webhook fails.
     pub(crate) async fn convert_from(&self, from: &Self, object: &mut Value) -> Result<(), ApiError> {
-        if self.api_version() != from.api_version()
-            && self.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook)
-        {
-            return Err(ApiError::internal(format!(
-                "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
-                from.api_version(),
-                self.kind
-            )));
+        if self.api_version() == from.api_version() {
+            return Ok(());
+        }
+        if let Some(converter) = self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
+            return convert_value(converter, object, from.api_version(), self.api_version()).await;
         }
         self.to_this_version(object);
         Ok(())
@@ -102,27 +158,36 @@ impl Resource {
     ///
     /// # Errors
     ///
-    /// If a conversion webhook has to convert: this server does not call them yet.
-    #[expect(clippy::unused_async, reason = "the call of a conversion webhook will be awaited")]
+    /// If a conversion webhook fails.
     pub(crate) async fn to_storage(&self, object: &mut Value) -> Result<(), ApiError> {
         if *self.storage_version == *self.api_version() {
             return Ok(());
         }
-        if self.custom.as_ref().is_some_and(|custom| custom.converted_by_webhook) {
-            return Err(ApiError::internal(format!(
-                "conversion webhook for {}, Kind={} failed: this server does not call conversion webhooks yet",
-                self.api_version(),
-                self.kind
-            )));
-        }
-        let version = self.storage_version.rsplit('/').next().unwrap_or_default();
-        self.strategy.convert(object, version);
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("apiVersion".into(), (*self.storage_version).into());
+        if let Some(converter) = self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
+            convert_value(converter, object, self.api_version(), &self.storage_version).await?;
+        } else {
+            let version = self.storage_version.rsplit('/').next().unwrap_or_default();
+            self.strategy.convert(object, version);
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("apiVersion".into(), (*self.storage_version).into());
+            }
         }
         if self.is_custom() {
-            self.default_and_prune_stored(object);
+            self.default_and_prune_as(&self.storage_version, object);
         }
         Ok(())
     }
+}
+
+/// Lets a webhook convert an object that is not stored. What calls webhooks is boxed, so that the futures of other requests
+/// stay small.
+async fn convert_value(
+    converter: &Converter,
+    object: &mut Value,
+    from: &str,
+    to: &str,
+) -> Result<(), ApiError> {
+    let mut converted = Box::pin(converter.convert(vec![object.take()], from, to)).await?;
+    *object = converted.pop().unwrap_or_default();
+    Ok(())
 }

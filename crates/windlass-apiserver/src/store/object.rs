@@ -263,6 +263,10 @@ impl Stored {
         }
         let made = make();
         let mut known = self.representations.lock();
+        if let Some((_, found)) = known.iter().find(|(other, _)| other == layout) {
+            // Another request made it meanwhile.
+            return Arc::clone(found);
+        }
         if known.len() == MAX_REPRESENTATIONS {
             known.remove(0);
         }
@@ -270,7 +274,8 @@ impl Stored {
         made
     }
 
-    fn known_representation(&self, layout: &Layout) -> Option<Arc<Stored>> {
+    /// This object under another layout, if it is at hand.
+    pub(crate) fn known_representation(&self, layout: &Layout) -> Option<Arc<Stored>> {
         let known = self.representations.lock();
         known.iter().find(|(other, _)| other == layout).map(|(_, found)| Arc::clone(found))
     }

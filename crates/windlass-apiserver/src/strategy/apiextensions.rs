@@ -62,9 +62,6 @@ impl Strategy for Definitions {
         if has_rules(&object["spec"]["versions"]) {
             warnings.push(not_enforced("x-kubernetes-validations are not evaluated"));
         }
-        if object.pointer("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook") {
-            warnings.push(not_enforced("conversion webhooks are not called"));
-        }
         warnings
     }
 

@@ -24,7 +24,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ),
     // One with matchConditions warns.
     ("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
-    // A definition with validation rules or a conversion webhook warns.
+    // A definition with validation rules warns.
     ("apiextensions.k8s.io", &["customresourcedefinitions"]),
     // One with a service warns.
     ("apiregistration.k8s.io", &["apiservices"]),

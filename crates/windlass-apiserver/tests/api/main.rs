@@ -53,6 +53,7 @@ mod restarts;
 // Kinds.
 mod builtins;
 mod certificates;
+mod conversion;
 mod crd;
 mod custom_resources;
 mod defaults;

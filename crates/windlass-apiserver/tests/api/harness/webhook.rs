@@ -27,6 +27,8 @@ use super::Api;
 pub(crate) enum Answer {
     /// This `response` of a review, to which the uid is added.
     Response(Value),
+    /// These objects, as the result of a conversion.
+    Converted(Vec<Value>),
     /// Exactly this.
     Raw { code: u16, content_type: &'static str, body: String },
     /// Nothing, ever.
@@ -191,6 +193,15 @@ async fn answer(
     record.lock().unwrap().push((path.clone(), review.clone()));
     let answer = if path == READY { Answer::allow() } else { handler(&path, &review) };
     let (code, content_type, body) = match answer {
+        Answer::Converted(objects) => {
+            let response = json!({
+                "uid": review["request"]["uid"], "result": {"status": "Success"}, "convertedObjects": objects
+            });
+            let review = json!({
+                "kind": review["kind"], "apiVersion": review["apiVersion"], "response": response,
+            });
+            (200, "application/json", review.to_string())
+        }
         Answer::Response(mut response) => {
             response["uid"] = review["request"]["uid"].clone();
             let review = json!({

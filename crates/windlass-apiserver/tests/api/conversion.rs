@@ -1,0 +1,459 @@
+//! Conversion webhooks: when they are called, with what, and what they may change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use expect_test::expect;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Api, MERGE_PATCH, Webhook, lines, plain, rule};
+
+/// A definition whose versions differ: `spec.size` of v1 is `spec.dimensions.size` of v2. v1 is stored.
+fn boxes(id: &str, hook: &Webhook) -> Value {
+    let v1 = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "size": {"type": "integer"}, "colour": {"type": "string", "default": "red"}
+    }}, "status": {"type": "object", "properties": {"n": {"type": "integer"}}}}});
+    let v2 = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "dimensions": {"type": "object", "properties": {"size": {"type": "integer"}}},
+        "colour": {"type": "string"}
+    }}, "status": {"type": "object", "properties": {"n": {"type": "integer"}}}}});
+    json!({
+        "metadata": {"name": format!("boxes.{id}.example.com")},
+        "spec": {
+            "group": format!("{id}.example.com"), "scope": "Namespaced",
+            "names": {"plural": "boxes", "singular": "box", "kind": "Box", "listKind": "BoxList"},
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v7", "v1", "v1beta1"], "clientConfig": hook.at("/convert")
+            }},
+            "versions": [
+                {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": v1},
+                 "subresources": {"status": {}}},
+                {"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": v2},
+                 "subresources": {"status": {}}, "selectableFields": [{"jsonPath": ".spec.dimensions.size"}]},
+            ]
+        }
+    })
+}
+
+/// Converts one object as its definition means it.
+fn converted(object: &Value, wanted: &str) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = json!(wanted);
+    let spec = object["spec"].as_object_mut().unwrap();
+    if wanted.ends_with("/v2") {
+        if let Some(size) = spec.remove("size") {
+            spec.insert("dimensions".into(), json!({"size": size}));
+        }
+    } else if let Some(dimensions) = spec.remove("dimensions") {
+        spec.insert("size".into(), dimensions["size"].clone());
+    }
+    object
+}
+
+fn convert_all(review: &Value) -> Vec<Value> {
+    let request = &review["request"];
+    let objects = request["objects"].as_array().unwrap().iter();
+    objects.map(|object| converted(object, request["desiredAPIVersion"].as_str().unwrap())).collect()
+}
+
+/// A namespace, and the paths of the boxes in it in both versions.
+async fn setting(api: &Api, hook: &Webhook) -> (String, String) {
+    let ns = api.namespace().await;
+    api.crd(boxes(&api.id, hook)).await;
+    let path = |version: &str| format!("/apis/{}.example.com/{version}/namespaces/{ns}/boxes", api.id);
+    (path("v1"), path("v2"))
+}
+
+fn a_box(api: &Api, version: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "kind": "Box", "apiVersion": format!("{}.example.com/{version}", api.id),
+        "metadata": {"name": name}, "spec": spec
+    })
+}
+
+#[tokio::test]
+async fn objects_are_read_and_written_in_every_version() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    let mut seen = Vec::new();
+    let created = api.post(&v2, a_box(&api, "v2", "a", json!({"dimensions": {"size": 3}, "x": 1}))).await;
+    seen.push(created.to_string());
+    seen.push(api.get(&format!("{v1}/a")).await.to_string());
+    let mut updated = api.get(&format!("{v2}/a")).await.is(200).json();
+    updated["spec"]["dimensions"]["size"] = json!(4);
+    seen.push(api.put(&format!("{v2}/a"), updated).await.is(200).at("/spec").to_string());
+    let patch = json!({"spec": {"dimensions": {"size": 5}, "colour": "blue"}});
+    seen.push(api.patch(&format!("{v2}/a"), MERGE_PATCH, patch).await.is(200).at("/spec").to_string());
+    let status = json!({"status": {"n": 1}});
+    let status = api.patch(&format!("{v2}/a/status"), MERGE_PATCH, status).await.is(200);
+    seen.push(status.at("/status").to_string());
+    let apply = a_box(&api, "v2", "a", json!({"dimensions": {"size": 6}}));
+    let request = api.request(Method::PATCH, &format!("{v2}/a?fieldManager=m&force=true"));
+    let applied = request.body("application/apply-patch+yaml", apply.to_string()).send().await.is(200);
+    seen.push(applied.at("/spec").to_string());
+    seen.push(api.get(&format!("{v1}/a")).await.is(200).at("/spec").to_string());
+    seen.push(api.get(&v2).await.is(200).at("/items/0/spec").to_string());
+    seen.push(api.get(&v1).await.is(200).at("/items/0/spec").to_string());
+    let selected = api.get(&format!("{v2}?fieldSelector=spec.dimensions.size%3D6")).await.is(200);
+    seen.push(format!("{:?}", selected.names()));
+    let dry = json!({"spec": {"dimensions": {"size": 7}}});
+    let dry = api.patch(&format!("{v2}/a?dryRun=All"), MERGE_PATCH, dry).await.is(200);
+    seen.push(dry.at("/spec").to_string());
+    seen.push(api.delete(&format!("{v2}/a")).await.is(200).at("/status").to_string());
+    expect![[r#"
+        201
+        Warning: 299 - "unknown field \"spec.x\""
+        {
+          "apiVersion": "ID.example.com/v2",
+          "kind": "Box",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v2: {'f:spec':{'.':{},'f:dimensions':{'.':{},'f:size':{}}}}"
+            ],
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "dimensions": {
+              "size": 3
+            }
+          }
+        }
+        200
+        {
+          "apiVersion": "ID.example.com/v1",
+          "kind": "Box",
+          "metadata": {
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "managedFields": [
+              "api-test Update ID.example.com/v2: {'f:spec':{'.':{},'f:dimensions':{'.':{},'f:size':{}}}}"
+            ],
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "size": 3
+          }
+        }
+        {"colour":"red","dimensions":{"size":4}}
+        {"colour":"blue","dimensions":{"size":5}}
+        {"n":1}
+        {"colour":"blue","dimensions":{"size":6}}
+        {"colour":"blue","size":6}
+        {"colour":"blue","dimensions":{"size":6}}
+        {"colour":"blue","size":6}
+        ["a"]
+        {"colour":"blue","dimensions":{"size":7}}
+        "Success"
+    "#]]
+    .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_review_names_the_version_wanted() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    api.post(&v1, a_box(&api, "v1", "a", json!({"size": 1}))).await.is(201);
+    assert_eq!(hook.seen("/convert").len(), 0, "the stored version is not converted");
+    api.get(&format!("{v2}/a")).await.is(200);
+    let mut review = hook.seen("/convert").remove(0);
+    let object = review["request"]["objects"][0].as_object_mut().unwrap();
+    for field in ["managedFields", "creationTimestamp", "uid", "resourceVersion"] {
+        object["metadata"].as_object_mut().unwrap().remove(field);
+    }
+    let shown = serde_json::to_string_pretty(&review).unwrap();
+    expect![[r#"
+        {
+          "apiVersion": "apiextensions.k8s.io/v1",
+          "kind": "ConversionReview",
+          "request": {
+            "desiredAPIVersion": "ID.example.com/v2",
+            "objects": [
+              {
+                "apiVersion": "ID.example.com/v1",
+                "kind": "Box",
+                "metadata": {
+                  "generation": 1,
+                  "name": "a",
+                  "namespace": "ns-ID"
+                },
+                "spec": {
+                  "colour": "red",
+                  "size": 1
+                }
+              }
+            ],
+            "uid": "UID"
+          },
+          "response": {
+            "convertedObjects": null,
+            "result": {
+              "metadata": {}
+            },
+            "uid": ""
+          }
+        }"#]]
+    .assert_eq(&plain(&shown, &api.id));
+}
+
+#[tokio::test]
+async fn a_list_is_one_call_and_is_converted_once() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The real server converts each object of a list by itself, and keeps them in the cache of its watch.
+        return;
+    }
+    let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    for n in 0..30 {
+        api.post(&v1, a_box(&api, "v1", &format!("n{n}"), json!({"size": n}))).await.is(201);
+    }
+    let counts = || -> Vec<usize> {
+        let seen = hook.seen("/convert");
+        seen.iter().map(|review| review["request"]["objects"].as_array().unwrap().len()).collect()
+    };
+    assert_eq!(api.get(&v2).await.is(200).names().len(), 30);
+    assert_eq!(counts(), [30]);
+    api.get(&format!("{v2}?fieldSelector=spec.dimensions.size%3D7")).await.is(200);
+    api.get(&format!("{v2}/n3")).await.is(200);
+    assert_eq!(counts(), [30], "what was converted is kept");
+    let mut watches = Vec::new();
+    for _ in 0..20 {
+        let version = api.get(&v1).await.version();
+        watches.push(api.watch(&format!("{v2}?resourceVersion={version}")).await);
+    }
+    api.patch(&format!("{v1}/n3"), MERGE_PATCH, json!({"spec": {"size": 99}})).await.is(200);
+    for watch in &mut watches {
+        let event = watch.next().await;
+        assert_eq!(event.object["spec"]["dimensions"]["size"], 99);
+    }
+    assert_eq!(counts(), [30, 1], "one conversion serves all watches");
+}
+
+#[tokio::test]
+async fn watches_see_their_version() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| Answer::Converted(convert_all(review))).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    api.post(&v1, a_box(&api, "v1", "a", json!({"size": 1}))).await.is(201);
+    let mut watch = api.watch(&v2).await;
+    let mut seen = vec![watch.next().await];
+    api.patch(&format!("{v1}/a"), MERGE_PATCH, json!({"spec": {"size": 2}})).await.is(200);
+    seen.push(watch.next().await);
+    api.delete(&format!("{v1}/a")).await.is(200);
+    seen.push(watch.next().await);
+    let seen: Vec<String> =
+        seen.iter().map(|event| format!("{} {}", event.kind, event.object["spec"])).collect();
+    expect![[r#"
+        ADDED {"colour":"red","dimensions":{"size":1}}
+        MODIFIED {"colour":"red","dimensions":{"size":2}}
+        DELETED {"colour":"red","dimensions":{"size":2}}
+    "#]]
+    .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_webhook_may_change_labels_and_annotations_and_no_other_metadata() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| {
+        let mut objects = convert_all(review);
+        let metadata = objects[0]["metadata"].as_object_mut().unwrap();
+        metadata.insert("labels".into(), json!({"l": "converted"}));
+        metadata.insert("annotations".into(), json!({"a": "converted"}));
+        metadata.insert("finalizers".into(), json!(["example.com/x"]));
+        metadata.insert("generation".into(), json!(77));
+        metadata.remove("creationTimestamp");
+        Answer::Converted(objects)
+    })
+    .await;
+    let (v1, v2) = setting(&api, &hook).await;
+    api.post(&v1, a_box(&api, "v1", "a", json!({"size": 1}))).await.is(201);
+    let shown = api.get(&format!("{v2}/a")).await.is(200);
+    shown.shows(expect![[r#"
+        200
+        {
+          "apiVersion": "ID.example.com/v2",
+          "kind": "Box",
+          "metadata": {
+            "annotations": {
+              "a": "converted"
+            },
+            "creationTimestamp": "TIME",
+            "generation": 1,
+            "labels": {
+              "l": "converted"
+            },
+            "managedFields": [
+              "api-test Update ID.example.com/v1: {'f:spec':{'.':{},'f:colour':{},'f:size':{}}}"
+            ],
+            "name": "a",
+            "namespace": "ns-ID",
+            "resourceVersion": "RV",
+            "uid": "UID"
+          },
+          "spec": {
+            "colour": "red",
+            "dimensions": {
+              "size": 1
+            }
+          }
+        }"#]]);
+}
+
+fn raw(body: &str) -> Answer {
+    Answer::Raw { code: 200, content_type: "application/json", body: body.to_owned() }
+}
+
+/// One wrong answer for each name.
+fn wrong(review: &Value) -> Answer {
+    let mut objects = convert_all(review);
+    let name = objects[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let uid = review["request"]["uid"].clone();
+    let answer = |kind: &str, version: &str, response: Value| {
+        raw(&json!({"kind": kind, "apiVersion": version, "response": response}).to_string())
+    };
+    let (kind, version) = ("ConversionReview", "apiextensions.k8s.io/v1");
+    let first = &mut objects[0];
+    match name.as_str() {
+        "empty" => return raw(""),
+        "error" => return Answer::Raw { code: 500, content_type: "text/plain", body: "out of order".into() },
+        "no-response" => return answer(kind, version, Value::Null),
+        "other-kind" => return answer("AdmissionReview", "admission.k8s.io/v1", json!({})),
+        "other-uid" => {
+            return answer(kind, version, json!({"uid": "1", "result": {"status": "Success"}}));
+        }
+        "failed" => {
+            let result = json!({"status": "Failure", "message": "cannot convert"});
+            return answer(kind, version, json!({"uid": uid, "result": result}));
+        }
+        "failed-silently" => return answer(kind, version, json!({"uid": uid, "result": {}})),
+        "too-few" => return Answer::Converted(Vec::new()),
+        "other-version" => first["apiVersion"] = json!("example.com/v3"),
+        "other-object" => first["kind"] = json!("Other"),
+        "other-name" => first["metadata"]["name"] = json!("x"),
+        "other-namespace" => first["metadata"]["namespace"] = json!("x"),
+        "new-uid" => first["metadata"]["uid"] = json!("x"),
+        "no-metadata" => {
+            first.as_object_mut().unwrap().remove("metadata");
+        }
+        "bad-label" => first["metadata"]["labels"] = json!({"a b": "c"}),
+        "label-of-type" => first["metadata"]["labels"] = json!({"a": 1}),
+        "labels-of-type" => first["metadata"]["labels"] = json!([]),
+        _ => {}
+    }
+    Answer::Converted(objects)
+}
+
+const WRONG: [&str; 17] = [
+    "empty",
+    "error",
+    "no-response",
+    "other-kind",
+    "other-uid",
+    "failed",
+    "failed-silently",
+    "too-few",
+    "other-version",
+    "other-object",
+    "other-name",
+    "other-namespace",
+    "new-uid",
+    "no-metadata",
+    "bad-label",
+    "label-of-type",
+    "labels-of-type",
+];
+
+#[tokio::test]
+async fn what_is_no_conversion_is_an_error() {
+    let api = Api::start();
+    let hook = Webhook::start(|_, review| wrong(review)).await;
+    let (v1, v2) = setting(&api, &hook).await;
+    let mut seen = Vec::new();
+    for name in WRONG {
+        api.post(&v1, a_box(&api, "v1", name, json!({"size": 1}))).await.is(201);
+        let port = hook.port().to_string();
+        let reply = api.get(&format!("{v2}/{name}")).await;
+        seen.push(format!("{name}: {reply}").replace(&port, "PORT"));
+        api.delete(&format!("{v1}/{name}")).await.is(200);
+    }
+    seen.push(api.post(&v2, a_box(&api, "v2", "failed", json!({}))).await.to_string());
+    expect![[r#"
+        empty: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: 0-length response with status code: 200 and content type: application/json
+        error: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: an error on the server ("out of order") has prevented the request from succeeding
+        no-response: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: no response provided
+        other-kind: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: no kind "AdmissionReview" is registered for version "admission.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
+        other-uid: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: expected response.uid="UID", got "1"
+        failed: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: cannot convert
+        failed-silently: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: response.result.status was '', not 'Success'
+        too-few: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned 0 objects, expected 1
+        other-version: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid groupVersion (expected ID.example.com/v2, received example.com/v3)
+        other-object: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid kind (expected Box, received Other)
+        other-name: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: other-name != x
+        other-namespace: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same namespace: ns-ID != x
+        new-uid: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same UID: UID != x
+        no-metadata: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object: must have the same name: no-metadata != 
+        bad-label: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+        label-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object
+        labels-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid metadata: invalid metadata.labels of type []interface {} in converted object
+        500 -: conversion webhook for ID.example.com/v2, Kind=Box failed: cannot convert
+    "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_broken_webhook_stops_neither_the_definition_nor_the_namespace() {
+    let api = Api::start();
+    let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = Arc::clone(&broken);
+    let hook = Webhook::start(move |_, review| {
+        if is_broken.load(Ordering::SeqCst) {
+            return Answer::Raw { code: 500, content_type: "text/plain", body: "broken".into() };
+        }
+        Answer::Converted(convert_all(review))
+    })
+    .await;
+    let (v1, v2) = setting(&api, &hook).await;
+    api.post(&v2, a_box(&api, "v2", "a", json!({"dimensions": {"size": 3}}))).await.is(201);
+    broken.store(true, Ordering::SeqCst);
+    api.post(&v2, a_box(&api, "v2", "b", json!({"dimensions": {"size": 3}}))).await.is(500);
+    api.get(&format!("{v1}/a")).await.is(200);
+    api.post(&v1, a_box(&api, "v1", "c", json!({"size": 3}))).await.is(201);
+    api.get(&format!("{v2}/c")).await.is(500);
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.{}.example.com", api.id);
+    api.delete(&definition).await.is(200);
+    api.eventually(&definition, |reply| reply.code == 404).await;
+}
+
+#[tokio::test]
+async fn admission_sees_converted_objects() {
+    let api = Api::start();
+    let hook = Webhook::start(|path, review| match path {
+        "/convert" => Answer::Converted(convert_all(review)),
+        _ => Answer::allow(),
+    })
+    .await;
+    let (_, v2) = setting(&api, &hook).await;
+    let group = format!("{}.example.com", api.id);
+    let webhooks = json!([{"name": "a.webhook.test", "clientConfig": "/admit", "rules": [rule("*", &group, "v1", "boxes")]}]);
+    hook.configure(&api, "validating", "a", webhooks).await;
+    api.post(&v2, a_box(&api, "v2", "a", json!({"dimensions": {"size": 3}}))).await.is(201);
+    let request = &hook.seen("/admit")[0]["request"];
+    assert_eq!(request["object"]["spec"]["size"], 3);
+    assert_eq!(
+        (&request["kind"]["version"], &request["requestKind"]["version"]),
+        (&json!("v1"), &json!("v2"))
+    );
+}

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod fields;
 mod patch;
 mod schema;
 mod wire;
@@ -29,6 +30,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("json-patch", patch::json_patch),
     ("merge-patch", patch::merge),
     ("strategic-merge", patch::strategic_merge),
+    ("fields-v1", fields::fields_v1),
+    ("apply", fields::apply),
 ];
 
 /// Returns the target with this name.

@@ -5,6 +5,7 @@
 //! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process. What Go reads
 //! and writes by reflection, and the schemas' own functions, stay Go.
 
+mod random;
 mod report;
 
 use std::fs;
@@ -24,6 +25,12 @@ pub(crate) struct Args {
     /// Print the output of the tests that fail
     #[arg(long)]
     verbose: bool,
+    /// Instead of the tests, run this number of sequences of random operations with both implementations
+    #[arg(long, value_name = "SEQUENCES")]
+    random: Option<u32>,
+    /// The seed of the first random sequence
+    #[arg(long, default_value_t = 1)]
+    seed: u32,
 }
 
 const MODULE: &str = "sigs.k8s.io/structured-merge-diff/v6";
@@ -80,8 +87,16 @@ const ONLY_IN_GO: [&str; 3] =
 
 pub(crate) fn run(args: Args) -> Result {
     let server = build_server()?;
-    let module = copy_module(&args.version)?;
+    let folder = control_plane::cache_folder()?.join(format!("smd-{}", args.version));
+    let module = copy_module(&args.version, &folder.join("module"))?;
     install(&module)?;
+    if let Some(sequences) = args.random {
+        return random::run(
+            &random::Plan { version: &args.version, sequences, seed: args.seed },
+            &folder,
+            &server,
+        );
+    }
     let calls = module.join("calls.txt");
     _ = fs::remove_file(&calls);
     let mut command = Command::new("go");
@@ -118,19 +133,18 @@ fn build_server() -> Result<PathBuf> {
 }
 
 /// Copies the module from the cache of the Go tools, and returns the folder of the copy.
-fn copy_module(version: &str) -> Result<PathBuf> {
+fn copy_module(version: &str, target: &Path) -> Result<PathBuf> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", &format!("{MODULE}@{version}")])
         .output()
         .map_err(|error| format!("cannot run go: {error}"))?;
     let downloaded: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let source = downloaded["Dir"].as_str().ok_or_else(|| format!("{MODULE}@{version}: {downloaded}"))?;
-    let target = control_plane::cache_folder()?.join(format!("smd-{version}"));
     if target.exists() {
-        fs::remove_dir_all(&target)?;
+        fs::remove_dir_all(target)?;
     }
-    copy_folder(Path::new(source), &target)?;
-    Ok(target)
+    copy_folder(Path::new(source), target)?;
+    Ok(target.to_owned())
 }
 
 /// Copies the content of files, and not their permissions: the cache of the Go tools is read-only.

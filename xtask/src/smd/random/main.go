@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"strings"
 
 	"windlass.test/random/operation"
 	"windlass.test/random/original"
@@ -18,7 +19,7 @@ const types = `
 - name: struct
   map:
     fields:
-    - {name: n, type: {scalar: numeric}}
+    - {name: num, type: {scalar: numeric}}
     - {name: text, type: {scalar: string}}
     - {name: flag, type: {scalar: boolean}}
     - {name: scalar, type: {scalar: untyped}}
@@ -35,7 +36,7 @@ const types = `
     - {name: nested, type: {namedType: struct}}
     - {name: any, type: {namedType: __untyped_deduced_}}
     - {name: raw, type: {namedType: __untyped_atomic_}}
-    - {name: open, type: {map: {fields: [{name: n, type: {scalar: numeric}}], elementType: {namedType: __untyped_deduced_}}}}
+    - {name: open, type: {map: {fields: [{name: num, type: {scalar: numeric}}], elementType: {namedType: __untyped_deduced_}}}}
 - name: item
   map:
     fields:
@@ -132,10 +133,15 @@ func (m maker) some(value any) any {
 	}
 }
 
+// list makes lists with null as an element only if it is wild: a null has no key.
 func (m maker) list(item func() any) any {
 	out := []any{}
 	for range m.Intn(4) {
-		out = append(out, m.some(item()))
+		if m.wild {
+			out = append(out, m.some(item()))
+		} else {
+			out = append(out, item())
+		}
 	}
 	return m.some(out)
 }
@@ -189,7 +195,7 @@ func (m maker) item(depth int) any {
 		out["items"] = func() any { return m.list(func() any { return m.item(depth - 1) }) }
 	}
 	object := m.object(out, 3).(map[string]any)
-	if m.Intn(30) > 0 {
+	if !m.wild || m.Intn(30) > 0 {
 		object["name"] = m.text()
 	}
 	return object
@@ -200,7 +206,7 @@ func (m maker) port() any {
 		"protocol": func() any { return m.pick("TCP", "UDP") },
 		"name":     m.text,
 	}, 3).(map[string]any)
-	if m.Intn(12) > 0 {
+	if !m.wild || m.Intn(12) > 0 {
 		out["port"] = m.number()
 	}
 	return out
@@ -208,7 +214,7 @@ func (m maker) port() any {
 
 func (m maker) structure(depth int) any {
 	members := map[string]func() any{
-		"n":       m.number,
+		"num":     m.number,
 		"text":    m.text,
 		"flag":    func() any { return m.Intn(2) == 0 },
 		"scalar":  func() any { return m.anything(0) },
@@ -227,7 +233,7 @@ func (m maker) structure(depth int) any {
 		"any":      func() any { return m.anything(3) },
 		"raw":      func() any { return m.anything(2) },
 		"open": func() any {
-			return m.object(map[string]func() any{"n": m.number, "x": func() any { return m.anything(2) }}, 2)
+			return m.object(map[string]func() any{"num": m.number, "x": func() any { return m.anything(2) }}, 2)
 		},
 	}
 	if depth > 0 {
@@ -273,7 +279,7 @@ func main() {
 	count := flag.Int("count", 1000, "sequences of operations")
 	seed := flag.Int64("seed", 1, "the first seed")
 	flag.Parse()
-	operations, differences := 0, 0
+	operations, differences, results := 0, 0, map[string]int{}
 	for i := *seed; i < *seed+int64(*count); i++ {
 		random := rand.New(rand.NewSource(i))
 		m := maker{random, random.Intn(3) == 0}
@@ -285,6 +291,8 @@ func main() {
 			history = append(history, o)
 			operations++
 			expected, actual := theirs.Run(o), mine.Run(o)
+			kind, _, _ := strings.Cut(strings.TrimSpace(expected), " ")
+			results[o.Kind+" "+kind]++
 			if expected == actual {
 				continue
 			}
@@ -301,7 +309,7 @@ func main() {
 			break
 		}
 	}
-	fmt.Printf("%d random operations, %d differences\n", operations, differences)
+	fmt.Printf("%d random operations, %d differences; by result %v\n", operations, differences, results)
 	if differences > 0 {
 		os.Exit(1)
 	}

@@ -24,7 +24,7 @@ type World struct {
 	live     *typed.TypedValue
 	managers fieldpath.ManagedFields
 	missing  string
-	ignored  map[fieldpath.APIVersion]*fieldpath.Set
+	ignored  map[fieldpath.APIVersion]fieldpath.Filter
 }
 
 // New starts without an object.
@@ -80,7 +80,9 @@ func (w *World) Run(o operation.Operation) string {
 		w.missing = o.Version
 		return "missing"
 	case "ignore":
-		w.ignored = map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(o.Version): w.fields(o)}
+		w.ignored = map[fieldpath.APIVersion]fieldpath.Filter{
+			fieldpath.APIVersion(o.Version): fieldpath.NewExcludeSetFilter(w.fields(o)),
+		}
 		return "ignored"
 	case "pieces":
 		return w.pieces(o)
@@ -90,10 +92,11 @@ func (w *World) Run(o operation.Operation) string {
 }
 
 func (w *World) parse(o operation.Operation, object string, duplicates bool) (*typed.TypedValue, error) {
+	content := operation.Read(object)
 	if duplicates {
-		return w.parser.Type(o.Version).FromYAML(typed.YAMLObject(object), typed.AllowDuplicates)
+		return w.parser.Type(o.Version).FromUnstructured(content, typed.AllowDuplicates)
 	}
-	return w.parser.Type(o.Version).FromYAML(typed.YAMLObject(object))
+	return w.parser.Type(o.Version).FromUnstructured(content)
 }
 
 // fields are those that an object sets.
@@ -127,7 +130,7 @@ func (w *World) write(o operation.Operation) string {
 	if err != nil {
 		return describe(err)
 	}
-	updater := merge.Updater{Converter: w, IgnoredFields: w.ignored}
+	updater := merge.Updater{Converter: w, IgnoreFilter: w.ignored}
 	before := w.managers.Copy()
 	var after fieldpath.ManagedFields
 	result := object

@@ -78,6 +78,8 @@ fn is_full(value: &Value) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn sets_follow_the_laws(a in set(), b in set(), c in set()) {
         prop_assert_eq!(a.union(&b), b.union(&a));

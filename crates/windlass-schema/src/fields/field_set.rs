@@ -119,7 +119,7 @@ impl FieldSet {
         set.has_member(last)
     }
 
-    /// Inserts a path. The empty path is ignored: nobody owns a whole object.
+    /// Inserts a path. The empty path is ignored: an object as a whole has no owner.
     pub fn insert(&mut self, path: &[PathElement]) {
         let mut set = self;
         for (depth, element) in path.iter().enumerate() {

@@ -112,10 +112,10 @@ fn what_a_manager_applies_no_more_is_removed_unless_others_own_it() {
 }
 
 #[test]
-fn what_nobody_owns_goes_with_the_element_around_it() {
+fn fields_without_an_owner_go_with_the_element_around_them() {
     let mut state = State::new();
     state.apply("a", json!({"ports": [{"port": 1}, {"port": 2}]}));
-    // A default that the server sets, for example: nobody owns it.
+    // No manager owns a default that the server sets, for example.
     state.live["ports"][0]["name"] = json!("default");
     state.apply("a", json!({"ports": [{"port": 2}]}));
     assert_eq!(state.live, json!({"ports": [{"port": 2}]}));

@@ -170,6 +170,7 @@ fn set_orders(
         let (ours, theirs) = (take_list(original, name)?, take_list(patch, name)?);
         list::check_order(theirs.as_deref().unwrap_or_default(), &order, inner)?;
         let live = ours.clone().unwrap_or_default();
+        let live = list::live_order(live, theirs.as_deref().unwrap_or_default(), inner);
         let merged = match (ours, theirs) {
             (None, None) => continue,
             (Some(ours), None) => ours,

@@ -46,6 +46,49 @@ pub(super) fn ordered(
     arrange(merged, order, live, merge_key(schema))
 }
 
+/// Returns the order of the object's list after a merge, by which elements that only the object has find their places.
+///
+/// Kubernetes merges in the array of the list: deletions move the elements behind them forward, and new elements take
+/// the places that become free.
+pub(super) fn live_order(live: Vec<Value>, patch: &[Value], schema: Option<NodeRef<'_>>) -> Vec<Value> {
+    let Some(key) = merge_key(schema) else { return live };
+    let label = |item: &Value| item.get(key).map(ToString::to_string);
+    let is = |item: &Value, name: &str| item.get(PATCH).is_some_and(|directive| directive == name);
+    let deletions: Vec<String> = patch.iter().filter(|item| is(item, "delete")).filter_map(label).collect();
+    if deletions.is_empty() {
+        return live;
+    }
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, item) in live.iter().enumerate() {
+        if let Some(label) = label(item) {
+            places.entry(label).or_default().push(index);
+        }
+    }
+    let mut kept = vec![true; live.len()];
+    // The places that become free, the last first. Each holds what was last before the deletion.
+    let mut free = Vec::new();
+    let mut last = live.len();
+    for index in deletions.iter().filter_map(|label| places.remove(label)).flatten() {
+        while last > 0 && !kept[last - 1] {
+            last -= 1;
+        }
+        free.push(live[last - 1].clone());
+        kept[index] = false;
+    }
+    if !patch.iter().any(|item| is(item, "replace")) {
+        let mut place = free.len();
+        for item in patch.iter().filter(|item| item.get(PATCH).is_none()) {
+            let is_new = label(item).is_some_and(|label| places.insert(label, Vec::new()).is_none());
+            if is_new && place > 0 {
+                place -= 1;
+                free[place] = item.clone();
+            }
+        }
+    }
+    let kept = live.into_iter().zip(kept).filter_map(|(item, kept)| kept.then_some(item));
+    kept.chain(free.into_iter().rev()).collect()
+}
+
 /// Checks that the elements of a patch are in the order that the patch requests.
 pub(super) fn check_order(patch: &[Value], order: &[Value], schema: Option<NodeRef<'_>>) -> Result<()> {
     if patch.is_empty() || order.is_empty() {

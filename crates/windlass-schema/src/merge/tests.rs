@@ -8,6 +8,20 @@ use crate::Catalog;
 const CASES: &str = include_str!("cases.json");
 
 #[test]
+fn an_element_that_is_added_where_another_is_deleted_comes_after_those_of_the_object() {
+    let schema = Catalog::builtin().schema("", "v1", "Service").unwrap();
+    let ports = |ports: &[u16]| -> Value { ports.iter().map(|port| json!({"port": port})).collect() };
+    let service = json!({"spec": {"ports": ports(&[1, 2, 4])}});
+    let mut patch = json!({"spec": {"$setElementOrder/ports": ports(&[2, 3]), "ports": [{"port": 3}]}});
+    let merged = |patch: &Value| {
+        strategic_merge(&schema, service.clone(), patch.clone()).unwrap()["spec"]["ports"].clone()
+    };
+    assert_eq!(merged(&patch), ports(&[1, 2, 3, 4]));
+    patch["spec"]["ports"] = json!([{"port": 3}, {"port": 1, "$patch": "delete"}]);
+    assert_eq!(merged(&patch), ports(&[2, 4, 3]));
+}
+
+#[test]
 fn patches_do_what_they_do_on_a_real_server() {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     assert!(cases.len() > 15);

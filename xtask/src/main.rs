@@ -36,7 +36,7 @@ enum Task {
     Codegen(codegen::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
-    /// Run the tests of structured-merge-diff with the field ownership of windlass-schema
+    /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
     Tidy(tidy::Args),

@@ -1,24 +1,28 @@
-//! `cargo xtask smd`: runs the tests of structured-merge-diff, the Go module with the merge of server-side apply, with
-//! the operations of windlass-schema.
+//! `cargo xtask smd`: runs the tests of structured-merge-diff, the Go module with the merge of server-side apply, or of
+//! strategic merge patches, with the operations of windlass-schema.
 //!
 //! The module is copied to the cache folder. In the copy, the functions under test are renamed, and those of
-//! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process. What Go reads
-//! and writes by reflection, and the schemas' own functions, stay Go.
+//! `smd/shim/` take their places: they ask the `smd` example of windlass-schema, which runs as a process.
 
 mod random;
 mod report;
+mod suite;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::{Result, control_plane, project};
+use suite::{STRATEGIC_MERGE, STRUCTURED_MERGE, Suite};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Version of the module sigs.k8s.io/structured-merge-diff/v6
-    #[arg(long, default_value = "v6.4.2")]
-    version: String,
+    /// Version of the Go module [default: v6.4.2, or v0.36.3 with --strategic]
+    #[arg(long)]
+    version: Option<String>,
+    /// Run the tests of strategic merge patches in k8s.io/apimachinery instead
+    #[arg(long, conflicts_with = "random")]
+    strategic: bool,
     /// Run only the tests that match this pattern, as `go test -run` takes it
     #[arg(long)]
     run: Option<String>,
@@ -33,75 +37,23 @@ pub(crate) struct Args {
     seed: u32,
 }
 
-const MODULE: &str = "sigs.k8s.io/structured-merge-diff/v6";
-
-/// Files of ours by their places in the module.
-const SHIM: [(&str, &str); 6] = [
-    ("internal/windlass/client.go", include_str!("smd/shim/client.go")),
-    ("internal/windlass/schema.go", include_str!("smd/shim/schema.go")),
-    ("value/windlass.go", include_str!("smd/shim/value.go")),
-    ("fieldpath/windlass.go", include_str!("smd/shim/fieldpath.go")),
-    ("typed/windlass.go", include_str!("smd/shim/typed.go")),
-    ("merge/windlass.go", include_str!("smd/shim/merge.go")),
-];
-
-/// The functions of the module that ours replace: the file, the receiver and the names.
-const REPLACED: [(&str, &str, &[&str]); 10] = [
-    ("value/value.go", "", &["CompareUsing", "EqualsUsing"]),
-    (
-        "fieldpath/set.go",
-        "(s *Set) ",
-        &[
-            "Union",
-            "Intersection",
-            "Difference",
-            "RecursiveDifference",
-            "Leaves",
-            "Size",
-            "Empty",
-            "Equals",
-            "String",
-            "Has",
-            "Iterate",
-            "EnsureNamedFieldsAreMembers",
-            "FilterIncludeMatches",
-        ],
-    ),
-    ("fieldpath/serialize.go", "(s *Set) ", &["ToJSONStream", "ToJSON", "FromJSON"]),
-    ("fieldpath/serialize-pe.go", "", &["SerializePathElement", "DeserializePathElement"]),
-    ("fieldpath/element.go", "(e PathElement) ", &["Less", "Equals", "String"]),
-    ("fieldpath/path.go", "(fp Path) ", &["String"]),
-    (
-        "typed/typed.go",
-        "(tv TypedValue) ",
-        &["Validate", "ToFieldSet", "Merge", "Compare", "RemoveItems", "ExtractItems"],
-    ),
-    ("typed/reconcile_schema.go", "", &["ReconcileFieldSetWithSchema"]),
-    ("merge/update.go", "(s *Updater) ", &["Update", "Apply"]),
-    ("merge/conflict.go", "(conflicts Conflicts) ", &["Error"]),
-];
-
-/// Tests that fail because they test what only Go has: a schema that says nothing, and values of no JSON type.
-const ONLY_IN_GO: [&str; 3] =
-    ["typed TestInvalidOverride", "value TestValueLess/Invalid-7", "value TestValueLess/Invalid-8"];
-
 pub(crate) fn run(args: Args) -> Result {
+    let suite = if args.strategic { &STRATEGIC_MERGE } else { &STRUCTURED_MERGE };
+    let version = args.version.as_deref().unwrap_or(suite.version);
     let server = build_server()?;
-    let folder = control_plane::cache_folder()?.join(format!("smd-{}", args.version));
-    let module = copy_module(&args.version, &folder.join("module"))?;
-    install(&module)?;
+    let name = if args.strategic { "strategic" } else { "smd" };
+    let folder = control_plane::cache_folder()?.join(format!("{name}-{version}"));
+    let module = folder.join("module");
+    copy_module(suite, version, &module)?;
+    install(suite, &module)?;
     if let Some(sequences) = args.random {
-        return random::run(
-            &random::Plan { version: &args.version, sequences, seed: args.seed },
-            &folder,
-            &server,
-        );
+        return random::run(&random::Plan { version, sequences, seed: args.seed }, &folder, &server);
     }
-    let calls = module.join("calls.txt");
+    let calls = folder.join("calls.txt");
     _ = fs::remove_file(&calls);
     let mut command = Command::new("go");
     command
-        .args(["test", "-json", "-count=1", "./..."])
+        .args(["test", "-json", "-count=1", suite.packages])
         .args(args.run.iter().flat_map(|pattern| ["-run", pattern]))
         .current_dir(&module)
         .env("WINDLASS_SMD_SERVER", server)
@@ -110,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result {
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|error| format!("cannot run go: {error}"))?;
     let report = report::Report::read(&String::from_utf8_lossy(&output.stdout));
-    let unexpected = report.print(&ONLY_IN_GO, args.verbose);
+    let unexpected = report.print(suite.only_in_go, args.verbose);
     let calls = fs::read_to_string(&calls).unwrap_or_default();
     println!("{} requests to windlass-schema", calls.lines().count());
     if unexpected == 0 { Ok(()) } else { Err(format!("{unexpected} tests have failed").into()) }
@@ -132,19 +84,19 @@ fn build_server() -> Result<PathBuf> {
     executable.filter(|_| output.status.success()).ok_or_else(|| "the example smd does not build".into())
 }
 
-/// Copies the module from the cache of the Go tools, and returns the folder of the copy.
-fn copy_module(version: &str, target: &Path) -> Result<PathBuf> {
+/// Copies the module from the cache of the Go tools.
+fn copy_module(suite: &Suite, version: &str, target: &Path) -> Result {
+    let module = format!("{}@{version}", suite.module);
     let output = Command::new("go")
-        .args(["mod", "download", "-json", &format!("{MODULE}@{version}")])
+        .args(["mod", "download", "-json", &module])
         .output()
         .map_err(|error| format!("cannot run go: {error}"))?;
     let downloaded: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let source = downloaded["Dir"].as_str().ok_or_else(|| format!("{MODULE}@{version}: {downloaded}"))?;
+    let source = downloaded["Dir"].as_str().ok_or_else(|| format!("{module}: {downloaded}"))?;
     if target.exists() {
         fs::remove_dir_all(target)?;
     }
-    copy_folder(Path::new(source), target)?;
-    Ok(target.to_owned())
+    copy_folder(Path::new(source), target)
 }
 
 /// Copies the content of files, and not their permissions: the cache of the Go tools is read-only.
@@ -163,20 +115,20 @@ fn copy_folder(source: &Path, target: &Path) -> Result {
 }
 
 /// Renames the functions under test in the copy, and adds ours.
-fn install(module: &Path) -> Result {
-    for (file, receiver, names) in REPLACED {
-        let path = module.join(file);
+fn install(suite: &Suite, module: &Path) -> Result {
+    for replaced in suite.replaced {
+        let path = module.join(replaced.file);
         let mut text = fs::read_to_string(&path)?;
-        for name in names {
-            let start = format!("\nfunc {receiver}{name}(");
+        for name in replaced.names {
+            let start = format!("\nfunc {}{name}(", replaced.receiver);
             if text.matches(&start).count() != 1 {
-                return Err(format!("{file}: not one func {receiver}{name}").into());
+                return Err(format!("{}: not one func {}{name}", replaced.file, replaced.receiver).into());
             }
-            text = text.replace(&start, &format!("\nfunc {receiver}original{name}("));
+            text = text.replace(&start, &format!("\nfunc {}original{name}(", replaced.receiver));
         }
         fs::write(&path, text)?;
     }
-    for (file, text) in SHIM {
+    for (file, text) in suite.files {
         let path = module.join(file);
         fs::create_dir_all(path.parent().unwrap_or(module))?;
         fs::write(path, text)?;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::default::whole_numbers;
-use crate::graph::{Additional, Edge, Enumeration, ListType, Node, RareRules, Rules, Schema, Target, Type};
+use crate::graph::{
+    Additional, Edge, Enumeration, ListType, Node, PatchMeta, RareRules, Rules, Schema, Target, Type,
+};
 use crate::pattern::Pattern;
 
 /// The maximum nesting of schemas; anything deeper is not checked.
@@ -96,11 +98,24 @@ fn edge(schema: &Value, depth: usize, names: &Names<'_>) -> Edge {
         }
         None => Edge::new(Target::Inline(Box::new(node(schema, depth + 1, names)))),
     };
+    if !names.is_empty() {
+        edge.patch = patch_meta(schema);
+    }
     edge.default = schema.get("default").filter(|value| !value.is_null()).cloned();
     if let Some(default) = &mut edge.default {
         whole_numbers(default);
     }
     edge
+}
+
+/// Returns how a strategic merge patch treats a field. Only built-in kinds have such patches.
+fn patch_meta(schema: &Value) -> Option<Box<PatchMeta>> {
+    let strategy = schema.get("x-kubernetes-patch-strategy").and_then(Value::as_str).unwrap_or_default();
+    let has = |name: &str| strategy.split(',').any(|part| part == name);
+    let merge_key = schema.get("x-kubernetes-patch-merge-key").and_then(Value::as_str).map(Into::into);
+    let meta =
+        PatchMeta { merge: has("merge"), retain_keys: has("retainKeys"), replace: has("replace"), merge_key };
+    (meta != PatchMeta::default()).then(|| Box::new(meta))
 }
 
 /// Returns the name of the definition that a schema refers to, itself or in an `allOf` of one branch.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::MODULE;
+use super::suite::STRUCTURED_MERGE;
 use crate::Result;
 
 pub(super) struct Plan<'p> {
@@ -15,6 +15,7 @@ pub(super) struct Plan<'p> {
     pub(super) seed: u32,
 }
 
+const MODULE: &str = STRUCTURED_MERGE.module;
 /// The path of the copy.
 const OURS: &str = "windlass.test/ours";
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use windlass_schema::fields::{
     Duplicates, FieldSet, TypedErrors, compare, extract, merge, remove, validate_typed,
 };
-use windlass_schema::{Definitions, Schema};
+use windlass_schema::{Definitions, Schema, strategic_merge};
 
 use wire::{Reply, fields_of, fields_to};
 
@@ -53,6 +53,7 @@ impl Server {
                 self.typed(request)
             }
             "update" | "apply" => apply::reply(self, request),
+            "strategic" => strategic(request),
             _ => sets::reply(request),
         }
     }
@@ -97,6 +98,15 @@ impl Server {
             _ => json!({"fields": fields_to(&fields_of(&request["fields"])?.with_named_fields(root))}),
         })
     }
+}
+
+/// Applies a strategic merge patch to an object of a type that the request defines.
+fn strategic(request: &Value) -> Reply {
+    let definitions = json!({"root": request["definition"]});
+    let definitions = Definitions::compile(definitions.as_object().ok_or("no definition")?);
+    let schema = definitions.schema("root").ok_or("no definition")?;
+    let patched = strategic_merge(&schema, request["original"].clone(), request["patch"].clone());
+    patched.map(|value| json!({"value": value})).map_err(|error| error.to_string())
 }
 
 fn checked<T>(result: Result<T, TypedErrors>, reply: impl FnOnce(T) -> Value) -> Value {

@@ -102,7 +102,9 @@ fn node_atom(node: NodeRef<'_>, open: bool) -> Atom<'_> {
     let map = || MapAtom { source: Source::Node { node, open }, atomic: node.is_atomic_map() };
     let format = node.node.rules.format.as_deref();
     match node.kind() {
-        Type::Any if format == Some("quantity") => scalar(Scalar::Untyped),
+        Type::Any if matches!(format, Some("quantity" | "date-time" | "micro-time")) => {
+            scalar(Scalar::Untyped)
+        }
         Type::Any | Type::Object if format == Some("raw") => Atom {
             map: Some(MapAtom {
                 source: Source::Any(Anything::Untyped),
@@ -113,7 +115,7 @@ fn node_atom(node: NodeRef<'_>, open: bool) -> Atom<'_> {
         Type::Any => Atom { scalar: Some(Scalar::Untyped), list: Some(list()), map: Some(map()) },
         Type::Object => Atom { map: Some(map()), ..none },
         Type::Array => Atom { list: Some(list()), ..none },
-        Type::String if node.node.rules.formatted => scalar(Scalar::Untyped),
+        Type::String if node.node.rules.formatted && format != Some("byte") => scalar(Scalar::Untyped),
         Type::String => scalar(Scalar::String),
         Type::Integer | Type::Number => scalar(Scalar::Numeric),
         Type::Boolean => scalar(Scalar::Boolean),

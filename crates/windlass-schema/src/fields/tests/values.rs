@@ -62,6 +62,19 @@ fn a_mismatch_is_reported_with_its_path() {
 }
 
 #[test]
+fn texts_with_a_format_may_be_any_scalar_but_for_bytes() {
+    let problem = |kind: &str, object: Value| {
+        let schema = crate::Catalog::builtin().schema("", "v1", kind).unwrap();
+        validate_typed(schema.root(), &object, Duplicates::Forbid).map_err(|errors| errors.to_string())
+    };
+    assert_eq!(problem("Event", json!({"eventTime": 3, "firstTimestamp": true})), Ok(()));
+    let time = problem("Event", json!({"eventTime": {}})).unwrap_err();
+    assert_eq!(time, ".eventTime: expected any scalar, got &{map[]}");
+    let bytes = problem("Secret", json!({"data": {"a": 1}})).unwrap_err();
+    assert_eq!(bytes, ".data.a: expected string, got &value.valueUnstructured{Value:1}");
+}
+
+#[test]
 fn stored_objects_may_have_duplicates() {
     let object = json!({"set": ["a", "a"], "ports": [{"port": 80}, {"port": 80}]});
     validate_typed(schema().root(), &object, Duplicates::Allow).unwrap();

@@ -93,7 +93,8 @@ impl Applying {
         };
         let (served, manager) = (call.state.served.load_full(), call.manager());
         let fields = call.field_manager(&served, &manager);
-        let new = fields.apply(old, &configuration.value, self.options.force).await?;
+        // In a box: other requests are smaller, and share the type of their future.
+        let new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
         configuration.complain(call, self.options.field_validation)?;
         Ok(new)
     }

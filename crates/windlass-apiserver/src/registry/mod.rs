@@ -110,12 +110,12 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
             patch::patch(call).await
         }
         ("scale", "get") => scale::get(call).await,
-        ("scale", "update") => scale::update(call).await,
-        ("scale", "patch") => scale::patch(call).await,
+        ("scale", "update") => Box::pin(scale::update(call)).await,
+        ("scale", "patch") => Box::pin(scale::patch(call)).await,
         ("binding", "create") => binding::bind(call).await,
         ("log", "get") => log::read(call),
-        ("token", "create") => token::request(call).await,
-        ("eviction", "create") => eviction::evict(call).await,
+        ("token", "create") => Box::pin(token::request(call)).await,
+        ("eviction", "create") => Box::pin(eviction::evict(call)).await,
         ("exec" | "attach" | "portforward" | "proxy", _) => connect::connect(call),
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }

@@ -76,7 +76,7 @@ impl ScaleChange {
         let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
         if let Self::Apply(options) = self {
             let configuration = Configuration::read(call.body)?;
-            let new = fields.apply(Some(old), &configuration.value, options.force).await?;
+            let new = Box::pin(fields.apply(Some(old), &configuration.value, options.force)).await?;
             configuration.complain(call, options.field_validation)?;
             return Ok(new);
         }

@@ -185,7 +185,11 @@ mod tests {
         let mut received = [0; 9];
         let early = futures::FutureExt::now_or_never(far.read(&mut received));
         assert!(early.is_none(), "nothing is sent before");
-        std::future::poll_fn(|cx| Poll::Ready(hand.send(cx))).await;
+        std::future::poll_fn(|cx| {
+            hand.send(cx);
+            Poll::Ready(())
+        })
+        .await;
         far.read_exact(&mut received[..6]).await.unwrap();
         drop(hand);
         cork.write_all(b"end").await.unwrap();

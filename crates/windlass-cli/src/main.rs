@@ -11,6 +11,7 @@ mod logging;
 mod output;
 mod personality;
 mod signals;
+mod user_kubeconfig;
 mod verb;
 
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ First steps:
   windlass demo --tour     the same without a second terminal: scales up and down, deletes, and ends
   windlass cluster         run a control plane for kubectl and for your own operator
   windlass assets DIR      write kube-apiserver and etcd for the tests of other projects (KUBEBUILDER_ASSETS)
+  windlass kubeconfig      print a kubeconfig of a service account, to run your operator with its own rights
 
 Output goes to stdout, logs and errors to stderr.
 Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";

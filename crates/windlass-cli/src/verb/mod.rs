@@ -3,6 +3,7 @@
 mod assets;
 mod cluster;
 mod demo;
+mod kubeconfig;
 
 use clap::Subcommand;
 use tokio::runtime::Builder;
@@ -16,6 +17,7 @@ pub(crate) enum Verb {
     Assets(assets::Assets),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
+    Kubeconfig(kubeconfig::UserKubeconfig),
 }
 
 impl Verb {
@@ -28,6 +30,7 @@ impl Verb {
                 Self::Assets(assets) => assets.run(out),
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
+                Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,
             }
         });
         // A blocking task, such as a name lookup, must not delay the exit.

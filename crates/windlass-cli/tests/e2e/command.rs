@@ -22,7 +22,7 @@ fn help_teaches_and_version_tells() {
     for word in ["windlass demo --tour", "windlass cluster", "Exit codes"] {
         assert!(help.contains(word), "{help}");
     }
-    for verb in ["cluster", "demo"] {
+    for verb in ["cluster", "demo", "kubeconfig"] {
         let (code, help, _) = outcome(&[verb, "--help"]);
         assert!(code == 0 && help.contains("Examples:"), "{help}");
     }

@@ -54,6 +54,11 @@ impl Kubectl {
         Self { program, windlass, home: tempfile::tempdir().unwrap() }
     }
 
+    /// The kubeconfig of the administrator.
+    pub(crate) fn kubeconfig(&self) -> String {
+        self.windlass.kubeconfig().display().to_string()
+    }
+
     /// The command, not started yet.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);

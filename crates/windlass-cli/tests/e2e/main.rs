@@ -18,4 +18,5 @@ mod editing;
 mod errors;
 mod outputs;
 mod rollouts;
+mod users;
 mod versions;

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -11,6 +11,7 @@ use http::{HeaderValue, Method, Request, Response, header, request};
 
 use crate::auth::{Attributes, Identity};
 use crate::body::Body;
+use crate::metrics::{Labels, Metrics};
 use crate::openapi::Documents;
 use crate::registry::Call;
 use crate::resource::Resource;
@@ -18,7 +19,7 @@ use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
 use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, names};
-use crate::{definitions, discovery, openapi, openid, registry, respond};
+use crate::{definitions, discovery, metrics, openapi, openid, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
@@ -29,6 +30,7 @@ pub(crate) struct Api {
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
     /// How long a request may take.
     pub(crate) request_timeout: Duration,
+    pub(crate) metrics: Arc<Metrics>,
     /// Limits the memory of bodies that are being received.
     pub(crate) receive_memory: ReceiveMemory,
 }
@@ -96,7 +98,7 @@ impl Handle for Api {
                 return reply;
             }
             let work = accepted.deadline.within(self.route_apart(&request, &identity, accepted));
-            let response = match or_internal(request.uri(), work).await {
+            let response = match Box::pin(or_internal(request.uri(), work)).await {
                 Ok(response) => response,
                 Err(error) => {
                     respond::error(&error, respond::wants_pretty(request.headers(), request.uri().query()))
@@ -123,6 +125,9 @@ struct Accepted {
     route: Option<Route>,
     query: Query,
     deadline: Deadline,
+    /// Whether the request is for objects with one name.
+    is_for_one: bool,
+    since: Instant,
 }
 
 impl Api {
@@ -133,6 +138,7 @@ impl Api {
         body: RequestBody,
         identity: &Identity,
     ) -> Result<(Accepted, Bytes), ApiError> {
+        let since = Instant::now();
         let query = Query::parse(head.uri.query());
         let path = percent_decode(head.uri.path(), false);
         let route = Route::parse(&head.method, head.uri.path(), &query);
@@ -152,7 +158,8 @@ impl Api {
         } else {
             Bytes::new()
         };
-        Ok((Accepted { identity, route, query, deadline }, body))
+        let is_for_one = !request.name.is_empty() || request.verb == "create";
+        Ok((Accepted { identity, route, query, deadline, is_for_one, since }, body))
     }
 
     /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body
@@ -192,8 +199,12 @@ impl Api {
         identity: &Identity,
         accepted: Accepted,
     ) -> Result<Response<Body>, ApiError> {
-        let Accepted { route, query, .. } = accepted;
-        let Some(route) = route else { return self.other_path(request) };
+        let Accepted { route, query, is_for_one, since, .. } = accepted;
+        let Some(route) = route else {
+            let response = self.other_path(request)?;
+            self.count_document(request, &response, since);
+            return Ok(response);
+        };
         definitions::resume(&self.state).await;
         self.state.remove_expired().await;
         let served = self.state.served.load();
@@ -222,15 +233,38 @@ impl Api {
             body: request.body(),
             warnings,
         };
-        match registry::dispatch(&mut call).await {
-            Err(error) => {
-                let pretty = respond::wants_pretty(request.headers(), request.uri().query());
-                let mut response = respond::error(&error, pretty);
-                respond::warn(response.headers_mut(), &call.warnings);
-                Ok(response)
-            }
-            response => response,
+        let is_write = !matches!(call.route.verb, "get" | "list" | "watch");
+        let in_flight = self.metrics.begin(is_write);
+        let response = registry::dispatch(&mut call).await.unwrap_or_else(|error| {
+            let pretty = respond::wants_pretty(request.headers(), request.uri().query());
+            let mut response = respond::error(&error, pretty);
+            respond::warn(response.headers_mut(), &call.warnings);
+            response
+        });
+        drop(in_flight);
+        Ok(self.counted(&labels(&call, request, is_for_one), response, since))
+    }
+
+    /// Counts a request to a resource.
+    fn counted(&self, labels: &Labels<'_>, response: Response<Body>, since: Instant) -> Response<Body> {
+        let code = response.status().as_u16();
+        if labels.verb == "WATCH" && code == 200 {
+            return response.map(|body| self.metrics.follow(labels, code, body));
         }
+        self.metrics.finish(labels, code, since);
+        response
+    }
+
+    /// Counts a request for health or OpenAPI.
+    fn count_document(&self, request: &Request<Bytes>, response: &Response<Body>, since: Instant) {
+        let path = match request.uri().path() {
+            path @ ("/healthz" | "/livez" | "/readyz") => path,
+            "/openapi/v3" => "openapi/v3",
+            path if path.starts_with("/openapi/v3/") => "openapi/v3/",
+            _ => return,
+        };
+        let labels = Labels { verb: "GET", subresource: path, ..Labels::default() };
+        self.metrics.finish(&labels, response.status().as_u16(), since);
     }
 
     /// The reply where no resource is: built-in groups say so with a `Status`, others know no such path.
@@ -249,7 +283,8 @@ impl Api {
             let (query, headers) = (request.uri().query(), request.headers());
             let reply = discovery::respond(&served, path, query, headers)
                 .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers))
-                .or_else(|| openid::respond(&self.state.issuer, request).map(Ok));
+                .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
+                .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
             if let Some(reply) = reply {
                 if request.method() != Method::GET && request.method() != Method::HEAD {
                     return Err(ApiError::method_not_allowed());
@@ -292,6 +327,35 @@ fn finish(mut response: Response<Body>, method: &Method, audit_id: &str) -> Resp
         *response.body_mut() = Body::empty();
     }
     response
+}
+
+/// The labels that a request to a resource is counted by.
+fn labels<'a>(call: &'a Call<'_>, request: &'a Request<Bytes>, is_for_one: bool) -> Labels<'a> {
+    let route = &call.route;
+    let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
+    let verb = match (route.subresource.as_str(), route.verb) {
+        ("exec" | "attach" | "portforward" | "proxy" | "log", _) => "CONNECT",
+        (_, "list") => "LIST",
+        (_, "watch") => "WATCH",
+        (_, "get") => "GET",
+        (_, "patch") if content_type.starts_with("application/apply-patch") => "APPLY",
+        _ => request.method().as_str(),
+    };
+    let scope = match (is_for_one, route.namespace.is_empty()) {
+        (true, _) => "resource",
+        (false, false) => "namespace",
+        (false, true) => "cluster",
+    };
+    Labels {
+        component: "apiserver",
+        verb,
+        group: &route.group,
+        version: &route.version,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        scope,
+        dry_run: if call.query.text("dryRun") == "All" { "All" } else { "" },
+    }
 }
 
 fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a> {

@@ -36,6 +36,14 @@ impl Body {
         matches!(self.0, Kind::Stream(_))
     }
 
+    /// Drops `guard` when the body ends or is dropped. A body in memory drops it at once.
+    pub(crate) fn holding(self, guard: impl Send + Unpin + 'static) -> Self {
+        match self.0 {
+            Kind::Full(_) => self,
+            Kind::Stream(stream) => Self::stream(Holding { stream, _guard: guard }),
+        }
+    }
+
     /// Ends the body, if it is a stream, when `end` completes.
     pub(crate) fn until<E>(self, end: impl FnOnce() -> E) -> Self
     where
@@ -45,6 +53,20 @@ impl Body {
             Kind::Full(_) => self,
             Kind::Stream(stream) => Self::stream(Until { stream, end: Box::pin(end()) }),
         }
+    }
+}
+
+/// A stream with a guard.
+struct Holding<G> {
+    stream: Pin<Box<dyn Stream<Item = Bytes> + Send>>,
+    _guard: G,
+}
+
+impl<G: Unpin> Stream for Holding<G> {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.stream.as_mut().poll_next(cx)
     }
 }
 

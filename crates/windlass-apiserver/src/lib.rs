@@ -13,6 +13,8 @@ mod api;
 mod serve;
 
 mod bootstrap;
+mod metrics;
+
 mod discovery;
 mod openapi;
 mod openid;

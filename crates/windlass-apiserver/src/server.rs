@@ -134,6 +134,7 @@ impl ServerBuilder {
         let api = Arc::new(Api {
             state,
             documents: Documents::default(),
+            metrics: Arc::default(),
             intercept: self.intercept,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
             receive_memory: ReceiveMemory::default(),

@@ -1,5 +1,7 @@
 //! Authorisation: `system:masters` may do everything, everybody else what roles allow.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::Identity;
 use super::rbac::{Rbac, RoleRef, Rule};
 use crate::store::Store;
@@ -31,11 +33,13 @@ pub(crate) struct Decision {
 /// Decides what users may do.
 pub(crate) struct Authorizer {
     rbac: Rbac,
+    /// How many requests roles have allowed.
+    allowed: AtomicU64,
 }
 
 impl Authorizer {
     pub(crate) fn new() -> Self {
-        Self { rbac: Rbac::new() }
+        Self { rbac: Rbac::new(), allowed: AtomicU64::new(0) }
     }
 
     /// Decides whether `identity` may do what `request` says.
@@ -44,9 +48,17 @@ impl Authorizer {
             return Decision { allowed: true, reason: String::new() };
         }
         match self.rbac.decide(store, identity, request) {
-            Ok(reason) => Decision { allowed: true, reason },
+            Ok(reason) => {
+                self.allowed.fetch_add(1, Ordering::Relaxed);
+                Decision { allowed: true, reason }
+            }
             Err(reason) => Decision { allowed: false, reason },
         }
+    }
+
+    /// Returns how many requests roles have allowed.
+    pub(crate) fn allowed_by_rbac(&self) -> u64 {
+        self.allowed.load(Ordering::Relaxed)
     }
 
     /// Whether `identity` may do what `request` says.

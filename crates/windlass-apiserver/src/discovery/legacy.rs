@@ -57,7 +57,7 @@ pub(super) fn paths(table: &ServedResources) -> Vec<String> {
         ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/healthz", "/livez"]
             .map(str::to_owned)
             .into();
-    paths.extend(["/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(["/openapi/v3", "/metrics", "/openid/v1/jwks", "/readyz", "/version"].map(str::to_owned));
     for group in named_groups(table) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name)));

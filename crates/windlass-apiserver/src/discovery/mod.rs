@@ -44,6 +44,24 @@ pub(crate) fn respond(
     })
 }
 
+/// Returns the version as the labels of a metric.
+pub(crate) fn version_labels() -> String {
+    let version = serde_json::to_value(version()).unwrap_or_default();
+    let label = |(label, field): (&str, &str)| format!("{label}={}", version[field]);
+    let labels = [
+        ("build_date", "buildDate"),
+        ("compiler", "compiler"),
+        ("git_commit", "gitCommit"),
+        ("git_tree_state", "gitTreeState"),
+        ("git_version", "gitVersion"),
+        ("go_version", "goVersion"),
+        ("major", "major"),
+        ("minor", "minor"),
+        ("platform", "platform"),
+    ];
+    labels.map(label).join(",")
+}
+
 /// The reply to `/version`. Numbers are facts about the wire; the rest names this project.
 fn version() -> impl Serialize {
     json!({

@@ -72,4 +72,5 @@ mod representations;
 // The embedded server alone.
 mod bootstrap;
 mod footprint;
+mod metrics;
 mod unsupported;

@@ -1,0 +1,72 @@
+//! The metrics of the server, under the names of kube-apiserver's.
+
+mod page;
+mod process;
+mod series;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+use self::series::AllSeries;
+use crate::body::Body;
+
+pub(crate) use self::page::respond;
+pub(crate) use self::series::Labels;
+
+/// What the server counts.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    series: AllSeries,
+    reads: AtomicI64,
+    writes: AtomicI64,
+}
+
+/// A request in progress. Dropping it ends it.
+pub(crate) struct InFlight {
+    metrics: Arc<Metrics>,
+    is_write: bool,
+}
+
+impl Metrics {
+    fn in_flight(&self, is_write: bool) -> &AtomicI64 {
+        if is_write { &self.writes } else { &self.reads }
+    }
+
+    /// Counts a request as in progress.
+    pub(crate) fn begin(self: &Arc<Self>, is_write: bool) -> InFlight {
+        self.in_flight(is_write).fetch_add(1, Ordering::Relaxed);
+        InFlight { metrics: Arc::clone(self), is_write }
+    }
+
+    /// Counts a request that is done.
+    pub(crate) fn finish(&self, labels: &Labels<'_>, code: u16, since: Instant) {
+        self.series.of(labels).observe(code, Some(since.elapsed()));
+    }
+
+    /// Counts a request that goes on for long, such as a watch, from now until its body ends.
+    pub(crate) fn follow(&self, labels: &Labels<'_>, code: u16, body: Body) -> Body {
+        let guard = LongRunning { series: self.series.of(labels), code };
+        guard.series.begin();
+        body.holding(guard)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.metrics.in_flight(self.is_write).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A request that goes on for long.
+struct LongRunning {
+    series: Arc<series::Series>,
+    code: u16,
+}
+
+impl Drop for LongRunning {
+    fn drop(&mut self) {
+        self.series.end();
+        self.series.observe(self.code, None);
+    }
+}

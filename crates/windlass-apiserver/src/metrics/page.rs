@@ -1,0 +1,118 @@
+//! `GET /metrics`: the text format of Prometheus.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+
+use super::series::BUCKETS;
+use super::{Metrics, process};
+use crate::body::Body;
+use crate::state::State;
+
+/// Answers `GET /metrics`; `None` for any other path.
+pub(crate) fn respond(metrics: &Metrics, state: &State, path: &str) -> Option<Response<Body>> {
+    if path != "/metrics" {
+        return None;
+    }
+    let mut response = Response::new(Body::full(page(metrics, state)));
+    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    Some(response)
+}
+
+/// A page under construction. Writing to a string does not fail.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn metric(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let _ = if labels.is_empty() {
+            writeln!(self.0, "{name} {value}")
+        } else {
+            writeln!(self.0, "{name}{{{labels}}} {value}")
+        };
+    }
+}
+
+fn page(metrics: &Metrics, state: &State) -> String {
+    let mut page = Page::default();
+    requests(&mut page, metrics);
+    objects(&mut page, state);
+    let name = "apiserver_authorization_decisions_total";
+    page.metric(name, "counter", "Requests that RBAC has allowed.");
+    let labels = r#"decision="allowed",name="rbac",type="RBAC""#;
+    page.sample(name, labels, state.authorizer.allowed_by_rbac());
+    page.metric("kubernetes_build_info", "gauge", "The version of the server, as labels of the value 1.");
+    let version = crate::discovery::version_labels();
+    page.sample("kubernetes_build_info", &version, 1);
+    for (name, kind, value) in process::numbers() {
+        page.metric(name, kind, "As the kernel reports it for this process.");
+        page.sample(name, "", value);
+    }
+    page.0
+}
+
+fn requests(page: &mut Page, metrics: &Metrics) {
+    let all = metrics.series.sorted();
+    let name = "apiserver_current_inflight_requests";
+    page.metric(name, "gauge", "Requests that are being answered, watches left out.");
+    for (kind, is_write) in [("mutating", true), ("readOnly", false)] {
+        let count = metrics.in_flight(is_write).load(std::sync::atomic::Ordering::Relaxed);
+        page.sample(name, &format!("request_kind=\"{kind}\""), count);
+    }
+    page.metric("apiserver_longrunning_requests", "gauge", "Watches and the like that are open.");
+    for series in all.iter().filter(|series| series.shown.all().contains("verb=\"WATCH\"")) {
+        page.sample("apiserver_longrunning_requests", &series.shown.without_dry_run(), series.long_running());
+    }
+    let name = "apiserver_request_duration_seconds";
+    page.metric(name, "histogram", "The time from the head of a request to its reply, watches left out.");
+    for series in &all {
+        let (labels, numbers) = (series.shown.all(), series.numbers());
+        if numbers.timed == 0 {
+            continue;
+        }
+        let mut sum = 0;
+        for (bound, count) in BUCKETS.iter().zip(numbers.buckets) {
+            sum += count;
+            page.sample(&format!("{name}_bucket"), &format!("{labels},le=\"{bound}\""), sum);
+        }
+        page.sample(&format!("{name}_bucket"), &format!("{labels},le=\"+Inf\""), numbers.timed);
+        page.sample(&format!("{name}_sum"), &labels, numbers.seconds);
+        page.sample(&format!("{name}_count"), &labels, numbers.timed);
+    }
+    page.metric(
+        "apiserver_request_total",
+        "counter",
+        "Authorised requests to resources, and to health and OpenAPI.",
+    );
+    for series in &all {
+        let labels = series.shown.all();
+        for (code, count) in series.numbers().codes {
+            page.sample("apiserver_request_total", &format!("code=\"{code}\",{labels}"), count);
+        }
+    }
+}
+
+/// The number of objects of each resource.
+fn objects(page: &mut Page, state: &State) {
+    let (view, served) = (state.store.view(), state.served.load());
+    let versions = served.groups().iter().flat_map(|group| &group.versions);
+    let resources =
+        versions.flat_map(|version| version.resources.values()).filter(|resource| resource.allows("list"));
+    let stored: BTreeSet<_> = resources.map(|resource| &resource.storage).collect();
+    page.metric("apiserver_resource_objects", "gauge", "Stored objects.");
+    for id in &stored {
+        let labels = format!("group=\"{}\",resource=\"{}\"", id.group, id.resource);
+        page.sample("apiserver_resource_objects", &labels, view.count(id));
+    }
+    page.metric("apiserver_storage_objects", "gauge", "Stored objects.");
+    for id in &stored {
+        page.sample("apiserver_storage_objects", &format!("resource=\"{id}\""), view.count(id));
+    }
+}

@@ -7,6 +7,8 @@ mod bench;
 mod catalog;
 mod codegen;
 mod control_plane;
+mod envtest;
+mod go_module;
 mod project;
 mod smd;
 mod tidy;
@@ -36,6 +38,8 @@ enum Task {
     Codegen(codegen::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
+    /// Run the test suites of controller-runtime on windlass's API server, which they start themselves
+    Envtest(envtest::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
+        Task::Envtest(args) => envtest::run(&args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Twin(args) => twin::run(args),

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Result, control_plane, project};
+use crate::{Result, control_plane, go_module, project};
 use suite::{STRATEGIC_MERGE, STRUCTURED_MERGE, Suite};
 
 #[derive(clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result {
     let name = if args.strategic { "strategic" } else { "smd" };
     let folder = control_plane::cache_folder()?.join(format!("{name}-{version}"));
     let module = folder.join("module");
-    copy_module(suite, version, &module)?;
+    go_module::copy(&format!("{}@{version}", suite.module), &module)?;
     install(suite, &module)?;
     if let Some(sequences) = args.random {
         return random::run(&random::Plan { version, sequences, seed: args.seed }, &folder, &server);
@@ -82,36 +82,6 @@ fn build_server() -> Result<PathBuf> {
     let executable =
         messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
     executable.filter(|_| output.status.success()).ok_or_else(|| "the example smd does not build".into())
-}
-
-/// Copies the module from the cache of the Go tools.
-fn copy_module(suite: &Suite, version: &str, target: &Path) -> Result {
-    let module = format!("{}@{version}", suite.module);
-    let output = Command::new("go")
-        .args(["mod", "download", "-json", &module])
-        .output()
-        .map_err(|error| format!("cannot run go: {error}"))?;
-    let downloaded: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let source = downloaded["Dir"].as_str().ok_or_else(|| format!("{module}: {downloaded}"))?;
-    if target.exists() {
-        fs::remove_dir_all(target)?;
-    }
-    copy_folder(Path::new(source), target)
-}
-
-/// Copies the content of files, and not their permissions: the cache of the Go tools is read-only.
-fn copy_folder(source: &Path, target: &Path) -> Result {
-    fs::create_dir_all(target)?;
-    for entry in fs::read_dir(source)? {
-        let entry = entry?;
-        let target = target.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            fs::write(target, fs::read(entry.path())?)?;
-        }
-    }
-    Ok(())
 }
 
 /// Renames the functions under test in the copy, and adds ours.

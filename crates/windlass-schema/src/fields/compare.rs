@@ -204,6 +204,9 @@ impl Comparer<'_> {
             let after = if order.is_ge() { new.next() } else { None };
             let Some((name, _)) = before.or(after) else { break };
             let [before, after] = [before, after].map(|member| member.map(|(_, value)| value));
+            if before.zip(after).is_some_and(|(before, after)| value::is_same_scalar(before, after)) {
+                continue;
+            }
             let difference = self.values(map.member(name).0, before, after, &walk.field(name));
             if !difference.is_empty() {
                 out.push(&PathElement::field(name), difference);

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::atom::{Form, ListAtom, MapAtom, Scalar, TypeRef};
 use super::error::TypedErrors;
 use super::problem::{Problems, Walk, scalar_problem};
+use super::value::is_same_scalar;
 use crate::graph::NodeRef;
 
 mod list;
@@ -81,14 +82,15 @@ impl Merger<'_> {
         }
         let (Value::Object(base), Value::Object(config)) = (base, config) else { return false };
         for (name, value) in config {
-            let (kind, walk) = (map.member(name).0, walk.field(name));
+            let walk = walk.field(name);
             if let Some(old) = base.get_mut(name) {
-                if !self.value(kind, old, value, &walk) {
+                let same = is_same_scalar(old, value);
+                if !same && !self.value(map.member(name).0, old, value, &walk) {
                     base.remove(name);
                 }
             } else {
                 let mut new = Value::Null;
-                if self.value(kind, &mut new, value, &walk) {
+                if self.value(map.member(name).0, &mut new, value, &walk) {
                     base.insert(name.clone(), new);
                 }
             }

@@ -94,6 +94,16 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
+/// Whether two values are scalars and look the same; a quick check before the types are known.
+pub(super) fn is_same_scalar(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => left == right,
+        (Value::Number(left), Value::Number(right)) => left == right,
+        (Value::Bool(left), Value::Bool(right)) => left == right,
+        _ => false,
+    }
+}
+
 /// Writes a value as it is printed in a path.
 pub(super) fn write(value: &Value, out: &mut impl Write) -> fmt::Result {
     match value {

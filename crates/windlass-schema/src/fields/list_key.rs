@@ -57,32 +57,28 @@ impl<'v> ListKey<'v> {
 
 impl Ord for ListKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let fields = |(name, value): (&str, &Value), (other_name, other): (&str, &Value)| {
-            name.cmp(other_name).then_with(|| value::compare(value, other))
-        };
         match (self, other) {
             (Self::Value(left), Self::Value(right)) => value::compare(left, right),
-            (Self::Field(name, left), Self::Field(other, right)) => fields((name, left), (other, right)),
             (Self::Value(_), _) => Ordering::Greater,
             (_, Self::Value(_)) => Ordering::Less,
-            (left, right) => {
-                let (left, right) = (left.fields(), right.fields());
-                let mut order = left.iter().zip(&right).map(|(left, right)| fields(*left, *right));
-                let different = order.find(|order| order.is_ne());
-                different.unwrap_or_else(|| left.len().cmp(&right.len()))
+            (Self::Field(name, left), Self::Field(other, right)) => {
+                compare_fields(&[(name, left)], &[(other, right)])
             }
+            (Self::Field(name, left), Self::Fields(right)) => compare_fields(&[(name, left)], right),
+            (Self::Fields(left), Self::Field(name, right)) => compare_fields(left, &[(name, right)]),
+            (Self::Fields(left), Self::Fields(right)) => compare_fields(left, right),
         }
     }
 }
 
-impl<'v> ListKey<'v> {
-    fn fields(&self) -> Vec<(&'v str, &'v Value)> {
-        match self {
-            Self::Field(name, value) => vec![(name, value)],
-            Self::Fields(fields) => fields.clone(),
-            Self::Value(_) => Vec::new(),
+fn compare_fields(left: &[(&str, &Value)], right: &[(&str, &Value)]) -> Ordering {
+    for ((name, value), (other_name, other)) in left.iter().zip(right) {
+        let order = name.cmp(other_name).then_with(|| value::compare(value, other));
+        if order.is_ne() {
+            return order;
         }
     }
+    left.len().cmp(&right.len())
 }
 
 impl PartialOrd for ListKey<'_> {

@@ -161,7 +161,8 @@ impl Normaliser {
         let text = ADDRESS.replace_all(&text, "IP");
         let text = PORT.replace_all(&text, ":PORT/");
         let text = VERSION.replace_all(&text, "${1}RV");
-        OBJECT.replace_all(&text, "Invalid value: (an object): ").into_owned()
+        let text = OBJECT.replace_all(&text, "Invalid value: (an object): ");
+        blank_objects(&without_diff(&text))
     }
 }
 
@@ -190,6 +191,32 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^(\d+[smh])+( ago)?$"));
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+/// Removes the comparison of an object before and after, line by line, that is in some messages. It shows the fields of
+/// Go's internal types.
+fn without_diff(text: &str) -> String {
+    let mut lines = text.split('\n');
+    let mut kept = lines.next().unwrap_or_default().to_owned();
+    kept.extend(lines.filter(|line| !line.starts_with(['@', ' ', '+', '-'])));
+    kept
+}
+
+/// Blanks the objects that messages quote. Their fields are those of Go's internal types.
+fn blank_objects(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(" value: {") {
+        let (before, object) = rest.split_at(at + " value: ".len());
+        let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+        let is_object = matches!(values.next(), Some(Ok(_)));
+        let end = if is_object { values.byte_offset() } else { 1 };
+        kept.push_str(before);
+        kept.push_str(if is_object { "(an object)" } else { "{" });
+        rest = &object[end..];
+    }
+    kept.push_str(rest);
+    kept
 }
 
 /// Blanks the ages in the cells of a table.

@@ -190,7 +190,7 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
     if crd::is_established(definition) && !is_built_in(state, &instances) {
         remove_instances(state, name, &instances, definition).await;
         if state.store.view().count(&instances) > 0 {
-            return false;
+            return report_progress(state, name, definition).await;
         }
     }
     loop {
@@ -212,6 +212,34 @@ async fn clean_up(state: &State, name: &str, definition: &Value) -> bool {
         meta::set_finalizers(&mut value, &left);
         let write = (!left.is_empty()).then_some(&value);
         if rewrite(state, name, current, write).await.is_ok() {
+            return true;
+        }
+    }
+}
+
+/// Says in the status of a definition that its instances are being deleted. Returns whether that is new.
+async fn report_progress(state: &State, name: &str, definition: &Value) -> bool {
+    loop {
+        let view = state.store.view();
+        let current = view.get(definitions_id(), name);
+        let Some(current) = current.filter(|current| current.uid() == meta::uid(definition)) else {
+            return false;
+        };
+        let before = current.value();
+        let mut value = before.clone();
+        crd::set_condition(
+            &mut value,
+            "Terminating",
+            true,
+            "InstanceDeletionInProgress",
+            "CustomResource deletion is in progress",
+            &state.env.now_rfc3339(),
+        );
+        if value == before {
+            return false;
+        }
+        track(state, &before, &mut value).await;
+        if rewrite(state, name, current, Some(&value)).await.is_ok() {
             return true;
         }
     }

@@ -1,6 +1,6 @@
 //! Checks whether an object can be decoded to its Go type, with the error messages of Go's JSON decoder.
 
-mod scalar;
+pub(crate) mod scalar;
 
 use serde_json::Value;
 
@@ -159,7 +159,7 @@ fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option
 }
 
 /// Returns the Go type of a field.
-fn type_name(node: NodeRef<'_>, edge: &Edge) -> String {
+pub(crate) fn type_name(node: NodeRef<'_>, edge: &Edge) -> String {
     let named = edge.go.as_deref().and_then(|go| go.kind.as_deref());
     match (node.kind(), named) {
         (Type::Array, named) => match (node.items(), named) {

@@ -1,11 +1,21 @@
 //! Continue tokens: the position at which the next page of a list begins.
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{ApiError, json};
+
+/// Like Go, it ignores bits that are left over at the end.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
 
 const VERSION: &str = "meta.k8s.io/v1";
 
@@ -43,13 +53,9 @@ pub fn decode(token: &str, prefix: &str) -> Result<Position, ApiError> {
 
 fn read(token: &str, prefix: &str) -> Result<Position, String> {
     let invalid = |why: String| format!("continue key is not valid: {why}");
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(at, _) => at,
-            _ => token.len(),
-        };
-        invalid(format!("illegal base64 data at input byte {at}"))
-    })?;
+    let bytes = LENIENT
+        .decode(token)
+        .map_err(|_| invalid(format!("illegal base64 data at input byte {}", illegal_byte(token))))?;
     let token = json::parse(&bytes).map_err(invalid)?.value;
     let text = |name: &str| token.get(name).and_then(Value::as_str).unwrap_or_default();
     if text("v") != VERSION {
@@ -71,6 +77,12 @@ fn read(token: &str, prefix: &str) -> Result<Position, String> {
         start_key: format!("{prefix}{}", start.strip_prefix('/').unwrap_or(start)),
         remaining: token.get("remaining").and_then(Value::as_u64),
     })
+}
+
+/// Where Go finds that a text is no base64: at the first other character, or at one that is left over at the end.
+fn illegal_byte(token: &str) -> usize {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    token.bytes().position(|byte| !is_letter(byte)).unwrap_or(token.len().saturating_sub(1))
 }
 
 /// Checks that a key does not leave its prefix.

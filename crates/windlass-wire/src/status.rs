@@ -373,7 +373,9 @@ impl ApiError {
 
     /// 415 for a patch of a type that does not exist.
     pub fn no_media_type() -> Self {
-        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        error.0.details = Some(Details::default());
+        error
     }
 
     /// 410: the state at a resource version, or of a continue token, is no longer kept.

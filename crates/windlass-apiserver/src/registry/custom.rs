@@ -1,9 +1,13 @@
 //! Validation of custom resources: their schema, and the replicas that their scale shows.
 
-use serde_json::Value;
-use windlass_schema::{FieldError, go_type, go_value};
+use std::collections::BTreeSet;
 
+use serde_json::Value;
+use windlass_schema::{FieldError, go_quote, go_type, go_value};
+
+use crate::meta;
 use crate::resource::{Resource, ScalePaths};
+use crate::wire::names;
 
 /// Validates a custom resource, except for its metadata. Built-in kinds pass.
 pub(super) fn validate(
@@ -14,7 +18,10 @@ pub(super) fn validate(
 ) -> Vec<FieldError> {
     let Some(custom) = &resource.custom else { return Vec::new() };
     let of_status = subresource == "status";
-    let mut errors: Vec<FieldError> = envelope(resource, object).into_iter().collect();
+    let mut errors = envelope(resource, object);
+    if !errors.is_empty() {
+        return errors;
+    }
     let schema = resource.schema.get();
     errors.extend(match old {
         None => windlass_schema::validate(schema, object),
@@ -27,9 +34,41 @@ pub(super) fn validate(
     errors
 }
 
-fn envelope(resource: &Resource, object: &Value) -> Option<FieldError> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    (kind != resource.kind).then(|| FieldError::invalid("kind", kind, format!("must be {}", resource.kind)))
+/// Checks the kind and the version of a custom resource. The rest counts only if they are right.
+pub(super) fn envelope(resource: &Resource, object: &Value) -> Vec<FieldError> {
+    let wanted = [("kind", resource.kind.as_str()), ("apiVersion", resource.api_version())];
+    let check = |(field, wanted): (&str, &str)| {
+        let found = object.get(field).and_then(Value::as_str).unwrap_or_default();
+        (found != wanted).then(|| FieldError::invalid(field, found, format!("must be {wanted}")))
+    };
+    if resource.is_custom() { wanted.into_iter().filter_map(check).collect() } else { Vec::new() }
+}
+
+/// Warns about new finalizers of a custom resource without a domain.
+pub(super) fn warnings(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<String> {
+    const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+    if !resource.is_custom() {
+        return Vec::new();
+    }
+    let mut added: BTreeSet<&str> = meta::finalizers(object).collect();
+    for known in old.into_iter().flat_map(meta::finalizers) {
+        added.remove(known);
+    }
+    let mut warnings = Vec::new();
+    for finalizer in added {
+        let mut warn = |text: &str| {
+            warnings.push(format!("metadata.finalizers: {}: {text}", go_quote(finalizer)));
+        };
+        names::label_key(finalizer).iter().for_each(|problem| warn(problem));
+        if finalizer.contains('/') || STANDARD.contains(&finalizer) {
+            continue;
+        }
+        let path = if finalizer.contains('.') { " including a path (/)" } else { "" };
+        warn(&format!(
+            "prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers"
+        ));
+    }
+    warnings
 }
 
 /// Checks that the replicas that the scale subresource shows are integers and not negative.

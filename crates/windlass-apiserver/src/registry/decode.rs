@@ -24,7 +24,7 @@ impl Call<'_> {
         let content_type = self.header(header::CONTENT_TYPE);
         let mut decoded =
             wire::decode_body(content_type, self.body, &kind, |bytes| self.state.decode_protobuf(bytes))?;
-        self.expect_kind(&mut decoded.value)?;
+        self.expect_kind(&mut decoded.value, options)?;
         self.expect_fields(&decoded.value).map_err(|why| self.misread(&why))?;
         let unknown = self.admit_fields(&mut decoded.value);
         match options.field_validation {
@@ -56,7 +56,7 @@ impl Call<'_> {
     }
 
     /// Checks that the body has the kind and version of the resource. Those of a built-in kind may be absent.
-    fn expect_kind(&self, object: &mut Value) -> Result<(), ApiError> {
+    fn expect_kind(&self, object: &mut Value, options: WriteOptions) -> Result<(), ApiError> {
         let resource = &self.resource;
         let version = resource.api_version();
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -78,13 +78,28 @@ impl Call<'_> {
             if found_kind.is_empty() {
                 fields.insert("kind".into(), resource.kind.clone().into());
             }
-            return self
-                .expect_kind_given(&text_or(&found_version, version), &text_or(&found_kind, &resource.kind));
+            let (version, kind) = (text_or(&found_version, version), text_or(&found_kind, &resource.kind));
+            return self.expect_kind_given(object, &version, &kind, options);
         }
-        self.expect_kind_given(&found_version, &found_kind)
+        if resource.is_custom()
+            && !found_kind.is_empty()
+            && object.get("apiVersion").is_some_and(Value::is_null)
+        {
+            return Err(ApiError::bad_request(format!(
+                "{found_kind} in version \"\" cannot be handled as a {}: .apiVersion accessor error: <nil> is of the type <nil>, expected string",
+                resource.kind
+            )));
+        }
+        self.expect_kind_given(object, &found_version, &found_kind, options)
     }
 
-    fn expect_kind_given(&self, found_version: &str, found_kind: &str) -> Result<(), ApiError> {
+    fn expect_kind_given(
+        &self,
+        object: &Value,
+        found_version: &str,
+        found_kind: &str,
+        options: WriteOptions,
+    ) -> Result<(), ApiError> {
         let resource = &self.resource;
         let version = resource.api_version();
         if found_version == version && found_kind == resource.kind {
@@ -96,7 +111,11 @@ impl Call<'_> {
         if resource.is_custom() {
             if found_kind.is_empty() {
                 let body = String::from_utf8_lossy(self.body);
-                return Err(self.unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
+                let why = format!("Object 'Kind' is missing in '{body}'");
+                return Err(match options.field_validation {
+                    FieldValidation::Ignore => self.misread(&why),
+                    FieldValidation::Warn | FieldValidation::Strict => self.unrecognized(&why),
+                });
             }
             // A wrong kind is found by validation.
             return if found_version == version {
@@ -111,12 +130,57 @@ impl Call<'_> {
             return Err(other_version(found_version, version));
         }
         let shown = found_version.rsplit('/').next().unwrap_or_default();
+        // The fields are read as those of the kind that was found.
+        let table = self.state.served.load();
+        let found = table.kind(found_group, plain_version, found_kind).filter(|found| !found.is_custom());
+        let wrong =
+            found.and_then(|found| windlass_schema::decode_error(found.schema.get(), found_kind, object));
         Err(ApiError::bad_request(format!(
             "{found_kind} in version {} cannot be handled as a {}: {}",
             go_quote(shown),
             resource.kind,
-            self.not_the_kind(found_version, found_kind)
+            wrong.unwrap_or_else(|| self.not_the_kind(found_version, found_kind))
         )))
+    }
+
+    /// Checks that an object, which a JSON or merge patch made, has the kind and version of the resource, and fields of
+    /// the right types. The error is in Go's words.
+    pub(super) fn expect_kind_of_patched(&self, object: &Value) -> Result<(), String> {
+        let resource = &self.resource;
+        for field in ["apiVersion", "kind"] {
+            if let Some(found) = object.get(field)
+                && !found.is_null()
+                && !found.is_string()
+            {
+                return Err(format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
+                    json_type(found)
+                ));
+            }
+        }
+        let text = |field: &str, default: &str| match object.get(field).and_then(Value::as_str) {
+            None | Some("") if !resource.is_custom() => default.to_owned(),
+            found => found.unwrap_or_default().to_owned(),
+        };
+        let (version, kind) = (text("apiVersion", resource.api_version()), text("kind", &resource.kind));
+        if resource.is_custom() {
+            if kind.is_empty() {
+                return Err(format!("Object 'Kind' is missing in '{object}'"));
+            }
+            // Another kind or version is found by validation.
+            return self.expect_fields(object);
+        }
+        if version == resource.api_version() && kind == resource.kind {
+            return self.expect_fields(object);
+        }
+        let (group, plain) = version.split_once('/').unwrap_or(("", &version));
+        if let Some(other) = self.state.served.load().kind(group, plain, &kind)
+            && !other.is_custom()
+            && let Some(wrong) = windlass_schema::decode_error(other.schema.get(), &kind, object)
+        {
+            return Err(wrong);
+        }
+        Err(self.not_the_kind(&version, &kind))
     }
 
     /// Explains why an object of another kind is not one of the resource.

@@ -87,46 +87,64 @@ pub(super) async fn remove(
     let resource = &Arc::clone(&call.resource);
     let told = call.warnings.len();
     let key = resource.key(namespace, name);
+    let (mut last, mut granted) = (None, None);
     loop {
         let view = call.state.store.view();
-        let current = view
-            .get(&resource.storage, &key)
-            .ok_or_else(|| ApiError::not_found(&resource.group_resource(), name))?;
+        let current = match (view.get(&resource.storage, &key), last.clone()) {
+            (Some(current), _) => current,
+            // It was marked, and another client removed it then.
+            (None, Some(marked)) => return Ok(Deleted::Gone(marked)),
+            (None, None) => return Err(ApiError::not_found(&resource.group_resource(), name)),
+        };
         let old = current.value();
-        // The real server names the kind here where a resource belongs.
-        let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
-        check_preconditions(&names, name, &old, options)?;
+        if last.is_none() {
+            // The real server names the kind here where a resource belongs.
+            let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
+            check_preconditions(&names, name, &old, options)?;
+        }
         let mut object = old.clone();
-        let Some(Marked { stays, grace }) = mark(call, &view, &mut object, options)? else {
+        let Some(Marked { fate, grace }) = mark(call, &view, &mut object, options)? else {
             return Ok(Deleted::Pending(Arc::clone(current)));
         };
+        let grace = grace.or(granted);
         call.warnings.truncate(told);
+        // The real server stores the object with its grace period first, and asks again when it removes it.
         Box::pin(admit(call, &old, current, options, grace)).await?;
-        if grace.is_some() && !stays {
-            // The real server stores the object with its grace period first, and asks again when it removes it.
-            Box::pin(admit(call, &object, current, options, grace)).await?;
-        }
-        if stays && object == old {
+        if fate == Fate::Stays && object == old {
             return Ok(Deleted::Pending(Arc::clone(current)));
         }
         let labels = call.state.store.labels();
-        let marked = |object: &Value| Arc::new(resource.dry_like(current, object, labels));
         if options.dry_run {
-            return Ok(if stays {
-                Deleted::Pending(marked(&object))
-            } else {
-                Deleted::Gone(Arc::clone(current))
+            return Ok(match fate {
+                Fate::Stays => Deleted::Pending(Arc::new(resource.dry_like(current, &object, labels))),
+                Fate::IsMarked => Deleted::Gone(Arc::new(resource.dry_like(current, &object, labels))),
+                Fate::Goes => Deleted::Gone(Arc::clone(current)),
             });
         }
         // The object was not decoded by the version of the request: it stays in the layout that it has.
-        let draft = stays.then(|| resource.draft_like(current, &object, labels, call.state.env.now()));
+        let draft =
+            (fate != Fate::Goes).then(|| resource.draft_like(current, &object, labels, call.state.env.now()));
         match write::commit_draft(call.state, resource, &key, Some(current.rv), draft, |_| Ok(())).await {
-            Ok(stored) if stays => return Ok(Deleted::Pending(stored)),
-            Ok(_) => return Ok(Deleted::Gone(marked(&object))),
+            Ok(stored) => match fate {
+                Fate::Stays => return Ok(Deleted::Pending(stored)),
+                Fate::IsMarked => (last, granted) = (Some(stored), grace),
+                Fate::Goes => return Ok(Deleted::Gone(stored)),
+            },
             Err(Rejected::Guarded(error)) => return Err(error),
             Err(Rejected::Raced | Rejected::Claimed) => {}
         }
     }
+}
+
+/// What a deletion does to an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is kept, terminating.
+    Stays,
+    /// It is marked, and then removed: its grace period is over.
+    IsMarked,
+    /// It is removed.
+    Goes,
 }
 
 /// Checks the preconditions of a deletion. Errors name the object by `names`.
@@ -183,8 +201,7 @@ async fn admit(
 
 /// The outcome of marking an object for deletion.
 struct Marked {
-    /// Whether it must be kept.
-    stays: bool,
+    fate: Fate,
     /// Its grace period, if its kind has one.
     grace: Option<i64>,
 }
@@ -199,7 +216,7 @@ fn mark(
     let strategy = &call.resource.strategy;
     let mut context = call.context(view);
     context.subresource = "";
-    let grace = strategy.grace(&context, object, options.grace_period_seconds);
+    let grace = strategy.grace(&context, object, options.grace());
     let is_graceful = match graceful(call, object, options, grace) {
         Some(true) => return Ok(None),
         Some(false) => true,
@@ -213,11 +230,16 @@ fn mark(
     if kept && !meta::is_deleting(object) {
         // What its kind keeps has no grace period.
         meta::set(object, "deletionTimestamp", Some(call.state.env.now_rfc3339().into()));
-    } else if held && !kept && !graceful_stay {
+    } else if held && !kept && !is_graceful {
         mark_deleting(call, object);
     }
     let grace = is_graceful.then_some(graceful_seconds);
-    Ok(Some(Marked { stays: held || kept || graceful_stay, grace }))
+    let fate = match held || kept || graceful_stay {
+        true => Fate::Stays,
+        false if is_graceful => Fate::IsMarked,
+        false => Fate::Goes,
+    };
+    Ok(Some(Marked { fate, grace }))
 }
 
 /// Applies a grace period. Returns `Some(true)` if the object is terminating already and does not change.
@@ -229,14 +251,22 @@ fn graceful(call: &Call<'_>, object: &mut Value, options: &DeleteOptions, grace:
             // Only finalizers hold it.
             return None;
         }
-        let Some(wanted) = options.grace_period_seconds else { return Some(true) };
-        let wanted = wanted.max(0);
+        let Some(wanted) = options.grace() else { return Some(true) };
         if wanted >= present {
             return Some(true);
         }
         let at: Option<jiff::Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
-        let at = later(at.unwrap_or_else(|| call.state.env.now()), wanted - present);
-        set_deletion(object, at, wanted);
+        let now = call.state.env.now();
+        // A deletion that is later than times can be has its time from now on.
+        let asked = at.and_then(|at| at.checked_sub(jiff::SignedDuration::from_secs(present)).ok());
+        let asked = asked.filter(|asked| *asked > jiff::Timestamp::UNIX_EPOCH).unwrap_or(now);
+        let at = later(asked, wanted);
+        if at < now {
+            // The time that was granted is over already; what grants some is still graceful.
+            set_deletion(object, now, wanted.min(1));
+        } else {
+            set_deletion(object, at, wanted);
+        }
         return Some(false);
     }
     if meta::is_deleting(object) {

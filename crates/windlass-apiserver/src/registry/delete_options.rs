@@ -35,6 +35,11 @@ pub(super) struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    /// The grace period that the client wants. A negative one counts as a second.
+    pub(super) fn grace(&self) -> Option<i64> {
+        self.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds })
+    }
+
     pub(super) fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
         // The query counts only where there is no body.
         if call.body.is_empty() {

@@ -19,7 +19,13 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         return Err(ApiError::method_not_allowed());
     }
     call.negotiate()?;
-    let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
+    let revision = options::revision(call.query.text("resourceVersion")).map_err(|why| {
+        // Events are not read from the cache, which has its own words.
+        match call.resource.strategy.time_to_live() {
+            Some(_) => ApiError::bad_request(format!("invalid resource version: {why}")),
+            None => ApiError::unexplained(why),
+        }
+    })?;
     let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     call.object(StatusCode::OK, stored).await

@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 use windlass_schema::{FieldError, Schema, json_type};
 
 use super::options::{FieldValidation, WriteOptions};
-use super::update::expect_name;
+use super::update::{expect_name, undeterminable_name};
 use super::write::{self, Change};
 use super::{Call, apply};
 use crate::body::Body;
-use crate::meta;
 use crate::wire::patch::{JsonPatch, Limits, merge_patch};
 use crate::wire::{self, ApiError, MediaType};
 
@@ -60,14 +59,13 @@ impl Change for Patching {
             none => none.insert(read(call, self.media_type, self.options.field_validation)?),
         };
         let mut new = patched(patch, call.resource.schema.get(), old)?;
-        expect_same(call, patch, &new)?;
+        if !matches!(patch, Patch::Strategic(_)) && is_without_version(call, &new) {
+            return Err(refuse_versionless(call, self.options, patch, &new));
+        }
+        expect_same(call, patch, &mut new)?;
         let unknown = call.admit_fields(&mut new);
         complain(call, self.options, patch, &unknown, old)?;
         call.track(Some(old), &mut new).await;
-        if meta::resource_version(&new).is_empty() {
-            // A patch without a resource version applies to any version of the object.
-            meta::copy(&mut new, old, "resourceVersion");
-        }
         Ok(new)
     }
 }
@@ -150,15 +148,40 @@ pub(super) fn patched(patch: &Patch, schema: &Schema, old: &Value) -> Result<Val
     Err(not_an_object_of_the_kind(&new.to_string(), why))
 }
 
-/// Checks that a patch kept the kind, version and name of an object.
-fn expect_same(call: &Call<'_>, patch: &Patch, new: &Value) -> Result<(), ApiError> {
-    call.expect_fields(new).map_err(|why| not_an_object_of_the_kind(&patch.shown(new), why))?;
+/// Whether a patch removed the version of an object of a built-in kind.
+fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
+    let version = new.get("apiVersion");
+    !call.resource.is_custom() && version.is_none_or(|version| version.is_null() || version == "")
+}
+
+/// Go reads an object without a version as its internal type, which knows none of the fields.
+fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch, new: &Value) -> ApiError {
+    let fields = new.as_object().into_iter().flatten().map(|(name, _)| name);
+    let unknown = fields.filter(|name| !["apiVersion", "kind"].contains(&name.as_str()));
+    let complaints = unknown.map(|name| format!("unknown field {}", windlass_schema::go_quote(name)));
+    match options.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => call.warnings.extend(complaints),
+        FieldValidation::Strict => {
+            let complaints: Vec<String> = complaints.collect();
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return not_an_object_of_the_kind(&patch.shown(new), why);
+        }
+    }
+    undeterminable_name(call)
+}
+
+/// Checks that a patch kept the kind, version and name of an object, and the types of its fields.
+fn expect_same(call: &Call<'_>, patch: &Patch, new: &mut Value) -> Result<(), ApiError> {
     let resource = &call.resource;
-    let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (version, kind) = (text("apiVersion"), text("kind"));
-    if kind != resource.kind || version != resource.api_version() {
-        let why = call.not_the_kind(version, kind);
-        return Err(not_an_object_of_the_kind(&patch.shown(new), why));
+    let read = match patch {
+        Patch::Strategic(_) => windlass_schema::restore(resource.schema.get(), new),
+        Patch::Json(..) | Patch::Merge(_) => call.expect_kind_of_patched(new),
+    };
+    read.map_err(|why| not_an_object_of_the_kind(&patch.shown(new), why))?;
+    if !resource.is_custom() {
+        new["apiVersion"] = resource.api_version().into();
+        new["kind"] = resource.kind.clone().into();
     }
     expect_name(call, new)
 }

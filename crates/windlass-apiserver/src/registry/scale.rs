@@ -41,9 +41,12 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
         wire::decode_body(content_type, call.body, "Scale", |bytes| call.state.decode_protobuf(bytes))?;
     if let Some(why) = windlass_schema::decode_error(call.state.scales.schema.get(), "Scale", &decoded.value)
     {
-        return Err(ApiError::bad_request(format!(
-            "Scale in version \"v1\" cannot be handled as a Scale: {why}"
-        )));
+        return Err(ApiError::bad_request(if call.resource.is_custom() {
+            // What went wrong is lost there.
+            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"".to_owned()
+        } else {
+            format!("Scale in version \"v1\" cannot be handled as a Scale: {why}")
+        }));
     }
     expect_name(call, &decoded.value)?;
     write_scale(call, options, ScaleChange::Replace(decoded.value)).await
@@ -113,7 +116,7 @@ struct Scaling {
 
 impl Change for Scaling {
     async fn make(&mut self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
-        let mut old_scale = scale_of(call, old)?;
+        let mut old_scale = scale_or_zero(call, old)?;
         let replicas_paths = replicas_paths(call);
         managed_fields::to_scale(old, &mut old_scale, &replicas_paths);
         let mut scale = Box::pin(self.change.make(call, &old_scale)).await?;
@@ -190,16 +193,19 @@ fn paths(call: &Call<'_>) -> Result<ScalePaths, ApiError> {
 /// Makes the `Scale` of an object.
 fn scale_of(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(call)?;
-    let spec = match at(object, &paths.spec_replicas) {
-        Some(replicas) => replicas.as_i64().unwrap_or(0),
-        None if call.resource.is_custom() => {
-            return Err(ApiError::internal(format!(
-                "the spec replicas field {} does not exist",
-                windlass_schema::go_quote(&paths.spec_replicas)
-            )));
-        }
-        None => 0,
-    };
+    if call.resource.is_custom() && at(object, &paths.spec_replicas).is_none() {
+        return Err(ApiError::internal(format!(
+            "the spec replicas field {} does not exist",
+            windlass_schema::go_quote(&paths.spec_replicas)
+        )));
+    }
+    scale_or_zero(call, object)
+}
+
+/// Makes the `Scale` of an object, which need not have replicas.
+fn scale_or_zero(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
+    let paths = paths(call)?;
+    let spec = at(object, &paths.spec_replicas).and_then(Value::as_i64).unwrap_or(0);
     let mut metadata = json!({});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         let text = meta::text(object, field);

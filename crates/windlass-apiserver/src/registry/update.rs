@@ -13,7 +13,8 @@ use crate::wire::ApiError;
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
-    let object = call.decode(options)?;
+    let mut object = call.decode(options)?;
+    write::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
     let may_create = call.route.subresource.is_empty() && call.resource.strategy.create_on_update();
     loop {
@@ -63,10 +64,7 @@ fn is_gone(call: &Call<'_>, error: &ApiError) -> bool {
 pub(super) fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
     let name = meta::name(object);
     if name.is_empty() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({} based on URL) was undeterminable: name must be provided",
-            call.route.name
-        )));
+        return Err(undeterminable_name(call));
     }
     if name != call.route.name {
         return Err(ApiError::bad_request(format!(
@@ -75,4 +73,12 @@ pub(super) fn expect_name(call: &Call<'_>, object: &Value) -> Result<(), ApiErro
         )));
     }
     Ok(())
+}
+
+/// 400 for an object without a name.
+pub(super) fn undeterminable_name(call: &Call<'_>) -> ApiError {
+    ApiError::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        call.route.name
+    ))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+use super::custom;
 use crate::meta;
 use crate::resource::Resource;
 use crate::strategy::MetadataChecks;
@@ -17,6 +18,10 @@ pub(super) fn create(
     others: impl FnOnce() -> Vec<FieldError>,
 ) -> Vec<FieldError> {
     let checks = checks(resource);
+    let envelope = custom::envelope(resource, object);
+    if !envelope.is_empty() {
+        return envelope;
+    }
     if !checks.on_create {
         let errors = others();
         return if errors.is_empty() { whole(resource, object, names::path_segment_name) } else { errors };
@@ -35,6 +40,7 @@ pub(super) fn update(resource: &Resource, subresource: &str, object: &Value, old
     let checks = checks(resource);
     let is_pod = resource.group.is_empty() && resource.plural == "pods" && subresource != "status";
     let (changes, wholes) = match subresource {
+        _ if !custom::envelope(resource, object).is_empty() => (0, 0),
         "" => (checks.changes, checks.whole),
         _ if is_pod => (1, 1),
         _ => (checks.subresources, 0),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream;
 use http::{HeaderValue, Response, header};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, Sleep};
 
 use super::Call;
@@ -307,26 +307,35 @@ impl Watcher {
         end_event(out);
     }
 
-    fn bookmark(&self, revision: u64, end_of_initial_state: bool) -> Bytes {
+    /// A bookmark: an object of the kind without any other field than these.
+    fn bookmark(&mut self, revision: u64, end_of_initial_state: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if end_of_initial_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let (kind, version) = match self.representation {
-            Representation::Object => (self.resource.kind.clone(), self.resource.api_version().to_owned()),
-            Representation::PartialObjectMetadata(version)
-            | Representation::PartialObjectMetadataList(version) => {
-                ("PartialObjectMetadata".to_owned(), version.api_version().to_owned())
+        let mut object = match self.representation {
+            Representation::Object | Representation::Table(_) => self.resource.schema.zero().clone(),
+            Representation::PartialObjectMetadata(_) => json!({}),
+            Representation::PartialObjectMetadataList(_) => {
+                self.done = true;
+                return Bytes::new();
             }
-            Representation::Table(version) => ("Table".to_owned(), version.api_version().to_owned()),
         };
-        let object: Value = match self.representation {
-            Representation::Table(_) => json!({
-                "kind": kind, "apiVersion": version, "metadata": {"resourceVersion": revision.to_string()},
-                "columnDefinitions": [], "rows": [],
-            }),
-            _ => json!({"kind": kind, "apiVersion": version, "metadata": metadata}),
+        let (kind, version) = match self.representation {
+            Representation::PartialObjectMetadata(version) => {
+                ("PartialObjectMetadata", version.api_version())
+            }
+            _ => (&*self.resource.kind, self.resource.api_version()),
         };
+        object["kind"] = kind.into();
+        object["apiVersion"] = version.into();
+        object["metadata"] = metadata;
+        if let Representation::Table(version) = self.representation {
+            let is_first = !std::mem::replace(&mut self.columns_sent, true);
+            let (env, include) = (&self.state.env, self.include);
+            object =
+                crate::table::table(&self.resource, env, version, include, &[&object], &object, is_first);
+        }
         let mut out = Vec::new();
         write_event(&mut out, "BOOKMARK", &object_bytes(&object));
         out.into()

@@ -14,7 +14,7 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
-use windlass_schema::FieldError;
+use windlass_schema::{FieldError, go_quote};
 
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
@@ -132,6 +132,7 @@ async fn create_named(
     let resource = Arc::clone(&call.resource);
     // A version that is not a number does not count, and a dry run stores nothing.
     let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
+    let given_version = meta::resource_version(&object).to_owned();
     begin(call, &mut object);
     let view = call.state.store.view();
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
@@ -152,7 +153,8 @@ async fn create_named(
         if call.route.verb != "create" {
             authorize_create(call)?;
         }
-        let warnings = resource.strategy.warnings(&call.context(&view), &new, None);
+        let mut warnings = custom::warnings(&resource, &new, None);
+        warnings.extend(resource.strategy.warnings(&call.context(&view), &new, None));
         call.warnings.truncate(warned);
         call.warnings.extend(warnings);
         call.validate(&new, None).await?;
@@ -163,7 +165,8 @@ async fn create_named(
             if view.get(&resource.storage, &key).is_some() {
                 return Err(exists(call, &key, &new));
             }
-            meta::set(&mut new, "resourceVersion", None);
+            let version = (!given_version.is_empty()).then(|| given_version.into());
+            meta::set(&mut new, "resourceVersion", version);
             return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
         }
         if is_versioned {
@@ -232,7 +235,8 @@ pub(super) async fn update(
         check_version(call, &new, &old)?;
         prepare(call, &view, &mut new, &old)?;
         managed_fields::restore_times(&mut new, &old);
-        let warnings = resource.strategy.warnings(&call.context(&view), &new, Some(&old));
+        let mut warnings = custom::warnings(&resource, &new, Some(&old));
+        warnings.extend(resource.strategy.warnings(&call.context(&view), &new, Some(&old)));
         call.warnings.extend(warnings);
         change.validate(call, &new, &old).await?;
         let same = new == old;
@@ -349,7 +353,7 @@ fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Resu
 }
 
 /// The namespace of the object and that of the request must agree; an absent one is filled in.
-fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
+pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
     let wanted = &call.route.namespace;
     let found = meta::namespace(object);
     if !call.resource.namespaced {
@@ -394,6 +398,10 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
     let resource = &call.resource;
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
     let names = resource.group_resource();
+    if !wanted.is_empty() && wanted.parse::<u64>().is_err() {
+        let quoted = go_quote(wanted);
+        return Err(ApiError::unexplained(format!("strconv.ParseUint: parsing {quoted}: invalid syntax")));
+    }
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
     // A patch has no uid as precondition; there it is a field that does not change.
     if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
@@ -446,7 +454,7 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     errors.extend(resource.strategy.validate_update(&call.context(view), new, old));
     refuse_invalid(resource, new, &errors)?;
     resource.strategy.review(&call.context(view), new, Some(old))?;
-    if call.route.subresource != "status" && counts(resource, new, old) {
+    if !["status", "binding"].contains(&call.route.subresource.as_str()) && counts(resource, new, old) {
         let generation = meta::integer(old, "generation").unwrap_or(0) + 1;
         meta::set(new, "generation", Some(generation.into()));
     }

@@ -72,12 +72,13 @@ impl Strategy for Definitions {
                 finalizers.push(CLEANUP_FINALIZER.to_owned());
             }
             meta::set_finalizers(object, &finalizers);
-            let message = "CustomResource deletion is in progress";
+            let message =
+                "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
             set_condition(
                 object,
                 "Terminating",
                 true,
-                "InstanceDeletionInProgress",
+                "InstanceDeletionPending",
                 message,
                 &cx.env.now_rfc3339(),
             );

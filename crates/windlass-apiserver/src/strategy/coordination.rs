@@ -1,10 +1,11 @@
 //! Leases.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::fields::{int_at, object_mut};
-use super::{Facts, FactsOnly, Strategy};
+use super::{Facts, FactsOnly, Strategy, StrategyContext};
+use crate::wire::ApiError;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -22,13 +23,19 @@ impl Strategy for Leases {
         &LEASES
     }
 
-    fn default(&self, object: &mut Value) {
-        // Coordinated leader election is off by default.
-        let drop = |spec: &mut Map<String, Value>| {
-            spec.remove("strategy");
-            spec.remove("preferredHolder");
-        };
-        object_mut(object, "spec").map(drop);
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        drop_disabled(object);
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        _old: &Value,
+    ) -> Result<(), ApiError> {
+        drop_disabled(object);
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {
@@ -42,5 +49,13 @@ impl Strategy for Leases {
             errors.push(FieldError::invalid("spec.leaseTransitions", count, detail));
         }
         errors
+    }
+}
+
+/// Drops the fields of coordinated leader election, which is off by default.
+fn drop_disabled(object: &mut Value) {
+    if let Some(spec) = object_mut(object, "spec") {
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
     }
 }

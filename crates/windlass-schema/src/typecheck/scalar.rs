@@ -5,12 +5,12 @@ use serde_json::Value;
 use crate::calendar::days_of_month;
 use crate::{Quantity, QuantityError};
 
-pub(super) fn quantity(value: &Value) -> Option<String> {
+pub(crate) fn quantity(value: &Value) -> Option<String> {
     let quantity = Quantity::of_value(value).unwrap_or(Err(QuantityError::Malformed));
     quantity.err().map(|error| error.to_string())
 }
 
-pub(super) fn base64(text: &str) -> Option<String> {
+pub(crate) fn base64(text: &str) -> Option<String> {
     let bytes: Vec<(usize, u8)> =
         text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n')).collect();
     let illegal = |at: usize| Some(format!("illegal base64 data at input byte {at}"));
@@ -33,7 +33,7 @@ pub(super) fn base64(text: &str) -> Option<String> {
 }
 
 /// Checks an RFC 3339 time; returns the error of Go's `time.Parse`.
-pub(super) fn time(text: &str, micros: bool) -> Option<String> {
+pub(crate) fn time(text: &str, micros: bool) -> Option<String> {
     let layout = if micros { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let quoted = crate::go_quote(text);
     let cannot = |rest: &str, part: &str| {

@@ -157,6 +157,15 @@ fn selectable_fields(fields: &Value, path: &str) -> Vec<FieldError> {
 /// A selectable field has to be one that the schema knows, and a scalar.
 fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let is_shared = |field: &str| versions.iter().all(|version| version[field] == versions[0][field]);
+    if versions.len() > 1 && is_shared("selectableFields") && !is_shared("schema") {
+        // Kube takes the fields of all versions out of them, and then it has no schema to look at.
+        if !list(&versions[0], "selectableFields").is_empty() {
+            let detail = "may only be set when validations.schema is included";
+            errors.push(FieldError::invalid("spec.selectableFields", "", detail));
+        }
+        return errors;
+    }
     each(&with_both(versions), "both", "selectableFields", &mut errors, |both, path| {
         // Named by version, the field is the one list that was looked at, not the pair.
         let path = path.replace(".both", ".selectableFields");

@@ -299,19 +299,18 @@ fn validate_change(job: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
             errors.push(completions.invalid("can only be modified in tandem with spec.parallelism"));
         }
     }
-    let mut immutable = |name: &str| {
+    let immutable = |name: &str, errors: &mut Errors| {
         let field = spec.at(name);
         if field.value() != before.at(name).value() {
             errors.push(field.invalid("field is immutable"));
         }
     };
-    immutable("selector");
-    immutable("completionMode");
-    immutable("podFailurePolicy");
-    immutable("backoffLimitPerIndex");
-    immutable("managedBy");
-    immutable("successPolicy");
+    immutable("selector", errors);
     validate_template_change(&spec, old, errors);
+    for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
+    {
+        immutable(field, errors);
+    }
 }
 
 /// Validates a change of the template. Before the job starts, its scheduling and its resources may change.

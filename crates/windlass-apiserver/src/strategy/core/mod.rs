@@ -12,6 +12,7 @@ mod replication_controller;
 mod resource_quota;
 mod secret;
 mod service;
+mod service_account;
 mod volume;
 mod volume_claim;
 mod volume_source;
@@ -23,8 +24,6 @@ pub(super) use self::event::of as event_of;
 pub(super) use self::pod::{default_spec, pod_template_warnings, validate_template};
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;
-
-const SERVICE_ACCOUNTS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -40,7 +39,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "replicationcontrollers" => &replication_controller::ReplicationControllers,
         "resourcequotas" => &resource_quota::ResourceQuotas,
         "secrets" => &secret::Secrets,
-        "serviceaccounts" => &FactsOnly(&SERVICE_ACCOUNTS),
+        "serviceaccounts" => &service_account::ServiceAccounts,
         "services" => &service::Services,
         _ => &FactsOnly(&Facts::SPEC),
     }

@@ -73,8 +73,18 @@ impl Strategy for Namespaces {
         Ok(())
     }
 
+    fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
+        let finalizers = list_at(object, "/spec/finalizers").iter();
+        finalizers.flat_map(|finalizer| validate_finalizer("spec.finalizers", finalizer)).collect()
+    }
+
     fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
+        if cx.subresource == "finalize" {
+            for (index, finalizer) in list_at(object, "/spec/finalizers").iter().enumerate() {
+                errors.extend(validate_finalizer(&format!("spec.finalizers[{index}]"), finalizer));
+            }
+        }
         if cx.subresource == "status" {
             let deleting = meta::is_deleting(object);
             let phase = text_at(object, "/status/phase");
@@ -106,4 +116,17 @@ impl Strategy for Namespaces {
         }
         Ok(held)
     }
+}
+
+/// Checks the name of a finalizer.
+fn validate_finalizer(path: &str, finalizer: &Value) -> Vec<FieldError> {
+    let name = finalizer.as_str().unwrap_or_default();
+    let problems = names::label_key(name).into_iter();
+    let mut errors: Vec<FieldError> =
+        problems.map(|problem| FieldError::invalid(path, name, problem)).collect();
+    if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(FieldError::invalid(path, name, detail));
+    }
+    errors
 }

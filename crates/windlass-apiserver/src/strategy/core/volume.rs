@@ -224,6 +224,11 @@ fn validate_change(object: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
     if mode.value() != before.at("volumeMode").value() {
         errors.push(mode.at_path_of(&object.at("volumeMode")).invalid("field is immutable"));
     }
+    let (affinity, had) = (spec.at("nodeAffinity"), before.at("nodeAffinity"));
+    if had.is_set() && affinity.value() != had.value() {
+        let detail = "field is immutable, except for updating from beta label to GA";
+        errors.push(affinity.at_path_of(&object.at("nodeAffinity")).invalid(detail));
+    }
     let class = spec.at("volumeAttributesClassName");
     if before.at("volumeAttributesClassName").is_set() && !class.is_set() {
         errors.push(class.forbidden("update from non-nil value to nil is forbidden"));

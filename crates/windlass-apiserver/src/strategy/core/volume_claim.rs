@@ -31,8 +31,11 @@ impl Strategy for Claims {
     }
 
     fn default(&self, object: &mut Value) {
-        let spec = spec_mut(object);
-        default_source(spec);
+        for field in ["dataSource", "dataSourceRef"] {
+            if let Some(source) = spec_mut(object).get_mut(field).filter(|source| source.is_object()) {
+                with_group(source);
+            }
+        }
     }
 
     fn admit(
@@ -49,6 +52,21 @@ impl Strategy for Claims {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         object["status"] = json!({"phase": "Pending"});
+        settle_source(spec_mut(object), false);
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        if cx.subresource.is_empty() {
+            let had_source =
+                ["dataSource", "dataSourceRef"].iter().any(|field| old["spec"][*field].is_object());
+            settle_source(spec_mut(object), had_source);
+        }
         Ok(())
     }
 
@@ -65,27 +83,26 @@ impl Strategy for Claims {
     }
 }
 
-/// Fills in `dataSourceRef` from `dataSource`, or the other way round.
-fn default_source(spec: &mut serde_json::Map<String, Value>) {
+/// Drops a `dataSource` that is neither a claim nor a snapshot, as old clients expect, and fills in `dataSourceRef` from
+/// it, or the other way round. `had_source` says whether the claim has had a source before.
+fn settle_source(spec: &mut serde_json::Map<String, Value>, had_source: bool) {
     let present = |value: Option<&Value>| value.filter(|value| !value.is_null()).cloned();
     let (source, reference) = (present(spec.get("dataSource")), present(spec.get("dataSourceRef")));
     match (source, reference) {
-        (Some(mut source), None) => {
-            with_group(&mut source);
-            spec.insert("dataSource".to_owned(), source.clone());
+        (Some(source), None) if !had_source && !is_claim_or_snapshot(&source) => {
+            spec.remove("dataSource");
+        }
+        (Some(source), None) => {
             spec.insert("dataSourceRef".to_owned(), source);
         }
-        (None, Some(mut reference)) if text_at(&reference, "/namespace").is_empty() => {
-            let is_volume = is_claim_or_snapshot(&reference);
-            with_group(&mut reference);
-            if is_volume {
-                let mut source = reference.clone();
+        (None, Some(reference)) if text_at(&reference, "/namespace").is_empty() => {
+            if is_claim_or_snapshot(&reference) {
+                let mut source = reference;
                 if let Some(fields) = source.as_object_mut() {
                     fields.remove("namespace");
                 }
                 spec.insert("dataSource".to_owned(), source);
             }
-            spec.insert("dataSourceRef".to_owned(), reference);
         }
         _ => {}
     }

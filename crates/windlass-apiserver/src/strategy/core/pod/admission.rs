@@ -1,11 +1,18 @@
 //! What admission plugins of kube-apiserver do with pods: `DefaultTolerationSeconds` and `Priority`.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
+use windlass_schema::go_quote;
 
 use crate::meta;
+use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
 use crate::strategy::fields::{default, int_at, spec_mut, text_at};
 use crate::wire::{ApiError, GroupResource};
+
+static RUNTIME_CLASSES: LazyLock<ResourceId> =
+    LazyLock::new(|| ResourceId::new("node.k8s.io", "runtimeclasses"));
 
 const TOLERATED: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
@@ -28,7 +35,7 @@ pub(super) fn add_tolerations(spec: &mut Map<String, Value>) {
 
 /// Sets the priority of the class that the pod names, or of the default class.
 pub(super) fn set_priority(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
-    let name = meta::name(object).to_owned();
+    let name = name_of(object);
     let refuse = |why: String| Err(ApiError::forbidden(&GroupResource::new("", "pods"), &name, why));
     let classes = cx.lookups.priority_classes.get(cx.view);
     let wanted = text_at(object, "/spec/priorityClassName").to_owned();
@@ -75,5 +82,80 @@ pub(super) fn keep_priority(object: &mut Value, old: &Value) {
         if let Some(value) = old.pointer(&format!("/spec/{field}")) {
             default(spec, field, value.clone());
         }
+    }
+}
+
+/// The name by which a new pod is refused.
+fn name_of(object: &Value) -> String {
+    let name = meta::name(object);
+    if name.is_empty() { meta::text(object, "generateName").to_owned() } else { name.to_owned() }
+}
+
+/// The runtime class of a pod, if it has one.
+fn runtime_class(cx: &StrategyContext<'_>, object: &Value) -> Result<Option<Value>, ApiError> {
+    let Some(class) = object.pointer("/spec/runtimeClassName").and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let found = cx.view.get(&RUNTIME_CLASSES, class).map(|found| found.value());
+    let missing = || reject(object, &format!("RuntimeClass {} not found", go_quote(class)));
+    found.map(Some).ok_or_else(missing)
+}
+
+fn reject(object: &Value, why: &str) -> ApiError {
+    let pods = GroupResource::new("", "pods");
+    ApiError::forbidden(&pods, &name_of(object), format!("pod rejected: {why}"))
+}
+
+/// Sets the overhead, the node selector and the tolerations of the runtime class of a pod.
+pub(super) fn apply_runtime_class(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+    let Some(class) = runtime_class(cx, object)? else { return Ok(()) };
+    if let Some(overhead) = class.get("overhead").filter(|overhead| overhead.is_object()) {
+        let fixed = overhead.get("podFixed").cloned().unwrap_or_default();
+        let own = object.pointer("/spec/overhead").and_then(Value::as_object);
+        if own.is_some_and(|own| !own.is_empty()) && own != fixed.as_object() {
+            return Err(reject(object, "Pod's Overhead doesn't match RuntimeClass's defined Overhead"));
+        }
+        spec_mut(object).insert("overhead".to_owned(), fixed);
+    }
+    let wanted = class.pointer("/scheduling/nodeSelector").and_then(Value::as_object);
+    for (key, value) in wanted.into_iter().flatten() {
+        let own = object.pointer("/spec/nodeSelector").and_then(|labels| labels.get(key));
+        if let Some(own) = own.filter(|own| *own != value) {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let why = format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                text(value),
+                text(own)
+            );
+            return Err(ApiError::forbidden(&GroupResource::new("", "pods"), &name_of(object), why));
+        }
+        let selector = spec_mut(object).entry("nodeSelector").or_insert_with(|| json!({}));
+        selector[key] = value.clone();
+    }
+    let tolerations = class.pointer("/scheduling/tolerations").and_then(Value::as_array);
+    if let Some(more) = tolerations.filter(|more| !more.is_empty()) {
+        let own = spec_mut(object).entry("tolerations").or_insert_with(|| json!([]));
+        if let Some(own) = own.as_array_mut() {
+            let missing: Vec<Value> = more.iter().filter(|one| !own.contains(one)).cloned().collect();
+            own.extend(missing);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the overhead of a pod is that of its runtime class.
+pub(super) fn review_overhead(cx: &StrategyContext<'_>, object: &Value) -> Result<(), ApiError> {
+    let class = runtime_class(cx, object)?;
+    let overhead = object.pointer("/spec/overhead").filter(|overhead| !overhead.is_null());
+    let defined = class.as_ref().and_then(|class| class.get("overhead")).filter(|found| found.is_object());
+    match (defined, overhead) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => {
+            Err(reject(object, "Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+        }
+        (Some(defined), overhead) if defined.get("podFixed").filter(|fixed| !fixed.is_null()) == overhead => {
+            Ok(())
+        }
+        (Some(_), _) => Err(reject(object, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")),
     }
 }

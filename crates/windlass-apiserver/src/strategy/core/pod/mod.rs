@@ -101,8 +101,13 @@ impl Strategy for Pods {
             admission::keep_priority(object, old);
         } else {
             admission::set_priority(cx, object)?;
+            admission::apply_runtime_class(cx, object)?;
         }
         Ok(())
+    }
+
+    fn review(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        if old.is_some() { Ok(()) } else { admission::review_overhead(cx, object) }
     }
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::go::{go_map, go_type};
+use crate::go::{go_map, go_number, go_type};
 use crate::graph::{NodeRef, Schema};
 
 const PATCH: &str = "$patch";
@@ -239,8 +239,26 @@ fn without_directives(value: Value) -> Option<Value> {
 }
 
 fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchError {
-    let directive = directive.as_str().map_or_else(|| directive.to_string(), str::to_owned);
+    let directive = printed_as_text(directive);
     PatchError::mismatch(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
+}
+
+/// A value as Go prints it where a text belongs (`%s`).
+fn printed_as_text(value: &Value) -> String {
+    match value {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::Bool(value) => format!("%!s(bool={value})"),
+        Value::Number(number) => format!("%!s({}={})", go_type(value), go_number(number)),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(printed_as_text).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{name}:{}", printed_as_text(value)));
+            format!("map[{}]", members.collect::<Vec<_>>().join(" "))
+        }
+    }
 }
 
 fn wrong_type(expected: &str, actual: &Value) -> PatchError {

@@ -53,13 +53,11 @@ fn one(node: NodeRef<'_>, edge: &Edge, go: Option<&str>, value: &mut Value) -> R
         Some("raw" | "json" | "fields-v1" | "json-or") => return Ok(()),
         Some("int-or-string") => return int_or_string(value),
         Some(format @ ("date-time" | "micro-time")) => {
-            return match value {
-                Value::String(text) => scalar::time(text, format == "micro-time").map_or(Ok(()), Err),
-                _ => {
-                    let found = crate::go::json_type(value);
-                    Err(format!("json: cannot unmarshal {found} into Go value of type string"))
-                }
+            let Value::String(text) = value else {
+                let found = crate::go::json_type(value);
+                return Err(format!("json: cannot unmarshal {found} into Go value of type string"));
             };
+            return scalar::time(text, format == "micro-time").map_or(Ok(()), Err);
         }
         _ => {}
     }

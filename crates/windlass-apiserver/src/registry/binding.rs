@@ -8,7 +8,7 @@ use super::{Call, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
-use crate::wire::{self, ApiError};
+use crate::wire::{self, ApiError, GroupResource};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
@@ -31,13 +31,14 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
     let uid = meta::uid(&binding).to_owned();
     let bind = write::untracked(|call, old| {
         let names = call.resource.group_resource();
+        let bindings = GroupResource::new("", "pods/binding");
         let name = &call.route.name;
         if !uid.is_empty() && uid != meta::uid(old) {
             return Err(ApiError::uid_precondition(&names, name, &uid, meta::uid(old)));
         }
         if meta::is_deleting(old) {
             return Err(ApiError::conflict(
-                &names,
+                &bindings,
                 name,
                 format!("pod {name} is being deleted, cannot be assigned to a host"),
             ));
@@ -45,7 +46,7 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
         let present = old.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
         if !present.is_empty() {
             return Err(ApiError::conflict(
-                &names,
+                &bindings,
                 name,
                 format!("pod {name} is already assigned to node {}", windlass_schema::go_quote(present)),
             ));

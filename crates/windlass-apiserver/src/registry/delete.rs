@@ -99,7 +99,7 @@ pub(super) async fn remove(
         let old = current.value();
         if last.is_none() {
             // The real server names the kind here where a resource belongs.
-            let names = wire::GroupResource::new(&*resource.group, &*resource.kind);
+            let names = wire::GroupResource::new(&*resource.storage.group, &*resource.kind);
             check_preconditions(&names, name, &old, options)?;
         }
         let mut object = old.clone();

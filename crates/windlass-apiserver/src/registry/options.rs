@@ -211,8 +211,8 @@ impl ListOptions {
 /// Checks that the resource can be selected by the fields.
 fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiError> {
     let supported = resource.selectable_fields();
-    // Cluster-scoped kinds with fields of their own have no namespace to select by.
-    let has_no_namespace = !resource.is_custom() && !resource.namespaced && !supported.is_empty();
+    // Cluster-scoped kinds that are custom, or have fields of their own, have no namespace to select by.
+    let has_no_namespace = !resource.namespaced && (resource.is_custom() || !supported.is_empty());
     let is_namespace =
         |requirement: &crate::wire::FieldRequirement| requirement.field == "metadata.namespace";
     if has_no_namespace && fields.requirements().iter().any(is_namespace) {

@@ -76,7 +76,14 @@ pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
     let known = [JSON, MERGE, STRATEGIC, APPLY].into_iter().find(|known| *known == media_type.essence);
-    let Some(essence) = known else { return Err(ApiError::no_media_type()) };
+    let Some(essence) = known else {
+        let is_custom = call.resource.is_custom();
+        return Err(if is_custom {
+            ApiError::unsupported_media_type(supported)
+        } else {
+            ApiError::no_media_type()
+        });
+    };
     if !supported.contains(&essence) {
         return Err(ApiError::unsupported_media_type(supported));
     }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use windlass_schema::fields::FieldPath;
 
 use super::apply::Configuration;
-use super::options::WriteOptions;
+use super::get::not_older;
+use super::options::{self, WriteOptions};
 use super::update::expect_name;
 use super::write::{self, Change};
 use super::{Call, patch};
@@ -16,6 +17,9 @@ use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
 use crate::resource::ScalePaths;
 use crate::wire::{self, ApiError, LabelSelector};
+
+/// The replicas of a custom resource that has none, before its scale is changed.
+const NO_REPLICAS: i64 = i32::MIN as i64;
 
 /// Returns the paths of built-in kinds, whose selector is an object.
 fn builtin_paths() -> ScalePaths {
@@ -27,7 +31,8 @@ fn builtin_paths() -> ScalePaths {
 }
 
 pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let view = call.state.store.view();
+    let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
+    let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     let object = call.resource.present_one(stored).await?.value();
     call.value(StatusCode::OK, &scale_of(call, &object)?).await
@@ -122,6 +127,12 @@ impl Change for Scaling {
         let mut scale = Box::pin(self.change.make(call, &old_scale)).await?;
         Box::pin(write::admit(call, &mut scale, Some(&old_scale))).await?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+        if replicas == NO_REPLICAS && call.resource.is_custom() {
+            return Err(ApiError::bad_request(format!(
+                "the spec replicas field {} cannot be empty",
+                windlass_schema::go_quote(&self.paths.spec_replicas)
+            )));
+        }
         // Custom resources are held to it with the rest of their rules.
         if replicas < 0 && !call.resource.is_custom() {
             let why = "must be greater than or equal to 0";
@@ -202,10 +213,14 @@ fn scale_of(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
     scale_or_zero(call, object)
 }
 
-/// Makes the `Scale` of an object, which need not have replicas.
+/// Makes the `Scale` of an object. A custom resource without replicas has [`NO_REPLICAS`].
 fn scale_or_zero(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(call)?;
-    let spec = at(object, &paths.spec_replicas).and_then(Value::as_i64).unwrap_or(0);
+    let spec = match at(object, &paths.spec_replicas) {
+        Some(replicas) => replicas.as_i64().unwrap_or(0),
+        None if call.resource.is_custom() => NO_REPLICAS,
+        None => 0,
+    };
     let mut metadata = json!({});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         let text = meta::text(object, field);

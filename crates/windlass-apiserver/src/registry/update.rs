@@ -25,7 +25,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
         }
         let written = if creates {
             let mut object = object.clone();
-            write::wipe_system_metadata(&mut object);
+            write::wipe_identity(&mut object);
             call.track(None, &mut object).await;
             write::create(call, object, options).await
         } else {

@@ -15,7 +15,7 @@ use super::Call;
 use super::options::{self, ListOptions};
 use crate::body::Body;
 use crate::resource::Resource;
-use crate::respond::{object_bytes, write_partial_metadata};
+use crate::respond::{self, object_bytes, write_partial_metadata};
 use crate::state::State;
 use crate::store::{Change, Event, Stored, Tail, Watched};
 use crate::wire::table::IncludeObject;
@@ -72,6 +72,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     });
     let mut response = Response::new(Body::stream(frames));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    respond::warn(response.headers_mut(), &call.warnings);
     Ok(response)
 }
 

@@ -372,7 +372,15 @@ pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<()
 
 /// Removes the metadata of a new object that only the server writes.
 pub(super) fn wipe_system_metadata(object: &mut Value) {
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+    wipe_identity(object);
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        meta::set(object, field, None);
+    }
+}
+
+/// Like [`wipe_system_metadata`], except for the marks of a deletion: an update that creates an object leaves them.
+pub(super) fn wipe_identity(object: &mut Value) {
+    for field in ["uid", "creationTimestamp", "selfLink"] {
         meta::set(object, field, None);
     }
 }
@@ -380,7 +388,11 @@ pub(super) fn wipe_system_metadata(object: &mut Value) {
 /// Sets the metadata of a new object that the server determines.
 fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
-    wipe_system_metadata(object);
+    if call.route.verb == "create" {
+        wipe_system_metadata(object)
+    } else {
+        wipe_identity(object)
+    }
     meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));
     meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));

@@ -193,7 +193,14 @@ impl Resource {
         if self.is_custom() {
             format!("/registry/{}/{}/{key}", self.group, self.plural)
         } else {
-            format!("/registry/{}/{key}", self.plural)
+            let place = match (self.group.as_str(), self.plural.as_str()) {
+                ("", "services") => "services/specs",
+                ("", "endpoints") => "services/endpoints",
+                ("", "nodes") => "minions",
+                (_, "ingresses") => "ingress",
+                (_, plural) => plural,
+            };
+            format!("/registry/{place}/{key}")
         }
     }
 

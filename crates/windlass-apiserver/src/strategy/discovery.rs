@@ -29,6 +29,11 @@ impl Strategy for EndpointSlices {
         &SLICES
     }
 
+    fn generation_changes(&self, object: &Value, old: &Value) -> bool {
+        let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
+        SLICES.generation.changes(object, old) || labels(object) != labels(old)
+    }
+
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         place::validate("", object, |slice, errors| {
             slice.at("addressType").require_one_of(&["FQDN", "IPv4", "IPv6"], errors);

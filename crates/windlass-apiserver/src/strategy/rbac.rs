@@ -3,7 +3,9 @@
 use serde_json::Value;
 use windlass_schema::FieldError;
 
+use super::apps::label_selector;
 use super::fields::{default_text, items_mut, list_at, text, text_at};
+use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -74,7 +76,32 @@ impl Strategy for Roles {
                 errors.push(FieldError::required(format!("{path}.resources"), detail));
             }
         }
+        if self.cluster {
+            errors.extend(place::validate(
+                "aggregationRule",
+                &object["aggregationRule"],
+                validate_aggregation,
+            ));
+        }
         errors
+    }
+}
+
+fn validate_aggregation(rule: &Place<'_>, errors: &mut Errors) {
+    if !rule.is_set() {
+        return;
+    }
+    let selectors = rule.at("clusterRoleSelectors");
+    if selectors.is_empty() {
+        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(selectors.required(detail));
+    }
+    for selector in selectors.items() {
+        let before = errors.len();
+        label_selector(&selector, errors);
+        if errors.len() > before {
+            errors.push(selector.invalid("invalid label selector."));
+        }
     }
 }
 

@@ -54,6 +54,13 @@ impl Strategy for DaemonSets {
         let spec = spec_mut(object);
         let parameters = [("maxUnavailable", 1.into()), ("maxSurge", 0.into())];
         default_rolling_update(spec, "updateStrategy", &parameters);
+        let rollout = spec.get_mut("updateStrategy").and_then(|strategy| strategy.get_mut("rollingUpdate"));
+        if let Some(rollout) = rollout.and_then(Value::as_object_mut) {
+            // To Go's internal type, they are never absent.
+            for field in ["maxUnavailable", "maxSurge"] {
+                rollout.entry(field).or_insert_with(|| 0.into());
+            }
+        }
         default_template(spec);
         // The annotation is how this version shows a number that objects always have.
         if object.pointer(&format!("/metadata/annotations/{TEMPLATE_GENERATION}")).is_none() {

@@ -267,7 +267,7 @@ pub(super) fn to_v2(object: &mut Value) {
     if let Some(status) = object_mut(object, "status") {
         let percent = status.remove("currentCPUUtilizationPercentage");
         let current = current.map(|current| Value::from(metrics_of(&current, &STATUSES))).or_else(|| {
-            let shown = json!({"averageUtilization": percent?, "averageValue": "0"});
+            let shown = json!({"averageUtilization": percent?});
             Some(json!([{"type": "Resource", "resource": {"name": "cpu", "current": shown}}]))
         });
         status.insert("currentMetrics".to_owned(), current.unwrap_or(Value::Null));

@@ -63,6 +63,11 @@ impl Strategy for Jobs {
         default_job(spec_mut(object));
     }
 
+    fn selectable_value(&self, object: &Value, field: &str) -> String {
+        let value = JOBS.selectable_value(object, field);
+        if field == "status.successful" && value.is_empty() { "0".to_owned() } else { value }
+    }
+
     fn unsupported_field(&self, field: &str) -> Option<String> {
         Some(format!("field label {} not supported for Job", windlass_schema::go_quote(field)))
     }

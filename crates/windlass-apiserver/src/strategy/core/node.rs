@@ -41,6 +41,19 @@ fn mirror_range(spec: &mut Map<String, Value>) {
 }
 
 impl Strategy for Nodes {
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let spec = &object["spec"];
+        let mut warnings = Vec::new();
+        if !spec["configSource"].is_null() {
+            warnings.push("spec.configSource: the feature is removed".to_owned());
+        }
+        if !text(spec, "externalID").is_empty() {
+            let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+            warnings.push(text.to_owned());
+        }
+        warnings
+    }
+
     fn facts(&self) -> &'static Facts {
         &NODES
     }

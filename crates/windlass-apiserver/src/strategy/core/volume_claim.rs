@@ -52,6 +52,7 @@ impl Strategy for Claims {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         object["status"] = json!({"phase": "Pending"});
+        drop_foreign_source(spec_mut(object));
         settle_source(spec_mut(object), false);
         Ok(())
     }
@@ -63,6 +64,9 @@ impl Strategy for Claims {
         old: &Value,
     ) -> Result<(), ApiError> {
         if cx.subresource.is_empty() {
+            if !old["spec"]["dataSourceRef"].is_object() {
+                drop_foreign_source(spec_mut(object));
+            }
             let had_source =
                 ["dataSource", "dataSourceRef"].iter().any(|field| old["spec"][*field].is_object());
             settle_source(spec_mut(object), had_source);
@@ -80,6 +84,14 @@ impl Strategy for Claims {
 
     fn validate_status(&self, object: &Value, _old: &Value) -> Vec<FieldError> {
         place::validate("status", &object["status"], validate_status)
+    }
+}
+
+/// Drops a `dataSourceRef` to another namespace: these are off by default.
+fn drop_foreign_source(spec: &mut serde_json::Map<String, Value>) {
+    let namespace = spec.get("dataSourceRef").and_then(|reference| reference.get("namespace"));
+    if namespace.is_some_and(|namespace| !namespace.is_null() && namespace != "") {
+        spec.remove("dataSourceRef");
     }
 }
 

@@ -3,7 +3,11 @@
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Options};
 
-use super::json::MAX_DEPTH;
+use super::json::{self, MAX_DEPTH};
+
+/// The stack for the nesting of a document: a level takes tens of kilobytes in a debug build. Only what is used of it
+/// takes memory.
+const STACK: usize = 64 << 20;
 
 /// A parsed document.
 #[derive(Debug)]
@@ -28,7 +32,34 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
 
 /// Parses a YAML document.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
+    if let Some(value) = as_json(bytes) {
+        return Ok(Parsed { value, duplicates: Vec::new() });
+    }
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+    on_large_stack(|| read(text))
+}
+
+/// Reads a document that is JSON, as most clients send it: that is much faster. `None` if it is not, or has a duplicate
+/// field, which YAML reports in another way.
+fn as_json(bytes: &[u8]) -> Option<Value> {
+    bytes
+        .trim_ascii_start()
+        .starts_with(b"{")
+        .then(|| json::parse(bytes).ok())?
+        .filter(|parsed| parsed.duplicates.is_empty())
+        .map(|parsed| parsed.value)
+}
+
+/// Runs work that recurses deeply on a thread of its own.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        let done = worker.map_err(|error| format!("yaml: {error}"))?.join();
+        done.unwrap_or_else(|_panic| Err("yaml: the document cannot be read".to_owned()))
+    })
+}
+
+fn read(text: &str) -> Result<Parsed, String> {
     match serde_saphyr::from_str_with_options::<Value>(text, options(DuplicateKeyPolicy::Error)) {
         Ok(value) => Ok(Parsed { value, duplicates: Vec::new() }),
         Err(Error::DuplicateMappingKey { key, location }) => {
@@ -51,7 +82,7 @@ fn explain(error: &Error) -> String {
 
 /// Writes a value as YAML, as `Accept: application/yaml` asks for it.
 pub(crate) fn write(value: &Value) -> Result<String, String> {
-    serde_saphyr::to_string(value).map_err(|error| error.to_string())
+    on_large_stack(|| serde_saphyr::to_string(value).map_err(|error| error.to_string()))
 }
 
 #[cfg(test)]

@@ -33,6 +33,30 @@ fn alias_bombs_and_deep_nesting_are_refused() {
     assert!(parse(b"a: {b: 1\nc: 2").is_err());
 }
 
+#[test]
+fn the_deepest_nesting_fits_the_stack() {
+    let depth = MAX_DEPTH - 1;
+    let block: String = (0..depth).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let sequence = format!("a:\n {}x\n", "- ".repeat(depth - 1));
+    let maps = format!("{}1{}", "{a: ".repeat(200), "}".repeat(200));
+    let json = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    for text in [block, sequence, maps, json] {
+        let parsed = parse(text.as_bytes()).expect("YAML");
+        let written = write(&parsed.value).expect("YAML");
+        assert_eq!(parse(written.as_bytes()).expect("YAML").value, parsed.value);
+        assert!(parse(format!("{}1{}", "{\"a\": ".repeat(100_000), "}".repeat(100_000)).as_bytes()).is_err());
+    }
+}
+
+#[test]
+fn json_is_yaml() {
+    let parsed = parse(b" {\"a\": [1, \"yes\", 1e3, null], \"b\": {}}\n").expect("YAML");
+    assert_eq!(parsed.value, json!({"a": [1, "yes", 1e3, null], "b": {}}));
+    let parsed = parse(b"{\"a\": 1,\n \"a\": 2}").expect("YAML");
+    assert_eq!(parsed.value, json!({"a": 2}));
+    assert_eq!(parsed.duplicates, ["yaml: unmarshal errors:\n  line 2: key \"a\" already set in map"]);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -61,3 +61,4 @@ pub use serve::{
     Listening, ServerCertificate,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
+pub use strategy::AdmissionPlugin;

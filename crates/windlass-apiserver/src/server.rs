@@ -16,7 +16,7 @@ use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
 use crate::state::State;
 use crate::store::{Retention, Store, View};
-use crate::strategy::Lookups;
+use crate::strategy::{AdmissionPlugin, AdmissionPlugins, Lookups};
 use crate::webhook::Clients;
 use crate::{bootstrap, definitions};
 
@@ -47,6 +47,7 @@ pub struct ServerBuilder {
     intercept: Option<Arc<dyn Intercept>>,
     request_timeout: Option<Duration>,
     token_keys: Option<TokenKeys>,
+    plugins: AdmissionPlugins,
 }
 
 /// Why a server was not built.
@@ -93,6 +94,21 @@ impl ServerBuilder {
         self
     }
 
+    /// Switches an admission plugin on or off. Default: all are on but `ServiceAccount`, because a server by itself creates
+    /// no service accounts.
+    ///
+    /// ```
+    /// use windlass_apiserver::{AdmissionPlugin, Server};
+    ///
+    /// // For a server whose controllers create the service accounts of namespaces.
+    /// Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true).build()?;
+    /// # Ok::<(), windlass_apiserver::BuildError>(())
+    /// ```
+    pub fn admission_plugin(mut self, plugin: AdmissionPlugin, enabled: bool) -> Self {
+        self.plugins = self.plugins.with(plugin, enabled);
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -119,6 +135,7 @@ impl ServerBuilder {
             definitions: tokio::sync::Mutex::new(Definitions::new(Arc::clone(&clients))),
             scales: Arc::new(builtin::scales(&catalog)),
             unsettled_definitions: AtomicBool::new(false),
+            plugins: self.plugins,
             webhooks: Webhooks::new(clients),
             lookups: Lookups::new(),
             catalog,

@@ -12,7 +12,7 @@ use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, L
 use crate::env::Env;
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Store;
-use crate::strategy::Lookups;
+use crate::strategy::{AdmissionPlugins, Lookups};
 use crate::wire::ApiError;
 
 /// What all requests to one server share.
@@ -31,6 +31,8 @@ pub(crate) struct State {
     /// Set while definitions that an earlier server left are terminating or without names: the next request goes on
     /// with them.
     pub(crate) unsettled_definitions: AtomicBool,
+    /// The admission plugins that run.
+    pub(crate) plugins: AdmissionPlugins,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
     /// What strategies look up at every write.

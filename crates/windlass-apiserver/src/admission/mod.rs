@@ -5,6 +5,7 @@ mod configuration;
 mod failure;
 mod matching;
 mod mutate;
+pub(crate) mod plugins;
 mod review;
 mod validate;
 mod versions;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::Call;
 use super::delete_options::DeleteOptions;
-use crate::admission::{Attributes, Objects, Operation, Reinvocation, Surroundings};
+use super::{Call, write};
+use crate::admission::{Attributes, Objects, Operation, Reinvocation, Surroundings, plugins};
 use crate::managed_fields;
 use crate::meta;
 use crate::resource::api_version;
@@ -54,8 +54,28 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Asks validating webhooks whether a write may happen. `old` is `None` for a new object.
+    /// The write as the built-in plugins see it.
+    pub(super) fn plugin_write(&self) -> plugins::Write<'_> {
+        plugins::Write {
+            plugins: self.state.plugins,
+            store: &self.state.store,
+            env: &self.state.env,
+            resource: self.resource.group_resource(),
+            subresource: &self.route.subresource,
+            namespace: &self.route.namespace,
+        }
+    }
+
+    /// Whether the object of the request is not one of the resource, but an `Eviction` for example.
+    fn is_of_other_kind(&self) -> bool {
+        self.kind() != self.resource.kind
+    }
+
+    /// Asks the built-in plugins and the validating webhooks whether a write may happen. `old` is `None` for a new object.
     pub(super) async fn validate(&mut self, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        if plugins::Write::concerns(&self.resource) && !self.is_of_other_kind() {
+            self.plugin_write().validate(object, old)?;
+        }
         if !self.state.webhooks.may_validate(&self.state.store, self.kind()) {
             return Ok(());
         }
@@ -65,6 +85,11 @@ impl Call<'_> {
 
     /// Admits an object that is not stored itself, such as an `Eviction`.
     pub(super) async fn admit_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
+        let is_question = self.resource.plural == "localsubjectaccessreviews";
+        if self.resource.namespaced && !is_question {
+            let view = self.state.store.view();
+            write::may_create_in(&view, &self.resource, &self.route.namespace, &self.route.name)?;
+        }
         if let Some(shown) = self.resource.subresource(&self.route.subresource) {
             let fields = meta::fields_mut(object);
             fields.entry("kind").or_insert_with(|| shown.kind.clone().into());

@@ -41,6 +41,7 @@ impl Call<'_> {
             env: &self.state.env,
             view,
             lookups: &self.state.lookups,
+            plugins: self.state.plugins,
             identity: self.identity,
             authorizer: &self.state.authorizer,
             store: &self.state.store,

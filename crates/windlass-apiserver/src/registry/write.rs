@@ -18,7 +18,7 @@ use windlass_schema::{FieldError, go_quote};
 
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
-use crate::admission::Reinvocation;
+use crate::admission::{Reinvocation, plugins};
 use crate::auth::Attributes;
 use crate::cluster_roles;
 use crate::definitions;
@@ -316,6 +316,16 @@ fn may_create(view: &View, resource: &Resource, namespace: &str, name: &str) -> 
     if !resource.namespaced {
         return Ok(());
     }
+    may_create_in(view, resource, namespace, name)
+}
+
+/// Whether the namespace of an object that is to be created is there, and stays.
+pub(super) fn may_create_in(
+    view: &View,
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+) -> Result<(), ApiError> {
     match view.get(&NAMESPACES, namespace) {
         Some(found) if !found.is_terminating() => Ok(()),
         Some(_) => Err(ApiError::namespace_terminating(&resource.group_resource(), name, namespace)),
@@ -331,23 +341,26 @@ pub(super) async fn admit(
     old: Option<&Value>,
 ) -> Result<(), ApiError> {
     let mut rounds = Reinvocation::default();
-    run_plugins(call, object, old)?;
+    run_plugins(call, object, old).await?;
     call.mutate(object, old, &mut rounds).await?;
     if rounds.is_needed() {
-        run_plugins(call, object, old)?;
+        run_plugins(call, object, old).await?;
         call.mutate(object, old, &mut rounds).await?;
     }
     Ok(())
 }
 
 /// Runs the built-in plugins.
-fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+async fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
     if !call.route.subresource.is_empty() {
         return Ok(());
     }
     let view = call.state.store.view();
     if old.is_none() {
         may_create(&view, &call.resource, &call.route.namespace, meta::name(object))?;
+    }
+    if plugins::Write::concerns(&call.resource) {
+        Box::pin(call.plugin_write().mutate(object, old)).await?;
     }
     call.resource.strategy.admit(&call.context(&view), object, old)
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 mod addresses;
+mod admission_plugins;
 mod checks;
 mod facts;
 mod fields;
@@ -36,6 +37,8 @@ mod resource;
 mod scheduling;
 mod storage;
 
+pub use self::admission_plugins::AdmissionPlugin;
+pub(crate) use self::admission_plugins::AdmissionPlugins;
 pub(crate) use self::facts::{Facts, Generation};
 pub(crate) use self::metadata_checks::MetadataChecks;
 pub(crate) use self::writes::Writes;
@@ -62,6 +65,8 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) name: &'a str,
     /// The API version of the request and the object, for example `v1`.
     pub(crate) version: &'a str,
+    /// The admission plugins that run.
+    pub(crate) plugins: AdmissionPlugins,
     /// The subresource that is written. Empty for the object itself.
     pub(crate) subresource: &'a str,
 }

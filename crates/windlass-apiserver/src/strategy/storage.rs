@@ -7,7 +7,7 @@ use windlass_schema::FieldError;
 
 use super::checks::immutable;
 use super::place::{self, Errors, Place};
-use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes};
+use super::{AdmissionPlugin, Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::meta;
 use crate::wire::{ApiError, names};
 
@@ -148,11 +148,11 @@ impl Strategy for AttributesClasses {
 
     fn admit(
         &self,
-        _cx: &StrategyContext<'_>,
+        cx: &StrategyContext<'_>,
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        if old.is_none() {
+        if old.is_none() && cx.plugins.has(AdmissionPlugin::StorageObjectInUseProtection) {
             meta::add_finalizer(object, "kubernetes.io/vac-protection");
         }
         Ok(())

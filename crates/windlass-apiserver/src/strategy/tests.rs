@@ -13,6 +13,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "configmaps",
             "endpoints",
             "events",
+            "limitranges",
             "namespaces",
             "nodes",
             "pods",

@@ -57,10 +57,12 @@ mod conversion;
 mod crd;
 mod custom_resources;
 mod defaults;
+mod limits;
 mod namespaces;
 mod not_enforced;
 mod pods;
 mod recorded;
+mod service_accounts;
 mod services;
 
 // Bytes and mistakes.

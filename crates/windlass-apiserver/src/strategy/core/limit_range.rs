@@ -9,11 +9,7 @@ use super::quantity;
 use crate::strategy::fields::{items_mut, list_at, map_at, spec_mut, text};
 use crate::strategy::{Facts, Strategy};
 
-const FACTS: Facts = Facts {
-    create_on_update: true,
-    unenforced: Some("pods and claims are neither defaulted nor limited by it"),
-    ..Facts::DATA
-};
+const FACTS: Facts = Facts { create_on_update: true, ..Facts::DATA };
 
 pub(super) struct LimitRanges;
 

@@ -9,7 +9,7 @@ use super::pod::validate_amount;
 use crate::strategy::addresses::address_range;
 use crate::strategy::fields::{object_mut, spec_mut, text};
 use crate::strategy::place::{self, Errors, Place};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::{AdmissionPlugin, Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
 const NODES: Facts = Facts { selectable: &[("spec.unschedulable", "/spec/unschedulable")], ..Facts::DATA };
@@ -65,11 +65,11 @@ impl Strategy for Nodes {
 
     fn admit(
         &self,
-        _cx: &StrategyContext<'_>,
+        cx: &StrategyContext<'_>,
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        if old.is_some() {
+        if old.is_some() || !cx.plugins.has(AdmissionPlugin::TaintNodesByCondition) {
             return Ok(());
         }
         let taints = spec_mut(object).entry("taints").or_insert_with(|| json!([]));

@@ -10,7 +10,7 @@ use crate::env;
 use crate::meta;
 use crate::strategy::fields::text_at;
 use crate::strategy::place::{self, Errors, Place};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::{AdmissionPlugin, Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
 pub(super) const FACTS: Facts = Facts {
@@ -78,11 +78,11 @@ impl Strategy for Volumes {
 
     fn admit(
         &self,
-        _cx: &StrategyContext<'_>,
+        cx: &StrategyContext<'_>,
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        if old.is_none() {
+        if old.is_none() && cx.plugins.has(AdmissionPlugin::StorageObjectInUseProtection) {
             meta::add_finalizer(object, "kubernetes.io/pv-protection");
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::volume::FACTS;
 use crate::meta;
 use crate::strategy::fields::{spec_mut, text_at};
 use crate::strategy::place::{self, Errors, Place};
-use crate::strategy::{Facts, Strategy, StrategyContext};
+use crate::strategy::{AdmissionPlugin, Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n";
@@ -40,11 +40,11 @@ impl Strategy for Claims {
 
     fn admit(
         &self,
-        _cx: &StrategyContext<'_>,
+        cx: &StrategyContext<'_>,
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        if old.is_none() {
+        if old.is_none() && cx.plugins.has(AdmissionPlugin::StorageObjectInUseProtection) {
             meta::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
         Ok(())

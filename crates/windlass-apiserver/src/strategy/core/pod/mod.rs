@@ -36,7 +36,7 @@ use crate::meta;
 use crate::strategy::checks::dns_label_warning;
 use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};
 use crate::strategy::place;
-use crate::strategy::{Facts, Grace, Strategy, StrategyContext, Writes};
+use crate::strategy::{AdmissionPlugin, Facts, Grace, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
 const POD: Facts = Facts {
@@ -96,7 +96,12 @@ impl Strategy for Pods {
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        admission::add_tolerations(spec_mut(object));
+        if cx.plugins.has(AdmissionPlugin::DefaultTolerationSeconds) {
+            admission::add_tolerations(spec_mut(object));
+        }
+        if !cx.plugins.has(AdmissionPlugin::Priority) {
+            return Ok(());
+        }
         if let Some(old) = old {
             admission::keep_priority(object, old);
         } else {

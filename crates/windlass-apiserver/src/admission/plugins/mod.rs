@@ -1,0 +1,82 @@
+//! The built-in admission plugins that look at other objects: `LimitRanger` and `ServiceAccount`. What concerns only one
+//! kind is in its strategy.
+
+mod limit_ranger;
+mod pod_resources;
+mod service_account;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::env::Env;
+use crate::meta;
+use crate::store::{ResourceId, Store};
+use crate::strategy::{AdmissionPlugin, AdmissionPlugins};
+use crate::wire::{ApiError, GroupResource};
+
+/// A write that the plugins look at.
+pub(crate) struct Write<'a> {
+    pub(crate) plugins: AdmissionPlugins,
+    pub(crate) store: &'a Store,
+    pub(crate) env: &'a Env,
+    pub(crate) resource: GroupResource,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+}
+
+impl Write<'_> {
+    /// Whether a plugin may have something to say about writes of the resource.
+    pub(crate) fn concerns(resource: &crate::resource::Resource) -> bool {
+        resource.group.is_empty() && matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims")
+    }
+
+    /// Runs mutating admission. `old` is `None` for a new object.
+    pub(crate) async fn mutate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+        let is_new_pod = self.resource.resource == "pods" && self.subresource.is_empty() && old.is_none();
+        if !is_new_pod {
+            return Ok(());
+        }
+        if self.plugins.has(AdmissionPlugin::LimitRanger) {
+            limit_ranger::set_defaults(self, object);
+        }
+        if self.plugins.has(AdmissionPlugin::ServiceAccount) {
+            service_account::admit(self, object).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs validating admission. `old` is `None` for a new object.
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
+        if self.plugins.has(AdmissionPlugin::LimitRanger) {
+            limit_ranger::validate(self, object, old)?;
+        }
+        Ok(())
+    }
+
+    /// 403 for the object.
+    fn forbidden(&self, object: &Value, why: impl std::fmt::Display) -> ApiError {
+        let name = match meta::name(object) {
+            "" => meta::text(object, "generateName"),
+            name => name,
+        };
+        ApiError::forbidden(&self.resource, name, why)
+    }
+
+    /// An object of the namespace. If it is not there, it is waited for a little.
+    async fn wait_for(&self, plural: &str, name: &str, wait: Duration) -> Option<Value> {
+        let id = ResourceId::new("", plural);
+        let key = format!("{}/{name}", self.namespace);
+        let log = self.store.log(&id);
+        let deadline = tokio::time::Instant::now() + wait;
+        loop {
+            let changed = log.changed();
+            if let Some(found) = self.store.view().get(&id, &key) {
+                return Some(found.value());
+            }
+            if tokio::time::timeout_at(deadline, changed).await.is_err() {
+                return None;
+            }
+        }
+    }
+}

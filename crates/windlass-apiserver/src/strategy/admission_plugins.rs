@@ -1,0 +1,60 @@
+//! The admission plugins that can be switched on and off.
+
+/// An admission plugin of kube-apiserver that a server can do without. See
+/// [`ServerBuilder::admission_plugin`](crate::ServerBuilder::admission_plugin).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionPlugin {
+    /// Pods tolerate nodes that are not ready for five minutes.
+    DefaultTolerationSeconds,
+    /// Pods and claims follow the LimitRanges of their namespace.
+    LimitRanger,
+    /// Pods get the priority of their PriorityClass.
+    Priority,
+    /// Pods have a service account, whose token is mounted. A pod without one is refused.
+    ServiceAccount,
+    /// Volumes, claims and volume attributes classes get a finalizer.
+    StorageObjectInUseProtection,
+    /// New nodes are not ready, so that no pod is scheduled to them.
+    TaintNodesByCondition,
+}
+
+impl AdmissionPlugin {
+    const ALL: [(Self, &str); 6] = [
+        (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
+        (Self::LimitRanger, "LimitRanger"),
+        (Self::Priority, "Priority"),
+        (Self::ServiceAccount, "ServiceAccount"),
+        (Self::StorageObjectInUseProtection, "StorageObjectInUseProtection"),
+        (Self::TaintNodesByCondition, "TaintNodesByCondition"),
+    ];
+
+    /// Returns the plugin that kube-apiserver's flags call `name`; `None` if it cannot be switched here.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(plugin, _)| *plugin)
+    }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// The plugins of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdmissionPlugins(u8);
+
+impl Default for AdmissionPlugins {
+    /// All but `ServiceAccount`: without a controller that creates service accounts, no pod would be admitted.
+    fn default() -> Self {
+        Self(u8::MAX).with(AdmissionPlugin::ServiceAccount, false)
+    }
+}
+
+impl AdmissionPlugins {
+    pub(crate) fn with(self, plugin: AdmissionPlugin, enabled: bool) -> Self {
+        Self(if enabled { self.0 | plugin.bit() } else { self.0 & !plugin.bit() })
+    }
+
+    pub(crate) fn has(self, plugin: AdmissionPlugin) -> bool {
+        self.0 & plugin.bit() != 0
+    }
+}

@@ -48,6 +48,7 @@ pub struct ServerBuilder {
     request_timeout: Option<Duration>,
     token_keys: Option<TokenKeys>,
     plugins: AdmissionPlugins,
+    always_allow: bool,
 }
 
 /// Why a server was not built.
@@ -109,6 +110,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Authorises every request of every user, as kube-apiserver does with `--authorization-mode=AlwaysAllow`. By
+    /// default, roles and bindings are enforced.
+    pub fn always_allow(mut self) -> Self {
+        self.always_allow = true;
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -141,7 +149,7 @@ impl ServerBuilder {
             catalog,
             tokens: ListenerTokens::default(),
             issuer,
-            authorizer: Authorizer::new(),
+            authorizer: Authorizer::new(self.always_allow),
             impersonation: Impersonation::default(),
         });
         definitions::load(&state);

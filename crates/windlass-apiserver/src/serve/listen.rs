@@ -45,6 +45,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Listen {
     address: SocketAddr,
     allow_remote: bool,
+    anonymous: bool,
     tokens: Tokens,
     certificate: Option<ServerCertificate>,
     client_authorities: Vec<CertificateDer<'static>>,
@@ -63,6 +64,7 @@ impl Listen {
         Self {
             address,
             allow_remote: false,
+            anonymous: true,
             tokens: Tokens::default(),
             certificate: None,
             client_authorities: Vec::new(),
@@ -94,6 +96,12 @@ impl Listen {
     pub fn client_authorities(mut self, pem: &[u8]) -> Result<Self, CertificateTextError> {
         self.client_authorities.extend(server_certificate::certificates(pem)?);
         Ok(self)
+    }
+
+    /// Refuses requests without credentials with 401, instead of answering them as `system:anonymous`.
+    pub fn without_anonymous(mut self) -> Self {
+        self.anonymous = false;
+        self
     }
 
     /// Authenticates requests with the bearer `token` as `identity`, as long as this listener exists.
@@ -229,6 +237,7 @@ async fn start(handler: Arc<dyn Handle>, options: Listen) -> Result<Listening, L
         clients,
         handler,
         tokens: Arc::downgrade(&tokens),
+        anonymous: options.anonymous,
         stopping: stopping.clone(),
     };
     Ok(Listening {
@@ -273,6 +282,8 @@ struct Accept {
     handler: Arc<dyn Handle>,
     /// The listener owns the tokens, so that they are no longer valid when it is gone.
     tokens: Weak<Tokens>,
+    /// Whether requests without credentials are answered.
+    anonymous: bool,
     stopping: CancellationToken,
 }
 
@@ -330,15 +341,17 @@ impl Accept {
             own.or_else(|| self.handler.identity_of(token))
         });
         match authenticated {
-            Authenticated::As(identity) => self.answer(request, identity).await,
-            Authenticated::AnonymousWithWarning(text) => {
+            Authenticated::As(identity) if self.anonymous || !identity.is_anonymous() => {
+                self.answer(request, identity).await
+            }
+            Authenticated::AnonymousWithWarning(text) if self.anonymous => {
                 let mut response = self.answer(request, Identity::anonymous()).await;
                 if let Ok(warning) = HeaderValue::try_from(format!("299 - \"{text}\"")) {
                     response.headers_mut().append(header::WARNING, warning);
                 }
                 response
             }
-            Authenticated::Refused => refuse(&ApiError::unauthorized()),
+            _ => refuse(&ApiError::unauthorized()),
         }
     }
 

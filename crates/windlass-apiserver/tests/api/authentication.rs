@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use http::Method;
 use serde_json::json;
-use windlass_apiserver::{Identity, Listen, Server};
+use windlass_apiserver::{Identity, Listen, Server, TokenKeys};
 
 use crate::harness::{Api, DEADLINE};
 
@@ -102,4 +102,34 @@ async fn the_tokens_of_a_listener_end_with_it() {
     listening.shutdown().await;
     assert_ne!(api.post(reviews, review).await.is(201).at("/status/authenticated"), true);
     api.with_token("t0ken").get("/apis").await.is(401);
+}
+
+#[tokio::test]
+async fn a_server_may_allow_everything_to_all_who_have_credentials() {
+    let server = Server::builder().always_allow().build().unwrap();
+    let jane = Listen::default().with_token("t0ken", Identity::user("jane")).without_anonymous();
+    let api = Api::listening(&server, jane).await;
+    api.with_token("t0ken").get("/api/v1/nodes").await.is(200);
+    api.anonymous().get("/healthz").await.is(401);
+    api.with_token("wrong").get("/healthz").await.is(401);
+    let review =
+        json!({"spec": {"user": "john", "resourceAttributes": {"verb": "delete", "resource": "nodes"}}});
+    let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    assert_eq!(api.post(reviews, review).await.is(201).at("/status/allowed"), true);
+}
+
+#[tokio::test]
+async fn tokens_are_issued_by_the_settings() {
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
+    let keys = TokenKeys::new("https://issuer", key.serialize_pem().as_bytes()).unwrap();
+    let keys = keys.with_audiences(vec!["api".to_owned()]);
+    let server = Server::builder().token_keys(keys).build().unwrap();
+    let api = Api::embedded(&server);
+    let bot = api.service_account("default", "bot").await;
+    bot.get("/apis").await.is(200);
+    let request = json!({"spec": {"expirationSeconds": 600}});
+    let issued = api.post("/api/v1/namespaces/default/serviceaccounts/bot/token", request).await.is(201);
+    assert_eq!(issued.at("/spec/audiences"), json!(["api"]));
+    assert_eq!(api.get("/.well-known/openid-configuration").await.is(200).at("/issuer"), "https://issuer");
+    assert_eq!(api.get("/openid/v1/jwks").await.is(200).at("/keys/0/alg"), "ES384");
 }

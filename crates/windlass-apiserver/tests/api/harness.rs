@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::{WebSocketStream, tungstenite};
-use windlass_apiserver::Server;
+use windlass_apiserver::{Listen, Server};
 
 pub(crate) use reply::{NOT_ENFORCED, Reply, plain};
 use transport::{Credentials, Transport};
@@ -64,6 +64,11 @@ impl Api {
     /// An embedded server that the test has built, in process, even if a real one is to be tested.
     pub(crate) fn embedded(server: &Server) -> Self {
         Self::new(Transport::embedded(server.clone(), false))
+    }
+
+    /// The same, over a listener with these settings.
+    pub(crate) async fn listening(server: &Server, options: Listen) -> Self {
+        Self::new(Transport::listening(server.clone(), options).await)
     }
 
     fn new(transport: Transport) -> Self {

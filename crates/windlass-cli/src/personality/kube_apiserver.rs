@@ -52,7 +52,7 @@ struct KubeApiserver {
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
 
-    /// How requests are authorised: RBAC, Node or AlwaysAllow. All are accepted together with RBAC.
+    /// How requests are authorised: RBAC, Node (which adds nothing to RBAC) or AlwaysAllow.
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
     authorization_mode: Vec<AuthorizationMode>,
 
@@ -121,6 +121,9 @@ pub(super) async fn run() -> Result<()> {
     if let Some(keys) = arguments.token_keys()? {
         builder = builder.token_keys(keys);
     }
+    if arguments.always_allows() {
+        builder = builder.always_allow();
+    }
     let server = builder.build()?;
     let listening = server.listen(listen).await?;
     Output::stderr().line(format_args!("serving securely on {}", listening.local_addr()));
@@ -130,6 +133,10 @@ pub(super) async fn run() -> Result<()> {
 }
 
 impl KubeApiserver {
+    fn always_allows(&self) -> bool {
+        self.authorization_mode.contains(&AuthorizationMode::AlwaysAllow)
+    }
+
     /// Makes the listener of the flags.
     fn listen(&self) -> Result<Listen> {
         let ip = self.bind_address.unwrap_or(Ipv4Addr::LOCALHOST.into());
@@ -137,6 +144,10 @@ impl KubeApiserver {
         if self.bind_address.is_some() {
             // Who names an address wants it.
             listen = listen.allow_remote();
+        }
+        // As in kube-apiserver, requests without credentials may not do everything.
+        if self.anonymous_auth == Some(false) || self.always_allows() {
+            listen = listen.without_anonymous();
         }
         if let Some(certificate) = self.certificate()? {
             listen = listen.certificate(certificate);

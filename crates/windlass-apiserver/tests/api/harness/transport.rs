@@ -58,6 +58,14 @@ impl Transport {
         Transport::Embedded { server, over_tls, listener: OnceCell::new() }
     }
 
+    /// A server behind a listener with these settings.
+    pub(super) async fn listening(server: Server, options: Listen) -> Self {
+        let listening = server.listen(options).await.expect("a free port");
+        let tcp = Tcp::new(&Kubeconfig::parse(listening.kubeconfig(), "".as_ref()));
+        let listener = OnceCell::new_with(Some(Box::new((listening, tcp))));
+        Transport::Embedded { server, over_tls: true, listener }
+    }
+
     /// Makes the server forget what was, as the real one does by itself after some minutes.
     pub(super) fn compact(&self) {
         if let Transport::Embedded { server, .. } = self {

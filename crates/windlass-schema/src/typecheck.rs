@@ -22,7 +22,35 @@ pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<Strin
     let Value::Object(_) = object else {
         return Some(format!("json: cannot unmarshal {} into Go value of type v1.{kind}", json_type(object)));
     };
-    fields(schema.root(), object, FieldPath { owner: kind, step: None })
+    fields(schema.root(), object, FieldPath { owner: kind, step: None }).map(|wrong| wrong.text)
+}
+
+/// An error. Go stops at those of types that decode themselves, and reports others only if it finds none of these.
+struct Wrong {
+    text: String,
+    ends: bool,
+}
+
+impl Wrong {
+    fn saved(text: String) -> Self {
+        Self { text, ends: false }
+    }
+
+    fn last(text: String) -> Self {
+        Self { text, ends: true }
+    }
+}
+
+/// The error that Go reports, of those of some values in their order.
+fn reported(errors: impl Iterator<Item = Option<Wrong>>) -> Option<Wrong> {
+    let mut first = None;
+    for wrong in errors.flatten() {
+        if wrong.ends {
+            return Some(wrong);
+        }
+        first.get_or_insert(wrong);
+    }
+    first
 }
 
 /// A field as Go's decoder names it: the struct that contains it, and the path from the root.
@@ -57,21 +85,21 @@ impl FieldPath<'_> {
 }
 
 /// Checks the fields of a struct.
-fn fields(node: NodeRef<'_>, object: &Value, at: FieldPath<'_>) -> Option<String> {
-    object.as_object()?.iter().find_map(|(name, value)| {
+fn fields(node: NodeRef<'_>, object: &Value, at: FieldPath<'_>) -> Option<Wrong> {
+    reported(object.as_object()?.iter().map(|(name, value)| {
         let edge = node.node.properties.get(name.as_str())?;
         let inlined = edge.go.as_deref().and_then(|go| go.inlined.as_deref());
         let step = Step { parent: at.step, inlined, name };
         check(node.follow(edge), edge, value, FieldPath { owner: at.owner, step: Some(&step) })
-    })
+    }))
 }
 
-fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Option<String> {
+fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Option<Wrong> {
     if value.is_null() {
         return None;
     }
     if let Some(decode) = custom_decoder(node) {
-        return decode(node, value, at);
+        return decode(node, value, at).map(Wrong::last);
     }
     match (node.kind(), value) {
         (Type::Object, Value::Object(members)) => {
@@ -79,14 +107,16 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
                 let owner = node.definition().map_or(at.owner, short);
                 return fields(node, value, FieldPath { owner, ..at });
             };
-            members.values().find_map(|value| check(inner, inner.edge?, value, at))
+            reported(members.values().map(|value| check(inner, inner.edge?, value, at)))
         }
         (Type::Array, Value::Array(items)) => {
             let inner = node.items()?;
             let go = edge.go.as_deref().and_then(|go| go.kind.as_deref());
-            items.iter().find_map(|item| element(inner, item, go, at))
+            reported(items.iter().map(|item| element(inner, item, go, at)))
         }
-        (Type::String, Value::String(text)) if node.format() == Some("byte") => scalar::base64(text),
+        (Type::String, Value::String(text)) if node.format() == Some("byte") => {
+            scalar::base64(text).map(Wrong::saved)
+        }
         (Type::String, Value::String(_)) | (Type::Boolean, Value::Bool(_)) | (Type::Any, _) => None,
         (Type::Number, Value::Number(_)) => None,
         (Type::Integer, Value::Number(number)) => {
@@ -95,21 +125,24 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
                 _ => number.is_i64(),
             };
             let kind = type_name(node, edge);
-            (!fits).then(|| at.unmarshal_error(&format!("number {}", crate::go::go_number(number)), &kind))
+            (!fits).then(|| {
+                let number = format!("number {}", crate::go::go_number(number));
+                Wrong::saved(at.unmarshal_error(&number, &kind))
+            })
         }
-        _ => Some(at.unmarshal_error(json_type(value), &type_name(node, edge))),
+        _ => Some(Wrong::saved(at.unmarshal_error(json_type(value), &type_name(node, edge)))),
     }
 }
 
 /// Checks an element of a list. An error about a scalar prints its named type `go`, if it has one.
-fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, at: FieldPath<'_>) -> Option<String> {
+fn element(node: NodeRef<'_>, value: &Value, go: Option<&str>, at: FieldPath<'_>) -> Option<Wrong> {
     let edge = node.edge?;
     let wrong = check(node, edge, value, at)?;
     let scalar = matches!(node.kind(), Type::String | Type::Integer | Type::Boolean | Type::Number);
     match go.filter(|_| scalar && !value.is_number()) {
-        Some(go) => Some(at.unmarshal_error(json_type(value), go)),
+        Some(go) => Some(Wrong::saved(at.unmarshal_error(json_type(value), go))),
         None => match go.filter(|_| node.kind() == Type::String) {
-            Some(go) => Some(at.unmarshal_error(json_type(value), go)),
+            Some(go) => Some(Wrong::saved(at.unmarshal_error(json_type(value), go))),
             None => Some(wrong),
         },
     }
@@ -152,7 +185,9 @@ fn time(value: &Value, micros: bool, at: FieldPath<'_>) -> Option<String> {
 fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<String> {
     let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
     match value {
-        Value::Object(_) => fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }),
+        Value::Object(_) => {
+            fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }).map(|wrong| wrong.text)
+        }
         Value::Bool(_) => None,
         _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
     }

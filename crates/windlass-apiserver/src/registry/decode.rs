@@ -46,6 +46,7 @@ impl Call<'_> {
 
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
+        name_nothing(object);
         let resets_managers = managed_fields::is_reset(object);
         let unknown = self.resource.default_and_prune(object);
         if resets_managers {
@@ -229,6 +230,17 @@ impl Call<'_> {
             go_quote(&self.resource.version),
             kind = self.resource.kind,
         ))
+    }
+}
+
+/// To Go, a label or an annotation that is `null` is an empty text.
+fn name_nothing(object: &mut Value) {
+    for field in ["labels", "annotations"] {
+        let entries = object.pointer_mut(&format!("/metadata/{field}")).and_then(Value::as_object_mut);
+        for value in entries.into_iter().flat_map(serde_json::Map::values_mut).filter(|value| value.is_null())
+        {
+            *value = "".into();
+        }
     }
 }
 

@@ -175,6 +175,15 @@ fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch,
             return not_an_object_of_the_kind(&patch.shown(new), why);
         }
     }
+    let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if !kind.is_empty() && kind != call.resource.kind {
+        let (kind, group) =
+            (windlass_schema::go_quote(kind), windlass_schema::go_quote(&call.resource.group));
+        let why = format!(
+            "no kind {kind} is registered for the internal version of group {group} in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        return not_an_object_of_the_kind(&patch.shown(new), why);
+    }
     undeterminable_name(call)
 }
 

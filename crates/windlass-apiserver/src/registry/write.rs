@@ -402,9 +402,9 @@ pub(super) fn wipe_identity(object: &mut Value) {
 fn begin(call: &Call<'_>, object: &mut Value) {
     let env = &call.state.env;
     if call.route.verb == "create" {
-        wipe_system_metadata(object)
+        wipe_system_metadata(object);
     } else {
-        wipe_identity(object)
+        wipe_identity(object);
     }
     meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));
@@ -424,8 +424,7 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
     let names = resource.group_resource();
     if !wanted.is_empty() && wanted.parse::<u64>().is_err() {
-        let quoted = go_quote(wanted);
-        return Err(ApiError::unexplained(format!("strconv.ParseUint: parsing {quoted}: invalid syntax")));
+        return Err(malformed_version(wanted));
     }
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
     // A patch has no uid as precondition; there it is a field that does not change.
@@ -447,6 +446,11 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
         ));
     }
     if wanted == found { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+}
+
+/// 500 for a resource version that is no number.
+pub(super) fn malformed_version(version: &str) -> ApiError {
+    ApiError::unexplained(format!("strconv.ParseUint: parsing {}: invalid syntax", go_quote(version)))
 }
 
 /// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.

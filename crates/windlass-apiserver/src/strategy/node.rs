@@ -4,6 +4,8 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::immutable;
+use super::core::{validate_amount, validate_container_name, validate_tolerations};
+use super::place;
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::names;
 
@@ -24,12 +26,19 @@ impl Strategy for RuntimeClasses {
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
-        let handler = object.get("handler").and_then(Value::as_str).unwrap_or_default();
-        if handler.is_empty() {
-            return vec![FieldError::required("handler", "")];
-        }
-        let problems = names::dns_1123_label(handler).into_iter();
-        problems.map(|problem| FieldError::invalid("handler", handler, problem)).collect()
+        place::validate("", object, |class, errors| {
+            class.at("handler").require_check(names::dns_1123_label, errors);
+            let overhead = class.at("overhead");
+            for (name, amount) in overhead.at("podFixed").shown_under(&overhead, "limits").entries() {
+                validate_container_name(name, &amount, errors);
+                validate_amount(name, &amount, errors);
+            }
+            let scheduling = class.at("scheduling");
+            if let Some(labels) = scheduling.at("nodeSelector").map() {
+                errors.extend(scheduling.at("nodeSelector").moved(names::validate_labels(labels, "")));
+            }
+            validate_tolerations(&scheduling.at("tolerations"), errors);
+        })
     }
 
     fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {

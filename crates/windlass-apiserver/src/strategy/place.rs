@@ -55,6 +55,12 @@ impl<'a> Place<'a> {
         self.to(Some(self.value), |path| join(path, name))
     }
 
+    /// Returns this value under the path of the field `name` of `parent`.
+    pub(super) fn shown_under(&self, parent: &Self, name: &str) -> Self {
+        let path = parent.path.as_deref().map(|path| join(path, name));
+        Self { value: self.value, path }
+    }
+
     /// Returns `other` with the path of this value.
     pub(super) fn with(&self, other: &'a Value) -> Self {
         Self { value: other, path: self.path.clone() }

@@ -48,12 +48,18 @@ impl Strategy for Drivers {
         &DRIVERS
     }
 
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        drop_disabled(object);
+        Ok(())
+    }
+
     fn prepare_update(
         &self,
         _cx: &StrategyContext<'_>,
         object: &mut Value,
         old: &Value,
     ) -> Result<(), ApiError> {
+        drop_disabled(object);
         if object.get("spec") != old.get("spec") {
             let generation = meta::integer(old, "generation").unwrap_or_default() + 1;
             meta::set(object, "generation", Some(generation.into()));
@@ -90,6 +96,13 @@ impl Strategy for Drivers {
             "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes"
                 .to_owned(),
         ]
+    }
+}
+
+/// Drops a field that is off by default.
+fn drop_disabled(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("preventPodSchedulingIfMissing");
     }
 }
 

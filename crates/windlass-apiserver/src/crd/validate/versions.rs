@@ -24,7 +24,7 @@ pub(super) fn names(spec: &Value) -> Vec<FieldError> {
     if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
         errors.push(about_all(versions, "must have exactly one version marked as storage version"));
     }
-    if let Some(first) = versions.first() {
+    if let Some(first) = versions.first().filter(|first| !text(first, &["name"]).is_empty()) {
         let name = text(first, &["name"]);
         errors.extend(because("spec.version", name, dns_1035_label(name)));
     }

@@ -38,8 +38,8 @@ pub(super) fn status(status: &Value) -> Vec<FieldError> {
 }
 
 fn validate_spec(spec: &Place<'_>, old: Option<&Value>, errors: &mut Errors) {
-    let lower_bound =
-        if old.is_some_and(|old| old.get("minReplicas").and_then(Value::as_i64) == Some(0)) { 0 } else { 1 };
+    let had_none = old.is_some_and(|old| old.get("minReplicas").and_then(Value::as_i64) == Some(0));
+    let lower_bound = i64::from(!had_none);
     let (least, most) = (spec.at("minReplicas"), spec.at("maxReplicas"));
     if least.is_set() && least.int() < lower_bound {
         errors.push(least.invalid(format!("must be greater than or equal to {lower_bound}")));

@@ -21,7 +21,10 @@ use serde_json::Value;
 
 pub(super) use self::claim::validate_claim_spec;
 pub(super) use self::event::of as event_of;
-pub(super) use self::pod::{default_spec, pod_template_warnings, validate_template};
+pub(super) use self::pod::{
+    default_spec, pod_template_warnings, validate_amount, validate_container_name, validate_template,
+    validate_tolerations,
+};
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;
 

@@ -17,7 +17,7 @@ pub(super) struct Namespaces;
 const FACTS: Facts = Facts {
     name: names::label_name,
     returns_deleted_object: true,
-    selectable: &[("status.phase", "/status/phase"), ("name", "/metadata/name")],
+    selectable: &[("status.phase", "/status/phase")],
     writes: &[
         ("", Writes::AllBut(&["spec", "status"])),
         ("status", Writes::AllBut(&["spec"])),

@@ -108,13 +108,11 @@ fn settle_source(spec: &mut serde_json::Map<String, Value>, had_source: bool) {
             spec.insert("dataSourceRef".to_owned(), source);
         }
         (None, Some(reference)) if text_at(&reference, "/namespace").is_empty() => {
-            if is_claim_or_snapshot(&reference) {
-                let mut source = reference;
-                if let Some(fields) = source.as_object_mut() {
-                    fields.remove("namespace");
-                }
-                spec.insert("dataSource".to_owned(), source);
+            let mut source = reference;
+            if let Some(fields) = source.as_object_mut() {
+                fields.remove("namespace");
             }
+            spec.insert("dataSource".to_owned(), source);
         }
         _ => {}
     }

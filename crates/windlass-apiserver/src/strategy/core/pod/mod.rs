@@ -28,8 +28,8 @@ use windlass_schema::FieldError;
 
 pub(in crate::strategy) use self::defaults::default_spec;
 pub(in crate::strategy) use self::probe::port_number_or_name;
-pub(in crate::strategy) use self::resources::validate_amount;
-pub(in crate::strategy) use self::scheduling::validate_node_selector;
+pub(in crate::strategy) use self::resources::{validate_amount, validate_container_name};
+pub(in crate::strategy) use self::scheduling::{validate_node_selector, validate_tolerations};
 pub(in crate::strategy) use self::validate::validate_template;
 pub(in crate::strategy) use self::warnings::pod_template_warnings;
 use crate::meta;

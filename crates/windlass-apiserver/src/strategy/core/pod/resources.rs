@@ -77,7 +77,8 @@ pub(in crate::strategy) fn validate_name(name: &str, amount: &Place<'_>, errors:
     true
 }
 
-fn validate_container_name(name: &str, amount: &Place<'_>, errors: &mut Errors) {
+/// Validates the name of a resource of a container, which is the key of an amount.
+pub(in crate::strategy) fn validate_container_name(name: &str, amount: &Place<'_>, errors: &mut Errors) {
     validate_name(name, amount, errors);
     if !name.contains('/') {
         if !OF_CONTAINERS.contains(&name) && !is_huge_page(name) {

@@ -1,5 +1,6 @@
 //! Aggregated cluster roles: those with an `aggregationRule` have the rules of the roles that it selects.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -39,6 +40,7 @@ pub(crate) fn aggregate(objects: &mut [(&'static str, Value)]) {
 fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
     let selectors = role.get("aggregationRule")?.get("clusterRoleSelectors");
     let mut rules: Vec<&Value> = Vec::new();
+    let mut known: HashSet<&Value> = HashSet::new();
     for selector in selectors.and_then(Value::as_array).into_iter().flatten() {
         let selector = LabelSelector::from_object(selector);
         for other in roles {
@@ -46,7 +48,7 @@ fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
                 continue;
             }
             for rule in other.get("rules").and_then(Value::as_array).into_iter().flatten() {
-                if !rules.contains(&rule) {
+                if known.insert(rule) {
                     rules.push(rule);
                 }
             }

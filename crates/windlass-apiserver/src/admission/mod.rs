@@ -23,6 +23,7 @@ use crate::store::{Derived, ResourceId, Store, View};
 use crate::webhook::Clients;
 use crate::wire::ApiError;
 
+const GROUP: &str = "admissionregistration.k8s.io";
 /// The kinds that configure admission. Writes of them are not sent to webhooks, so that a broken webhook can be removed.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
@@ -51,7 +52,7 @@ pub(crate) struct Surroundings<'a> {
 impl Webhooks {
     /// Finds the webhooks in the configurations of `store`.
     pub(crate) fn new(clients: Arc<Clients>) -> Self {
-        let configurations = |plural| ResourceId::new("admissionregistration.k8s.io", plural);
+        let configurations = |plural| ResourceId::new(GROUP, plural);
         Self {
             mutating: Derived::new(configurations("mutatingwebhookconfigurations"), configuration::hooks),
             validating: Derived::new(configurations("validatingwebhookconfigurations"), configuration::hooks),
@@ -59,18 +60,19 @@ impl Webhooks {
         }
     }
 
-    /// Whether some webhook may want to see a write of this kind.
-    pub(crate) fn may_mutate(&self, store: &Store, kind: &str) -> bool {
+    /// Whether some webhook may want to see a write of this group and kind.
+    pub(crate) fn may_mutate(&self, store: &Store, kind: (&str, &str)) -> bool {
         Self::may_call(&self.mutating, store, kind)
     }
 
-    /// Whether some webhook may want to check a write of this kind.
-    pub(crate) fn may_validate(&self, store: &Store, kind: &str) -> bool {
+    /// Whether some webhook may want to check a write of this group and kind.
+    pub(crate) fn may_validate(&self, store: &Store, kind: (&str, &str)) -> bool {
         Self::may_call(&self.validating, store, kind)
     }
 
-    fn may_call(hooks: &Derived<Vec<Hook>>, store: &Store, kind: &str) -> bool {
-        !EXEMPT.contains(&kind) && !hooks.get(&store.view()).is_empty()
+    fn may_call(hooks: &Derived<Vec<Hook>>, store: &Store, (group, kind): (&str, &str)) -> bool {
+        let is_exempt = group == GROUP && EXEMPT.contains(&kind);
+        !is_exempt && !hooks.get(&store.view()).is_empty()
     }
 }
 

@@ -136,7 +136,8 @@ impl Reviewer<'_> {
     }
 
     fn myself(&self, mut review: Value) -> Value {
-        review["metadata"]["creationTimestamp"] = json!(self.now);
+        // Nothing of what the client sent comes back.
+        review["metadata"] = json!({ "creationTimestamp": self.now });
         review["status"] = json!({ "userInfo": user_info(self.asker) });
         review
     }

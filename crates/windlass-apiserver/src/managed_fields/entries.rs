@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use windlass_schema::fields::{FieldSet, Managed, Managers};
-use windlass_schema::go_json;
+use windlass_schema::{FieldError, go_json};
 
 use crate::meta;
 
@@ -12,6 +12,10 @@ use crate::meta;
 const FIELD: &str = "managedFields";
 /// How many managers that update are kept apart; the oldest are merged.
 const MAX_UPDATERS: usize = 10;
+/// The longest name of a manager, in bytes.
+pub(crate) const MAX_NAME: usize = 128;
+/// The longest name of a subresource, in bytes.
+const MAX_SUBRESOURCE: usize = 256;
 /// The manager of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
@@ -96,9 +100,10 @@ impl Entries {
         }
         updaters.sort_by_cached_key(|id| (self.times.get(id).cloned(), id.clone()));
         let mut first_of: BTreeMap<String, String> = BTreeMap::new();
+        let mut merged_into: BTreeMap<String, Vec<FieldSet>> = BTreeMap::new();
         for id in updaters {
             if count <= MAX_UPDATERS {
-                return;
+                break;
             }
             let Some(version) = self.managers.0.get(&id).map(|managed| managed.api_version.clone()) else {
                 continue;
@@ -114,13 +119,16 @@ impl Entries {
                 self.managers.0.insert(bucket.clone(), managed);
             }
             let Some(merged) = self.managers.0.remove(&id) else { continue };
-            if let Some(managed) = self.managers.0.get_mut(&bucket) {
-                managed.fields = managed.fields.union(&merged.fields);
-            }
+            merged_into.entry(bucket.clone()).or_default().push(merged.fields);
             count -= 1;
             if let Some(time) = self.times.get(&id).cloned() {
                 self.times.insert(bucket, time);
             }
+        }
+        for (bucket, merged) in merged_into {
+            let Some(managed) = self.managers.0.get_mut(&bucket) else { continue };
+            let all: Vec<&FieldSet> = merged.iter().chain([&managed.fields]).collect();
+            managed.fields = FieldSet::union_of(&all);
         }
     }
 }
@@ -155,6 +163,39 @@ pub(super) fn identifier(
 /// Returns the entries of an object as they stand in it.
 pub(super) fn list(object: &Value) -> Option<&Vec<Value>> {
     object.get("metadata")?.get(FIELD)?.as_array()
+}
+
+/// Validates the name of a manager at a path.
+pub(crate) fn problems_of_name(path: &str, name: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if name.len() > MAX_NAME {
+        errors.push(FieldError::too_long(path, MAX_NAME));
+    }
+    let is_printable =
+        |character: char| !character.is_control() && (character == ' ' || !character.is_whitespace());
+    for (at, character) in name.char_indices().filter(|(_, character)| !is_printable(*character)) {
+        let why = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
+        errors.push(FieldError::invalid(path, name, why));
+    }
+    errors
+}
+
+/// Validates the names in the entries of an object.
+pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, entry) in list(object).into_iter().flatten().enumerate() {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (manager, subresource) = (text("manager"), text("subresource"));
+        // Almost all are short and plain.
+        if manager.len() > MAX_NAME || !manager.bytes().all(|byte| byte.is_ascii_graphic()) {
+            errors.extend(problems_of_name(&format!("metadata.managedFields[{index}].manager"), manager));
+        }
+        if subresource.len() > MAX_SUBRESOURCE {
+            let path = format!("metadata.managedFields[{index}].subresource");
+            errors.push(FieldError::too_long(path, MAX_SUBRESOURCE));
+        }
+    }
+    errors
 }
 
 /// Whether a client asks for all entries to be dropped: by an empty list, or by a list of one empty entry.

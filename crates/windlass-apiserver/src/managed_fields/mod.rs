@@ -17,7 +17,7 @@ use windlass_schema::fields::{
 
 use self::conflict::conflict;
 use self::entries::{Entries, Operation, identifier};
-pub(crate) use self::entries::{is_reset, reset, restore_times};
+pub(crate) use self::entries::{MAX_NAME, is_reset, problems, problems_of_name, reset, restore_times};
 use self::reset::Filters;
 pub(crate) use self::scale::{ReplicasPaths, to_parent, to_scale};
 use self::versions::Versions;

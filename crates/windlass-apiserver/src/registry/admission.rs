@@ -68,7 +68,7 @@ impl Call<'_> {
 
     /// Whether the object of the request is not one of the resource, but an `Eviction` for example.
     fn is_of_other_kind(&self) -> bool {
-        self.kind() != self.resource.kind
+        self.kind().1 != self.resource.kind
     }
 
     /// Asks the built-in plugins and the validating webhooks whether a write may happen. `old` is `None` for a new object.
@@ -154,10 +154,12 @@ impl Call<'_> {
         done
     }
 
-    /// The kind of the object in the request: that of the resource, or of its subresource.
-    fn kind(&self) -> &str {
-        let subresource = self.resource.subresource(&self.route.subresource);
-        subresource.map_or(self.resource.kind.as_str(), |subresource| &subresource.kind)
+    /// The group and kind of the object in the request: those of the resource, or of its subresource.
+    fn kind(&self) -> (&str, &str) {
+        match self.resource.subresource(&self.route.subresource) {
+            Some(subresource) => (&subresource.group, &subresource.kind),
+            None => (&self.resource.group, &self.resource.kind),
+        }
     }
 
     fn attributes<'a>(&'a self, seen: &'a Seen) -> Attributes<'a> {

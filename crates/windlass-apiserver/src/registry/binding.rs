@@ -1,6 +1,6 @@
 //! `POST …/binding`: assigns a pod to a node.
 
-use http::{Response, StatusCode, header};
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::options::WriteOptions;
@@ -8,7 +8,7 @@ use super::{Call, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
-use crate::wire::{self, ApiError, GroupResource};
+use crate::wire::{ApiError, GroupResource};
 
 pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
@@ -90,14 +90,13 @@ fn scheduled(pod: &mut Value, now: &str) {
 
 /// Reads the body as an object of `kind`, whose name must be that of the path.
 pub(super) fn body(call: &Call<'_>, kind: &str) -> Result<Value, ApiError> {
-    let content_type = call.header(header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, kind, |bytes| call.state.decode_protobuf(bytes))?;
-    let name = meta::name(&decoded.value);
-    if !call.route.name.is_empty() && !name.is_empty() && name != call.route.name {
+    let group = if kind == "Eviction" { "policy" } else { "" };
+    let object = call.decode_as(group, "v1", kind)?;
+    let name = meta::name(&object);
+    if !call.route.name.is_empty() && name != call.route.name {
         return Err(ApiError::bad_request(format!("name in URL does not match name in {kind} object")));
     }
-    Ok(decoded.value)
+    Ok(object)
 }
 
 /// Returns the `Status` that answers a write without an object of its own.

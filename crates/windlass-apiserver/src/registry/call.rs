@@ -7,16 +7,13 @@ use http::{HeaderMap, header};
 use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::managed_fields::FieldManager;
+use crate::managed_fields::{self, FieldManager};
 use crate::resource::{Resource, ServedResources};
 use crate::route::{Query, Route};
 use crate::state::State;
 use crate::store::View;
 use crate::strategy::StrategyContext;
 use crate::wire::ApiError;
-
-/// The longest name of a field manager, in bytes.
-const MAX_MANAGER: usize = 128;
 
 /// One request to a resource.
 pub(crate) struct Call<'a> {
@@ -76,7 +73,7 @@ impl Call<'_> {
             self.header(header::USER_AGENT).unwrap_or_default().split('/').next().unwrap_or_default();
         let mut name = String::new();
         for character in program.chars().filter(|character| !character.is_control()) {
-            if name.len() + character.len_utf8() > MAX_MANAGER {
+            if name.len() + character.len_utf8() > managed_fields::MAX_NAME {
                 break;
             }
             name.push(character);

@@ -44,6 +44,33 @@ impl Call<'_> {
         Ok(decoded.value)
     }
 
+    /// Decodes the body of a request to a subresource that takes objects of a kind of its own, such as `TokenRequest`.
+    pub(super) fn decode_as(&self, group: &str, version: &str, kind: &str) -> Result<Value, ApiError> {
+        let content_type = self.header(header::CONTENT_TYPE);
+        let decoded =
+            wire::decode_body(content_type, self.body, kind, |bytes| self.state.decode_protobuf(bytes))?;
+        let text = |field: &str| decoded.value.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        let refused = |found_version: &str, found_kind: &str, why: &str| {
+            let version = go_quote(found_version.rsplit('/').next().unwrap_or_default());
+            let why = format!("{found_kind} in version {version} cannot be handled as a {kind}: {why}");
+            Err(ApiError::bad_request(why))
+        };
+        let expected = crate::resource::api_version(group, version);
+        // Any version of the group will do: an `Eviction` has two.
+        let found_group = found_version.split_once('/').map_or("", |(group, _)| group);
+        let is_other = !found_version.is_empty() && found_group != group;
+        if is_other || !found_kind.is_empty() && found_kind != kind {
+            let (version, kind) = (text_or(found_version, &expected), text_or(found_kind, kind));
+            return refused(&version, &kind, &self.not_the_kind(&version, &kind));
+        }
+        let schema = self.state.catalog.schema(group, version, kind);
+        match schema.and_then(|schema| windlass_schema::decode_error(&schema, kind, &decoded.value)) {
+            Some(why) => refused(version, kind, &why),
+            None => Ok(decoded.value),
+        }
+    }
+
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
         name_nothing(object);

@@ -3,6 +3,7 @@
 use windlass_schema::{FieldError, go_quote};
 
 use super::selection::Selection;
+use crate::managed_fields;
 use crate::resource::Resource;
 use crate::route::Query;
 use crate::wire::selector::unknown_field;
@@ -47,16 +48,7 @@ impl WriteOptions {
     fn read(query: &Query, kind: &str, mut errors: Vec<FieldError>) -> Result<Self, ApiError> {
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let manager = query.text("fieldManager");
-        if manager.chars().count() > 128 {
-            errors.push(FieldError::too_long("fieldManager", 128));
-        }
-        if let Some((at, character)) = manager.char_indices().find(|(_, character)| character.is_control()) {
-            errors.push(FieldError::invalid(
-                "fieldManager",
-                manager,
-                format!("invalid character U+{:04X} (at position {at})", u32::from(character)),
-            ));
-        }
+        errors.extend(managed_fields::problems_of_name("fieldManager", manager));
         let field_validation = match query.text("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,

@@ -6,7 +6,7 @@ use super::Call;
 use super::options::WriteOptions;
 use crate::auth::Reviewer;
 use crate::body::Body;
-use crate::wire::{self, ApiError};
+use crate::wire::ApiError;
 
 /// Whether a request is a review, which is answered and not stored.
 pub(super) fn is_review(call: &Call<'_>) -> bool {
@@ -16,15 +16,9 @@ pub(super) fn is_review(call: &Call<'_>) -> bool {
 
 /// Answers a review.
 pub(super) async fn answer(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
-    WriteOptions::parse(&call.query, "CreateOptions")?;
+    let options = WriteOptions::parse(&call.query, "CreateOptions")?;
+    let mut review = call.decode(options)?;
     let kind = &call.resource.kind.clone();
-    let content_type = call.header(http::header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, kind, |bytes| call.state.decode_protobuf(bytes))?;
-    let mut review = decoded.value;
-    let fields = crate::meta::fields_mut(&mut review);
-    fields.insert("kind".into(), kind.clone().into());
-    fields.insert("apiVersion".into(), call.resource.api_version().into());
     call.track(None, &mut review).await;
     call.admit_request(&mut review).await?;
     let answer = {

@@ -1,6 +1,6 @@
 //! `POST …/token`: signs a token for a service account.
 
-use http::{Response, StatusCode, header};
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
@@ -11,7 +11,7 @@ use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
 use crate::store::{ResourceId, View};
-use crate::wire::{self, ApiError, GroupResource};
+use crate::wire::{ApiError, GroupResource};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -21,17 +21,19 @@ const LONGEST: i64 = 1 << 32;
 
 pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     WriteOptions::parse(&call.query, "CreateOptions")?;
-    let content_type = call.header(header::CONTENT_TYPE);
-    let mut decoded = wire::decode_body(content_type, call.body, "TokenRequest", |bytes| {
-        call.state.decode_protobuf(bytes)
-    })?;
-    call.admit_request(&mut decoded.value).await?;
+    let mut wanted = call.decode_as(GROUP, "v1", KIND)?;
+    let namespace = meta::namespace(&wanted);
+    if !namespace.is_empty() && namespace != call.route.namespace {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(ApiError::bad_request(why));
+    }
+    call.admit_request(&mut wanted).await?;
     let view = call.state.store.view();
-    check_metadata(call, &decoded.value)?;
+    check_metadata(call, &wanted)?;
     let account = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     let uid = account.uid();
-    check_uid(call, meta::uid(&decoded.value), uid)?;
-    let spec = decoded.value.get("spec").cloned().unwrap_or_default();
+    check_uid(call, meta::uid(&wanted), uid)?;
+    let spec = wanted.get("spec").cloned().unwrap_or_default();
     let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_SECONDS);
     check_duration(seconds)?;
     let mut audiences: Vec<String> = texts(&spec, "audiences").collect();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::custom;
+use crate::managed_fields;
 use crate::meta;
 use crate::resource::Resource;
 use crate::strategy::MetadataChecks;
@@ -105,7 +106,7 @@ fn whole(resource: &Resource, object: &Value, check: NameCheck) -> Vec<FieldErro
     errors
 }
 
-/// Validates labels, annotations and owners.
+/// Validates labels, annotations, owners and the managers of fields.
 fn tags(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(labels) = meta::labels(object) {
@@ -115,6 +116,7 @@ fn tags(object: &Value) -> Vec<FieldError> {
         errors.extend(names::validate_annotations(annotations, "metadata.annotations"));
     }
     errors.extend(owners(object));
+    errors.extend(managed_fields::problems(object));
     errors
 }
 

@@ -431,7 +431,8 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
     if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
         return Err(other_uid(call, wanted_uid, found_uid));
     }
-    if wanted.is_empty() {
+    let version = if wanted.is_empty() { 0 } else { number(wanted)? };
+    if version == 0 {
         if resource.strategy.unconditional_update() && !resource.is_custom() {
             return Ok(());
         }
@@ -445,7 +446,17 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
             std::slice::from_ref(&error),
         ));
     }
-    if wanted == found { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+    if number(found)? == version { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+}
+
+/// Reads a resource version, with the errors of Go.
+fn number(version: &str) -> Result<u64, ApiError> {
+    version.parse().map_err(|_| {
+        let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+        let why = if is_number { "value out of range" } else { "invalid syntax" };
+        let shown = go_quote(version);
+        ApiError::unexplained(format!("strconv.ParseUint: parsing {shown}: {why}"))
+    })
 }
 
 /// 500 for a resource version that is no number.

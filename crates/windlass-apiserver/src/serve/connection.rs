@@ -1,12 +1,13 @@
 //! A connection and its requests as one task.
 
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use futures::StreamExt;
 use futures::future::{BoxFuture, poll_fn};
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 
@@ -24,6 +25,8 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, request: F) {
+        // A panic, in a body that is being sent for example, ends its own request only.
+        let request = AssertUnwindSafe(request).catch_unwind().map(drop);
         // All of them share the task's budget, which ends before hundreds of watches had their turn.
         self.0.lock().push(Box::pin(tokio::task::unconstrained(request)));
     }
@@ -69,6 +72,19 @@ mod tests {
 
     use super::super::cork::cork;
     use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_its_own_request_only() {
+        let begun = Begun::default();
+        let (done, is_done) = oneshot::channel::<()>();
+        begun.execute(async { panic!("a bug") });
+        begun.execute(async move {
+            tokio::task::yield_now().await;
+            drop(done);
+        });
+        let (_stream, hand) = cork(tokio::io::sink());
+        assert!(drive(is_done, begun, hand).await.is_err());
+    }
 
     #[tokio::test]
     async fn requests_run_until_the_connection_ends() {

@@ -100,7 +100,7 @@ fn validate_aggregation(rule: &Place<'_>, errors: &mut Errors) {
         let before = errors.len();
         label_selector(&selector, errors);
         if errors.len() > before {
-            errors.push(selector.invalid("invalid label selector."));
+            errors.push(selector.invalid_as(Value::Null, "invalid label selector."));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Server-side apply, and who manages which field.
 
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::{config_map, deployment, group, pod, widget, widgets, widgets_path};
@@ -1713,4 +1714,44 @@ async fn subresources_of_pods_are_applied() {
         404 NotFound: pods "none" not found
         kind="pods" name="none""#
     ]]);
+}
+
+#[tokio::test]
+async fn the_names_of_managers_are_validated() {
+    let api = Api::start();
+    let path = format!("/api/v1/namespaces/{}/configmaps/a", api.namespace().await);
+    apply(&api, &path, "one", config_map("a")).await.is(201);
+    let managed_by = |name: &str| {
+        let fields = json!({"f:data": {"f:k": {}}});
+        let entry = json!({"manager": name, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields});
+        json!({"metadata": {"managedFields": [entry]}})
+    };
+    for (name, why) in [
+        ("m".repeat(129), "Too long: may not be more than 128 bytes"),
+        ("m\n".to_owned(), "Invalid value: \"m\\n\": invalid character U+000A (at position 1)"),
+    ] {
+        let refused = api.patch(&path, MERGE_PATCH, managed_by(&name)).await.is(422);
+        let expected = format!("ConfigMap \"a\" is invalid: metadata.managedFields[0].manager: {why}");
+        assert_eq!(refused.text_at("/message"), expected);
+    }
+    api.patch(&path, MERGE_PATCH, managed_by(&"m".repeat(128))).await.is(200);
+}
+
+#[tokio::test]
+async fn a_deep_configuration_is_read_or_refused() {
+    let api = Api::start();
+    let configmaps = format!("/api/v1/namespaces/{}/configmaps", api.namespace().await);
+    let block: String = (0..399).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    for (method, path, media_type) in [
+        (Method::PATCH, format!("{configmaps}/a?fieldManager=m"), APPLY),
+        (Method::POST, configmaps.clone(), "application/yaml"),
+    ] {
+        for text in
+            [block.clone(), format!("{}1{}", "{\"a\": ".repeat(399), "}".repeat(399)), "[".repeat(10_000)]
+        {
+            let reply = api.request(method.clone(), &path).body(media_type, text).send().await;
+            assert!(reply.code >= 400, "{reply}");
+        }
+    }
+    api.get(&configmaps).await.is(200);
 }

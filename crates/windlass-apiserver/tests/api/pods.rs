@@ -20,6 +20,7 @@ async fn a_bound_pod_keeps_its_node() {
     bind(&api, &pods, "a").await;
     let bound = api.get(&format!("{pods}/a")).await.is(200);
     assert_eq!(bound.at("/spec/nodeName"), "n");
+    assert_eq!(bound.at("/metadata/generation"), 1, "no client changed the specification");
     assert_eq!(bound.at("/status/conditions/0/type"), "PodScheduled");
     let again = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "m"}});
     let refused = api.post(&format!("{pods}/a/binding"), again).await.is(409);

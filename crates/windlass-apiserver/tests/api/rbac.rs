@@ -408,3 +408,23 @@ async fn a_revoked_right_is_gone_at_once() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_aggregation_rule_selects_roles() {
+    let api = Api::start();
+    let mut seen = Vec::new();
+    for selectors in [
+        json!([]),
+        json!([{"matchLabels": {"a b": "c"}}]),
+        json!([{"matchExpressions": [{"key": "a", "operator": "Is"}]}]),
+    ] {
+        let role = json!({"metadata": {"name": "a"}, "aggregationRule": {"clusterRoleSelectors": selectors}});
+        seen.push(api.post(CLUSTER_ROLES, role).await.is(422).text_at("/message"));
+    }
+    expect![[r#"
+        ClusterRole.rbac.authorization.k8s.io "a" is invalid: aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil
+        ClusterRole.rbac.authorization.k8s.io "a" is invalid: [aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'), aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.]
+        ClusterRole.rbac.authorization.k8s.io "a" is invalid: [aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator, aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label selector.]
+    "#]]
+    .assert_eq(&lines(&seen));
+}

@@ -217,3 +217,25 @@ async fn a_service_account_that_is_made_again_is_another_one() {
     let error = invalidated(&api, &token).await;
     assert!(error.contains("does not match claim"), "{error}");
 }
+
+#[tokio::test]
+async fn the_body_of_a_request_is_checked() {
+    let api = Api::start();
+    let token = format!("{}/token", bot(&api).await);
+    let mut seen = Vec::new();
+    for body in [
+        json!({"apiVersion": "v1", "kind": "Foo"}),
+        json!({"spec": {"expirationSeconds": "x"}}),
+        json!({"spec": {"audiences": "x"}}),
+        json!({"metadata": {"namespace": "x"}}),
+    ] {
+        seen.push(api.post(&token, body).await.to_string());
+    }
+    expect![[r#"
+        400 BadRequest: Foo in version "v1" cannot be handled as a TokenRequest: no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"
+        400 BadRequest: TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64
+        400 BadRequest: TokenRequest in version "v1" cannot be handled as a TokenRequest: json: cannot unmarshal string into Go struct field TokenRequestSpec.spec.audiences of type []string
+        400 BadRequest: the namespace of the provided object does not match the namespace sent on the request
+    "#]]
+    .assert_eq(&lines(&seen));
+}

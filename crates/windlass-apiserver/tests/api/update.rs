@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::fixtures::{config_map, deployment, widget, widgets_path};
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH};
 
 #[tokio::test]
 async fn an_update_replaces_the_object_and_moves_its_version() {
@@ -249,4 +249,31 @@ async fn of_updates_that_would_create_an_object_one_does() {
         codes.sort_unstable();
         assert_eq!(codes, [200, 200, 200, 200, 200, 200, 200, 201]);
     }
+}
+
+#[tokio::test]
+async fn a_resource_version_is_a_number_and_zero_is_none() {
+    let api = Api::start();
+    let path = format!("/api/v1/namespaces/{}/configmaps", api.namespace().await);
+    api.post(&path, config_map("a")).await.is(201);
+    let path = format!("{path}/a");
+    let with_version = |version: &str, value: &str| {
+        let mut object = config_map("a");
+        object["metadata"]["resourceVersion"] = json!(version);
+        object["data"] = json!({"k": value});
+        object
+    };
+    for zero in ["0", "00"] {
+        let replaced = api.put(&path, with_version(zero, zero)).await.is(200);
+        assert_eq!(replaced.at("/data/k"), zero);
+        let patched = api.patch(&path, MERGE_PATCH, with_version(zero, "patched")).await.is(200);
+        assert_eq!(patched.at("/data/k"), "patched");
+    }
+    for (version, why) in
+        [("x", "invalid syntax"), ("-1", "invalid syntax"), ("99999999999999999999", "value out of range")]
+    {
+        let refused = api.put(&path, with_version(version, "no")).await.is(500);
+        assert_eq!(refused.text_at("/message"), format!("strconv.ParseUint: parsing \"{version}\": {why}"));
+    }
+    api.put(&path, with_version("1", "no")).await.is(409);
 }

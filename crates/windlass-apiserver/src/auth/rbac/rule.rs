@@ -1,9 +1,16 @@
 //! Policy rules: what one allows, and whether rules cover others.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use windlass_schema::go_quote;
 
 use crate::auth::Attributes;
+
+/// How many verbs of resources are looked at, one by one, when rules are granted that no single rule covers.
+const MAX_PARTS: usize = 20_000;
+/// How often such a part is compared with a rule that the user holds.
+const MAX_COMPARED: usize = 5_000_000;
 
 /// A policy rule of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,38 +69,33 @@ impl Rule {
         }
     }
 
-    /// Splits the rule into rules with one verb and one resource, name or path each.
-    fn split(&self) -> Vec<Self> {
+    /// Splits the rule into rules with one verb and one resource, name or path each. There may be very many.
+    fn split(&self) -> impl Iterator<Item = Self> {
         let one = |text: &String| vec![text.clone()];
-        let mut parts = Vec::new();
-        for group in &self.groups {
-            for resource in &self.resources {
-                for verb in &self.verbs {
-                    let part = Self {
+        let no_name = self.names.is_empty().then(Vec::new);
+        let of_resources = self.groups.iter().flat_map(move |group| {
+            let no_name = no_name.clone();
+            self.resources.iter().flat_map(move |resource| {
+                let no_name = no_name.clone();
+                self.verbs.iter().flat_map(move |verb| {
+                    let names = self.names.iter().map(one).chain(no_name.clone());
+                    names.map(move |names| Self {
                         verbs: one(verb),
                         groups: one(group),
                         resources: one(resource),
-                        ..Self::default()
-                    };
-                    if self.names.is_empty() {
-                        parts.push(part);
-                    } else {
-                        parts.extend(self.names.iter().map(|name| Self { names: one(name), ..part.clone() }));
-                    }
-                }
-            }
-        }
-        for url in &self.urls {
-            parts.extend(self.verbs.iter().map(|verb| Self {
-                verbs: one(verb),
-                urls: one(url),
-                ..Self::default()
-            }));
-        }
-        parts
+                        names,
+                        urls: Vec::new(),
+                    })
+                })
+            })
+        });
+        let of_urls = self.urls.iter().flat_map(move |url| {
+            self.verbs.iter().map(move |verb| Self { verbs: one(verb), urls: one(url), ..Self::default() })
+        });
+        of_resources.chain(of_urls)
     }
 
-    /// Whether the rule allows everything that `part`, a rule that was split, allows.
+    /// Whether the rule allows everything that `part`, which may be a rule that was split, allows.
     fn covers(&self, part: &Self) -> bool {
         let all = |own: &[String], parts: &[String]| has(own, "*") || parts.iter().all(|text| has(own, text));
         let names = if part.names.is_empty() {
@@ -164,8 +166,19 @@ fn url_covers(url: &str, path: &str) -> bool {
 
 /// Returns what `wanted` allows and `held` does not, formatted as in errors about escalation. Empty if nothing.
 pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let parts = wanted.iter().flat_map(Rule::split);
-    let missing: Vec<Rule> = parts.filter(|part| !held.iter().any(|rule| rule.covers(part))).collect();
+    let open = wanted.iter().filter(|rule| !held.iter().any(|own| own.covers(rule)));
+    let limit = (MAX_COMPARED / held.len().max(1)).min(MAX_PARTS);
+    let mut missing = Vec::new();
+    for (index, part) in open.flat_map(Rule::split).enumerate() {
+        // What is not looked at any more counts as missing.
+        let is_last = index == limit;
+        if is_last || !held.iter().any(|own| own.covers(&part)) {
+            missing.push(part);
+        }
+        if is_last {
+            break;
+        }
+    }
     let mut shown: Vec<String> = compacted(missing).iter().map(Rule::compact).collect();
     shown.sort();
     shown.dedup();
@@ -175,17 +188,17 @@ pub(super) fn not_covered(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
 /// Joins rules that differ in their verbs only.
 fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
     let mut joined: Vec<Rule> = Vec::new();
+    let mut places: HashMap<[Vec<String>; 3], usize> = HashMap::new();
     for mut rule in rules {
-        let same = |other: &&mut Rule| {
-            rule.urls.is_empty()
-                && other.groups == rule.groups
-                && other.resources == rule.resources
-                && other.names == rule.names
-        };
-        match joined.iter_mut().find(same) {
-            Some(other) => other.verbs.append(&mut rule.verbs),
-            None => joined.push(rule),
+        if rule.urls.is_empty() {
+            let target = [rule.groups.clone(), rule.resources.clone(), rule.names.clone()];
+            let place = *places.entry(target).or_insert(joined.len());
+            if let Some(other) = joined.get_mut(place) {
+                other.verbs.append(&mut rule.verbs);
+                continue;
+            }
         }
+        joined.push(rule);
     }
     joined
 }
@@ -241,6 +254,18 @@ mod tests {
         assert!(paths.allows(&at("/api/v1")));
         assert!(paths.allows(&at("/metrics")));
         assert!(!paths.allows(&at("/api")));
+    }
+
+    #[test]
+    fn of_very_many_combinations_the_rest_is_missing() {
+        let many = |letter: &str| (0..5_000).map(|number| format!("{letter}{number}")).collect();
+        let huge = Rule { verbs: many("v"), groups: many("g"), resources: many("r"), ..Rule::default() };
+        assert!(!not_covered(&[], std::slice::from_ref(&huge)).is_empty());
+        let held =
+            Rule { verbs: many("v"), groups: many("g"), resources: vec!["r0".to_owned()], ..huge.clone() };
+        assert!(!not_covered(&[held], std::slice::from_ref(&huge)).is_empty());
+        assert!(not_covered(std::slice::from_ref(&huge), std::slice::from_ref(&huge)).is_empty());
+        assert!(not_covered(&Rule::everything(), &[huge]).is_empty());
     }
 
     #[test]

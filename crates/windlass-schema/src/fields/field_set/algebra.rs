@@ -59,6 +59,35 @@ impl FieldSet {
         Self::of_sorted(entries)
     }
 
+    /// Returns the paths that are in any of the sets. Each path is copied a few times only, even of very many sets.
+    pub fn union_of(sets: &[&Self]) -> Self {
+        match sets {
+            [] => Self::default(),
+            [only] => (*only).clone(),
+            _ => {
+                let (left, right) = sets.split_at(sets.len() / 2);
+                Self::union_of(left).union(&Self::union_of(right))
+            }
+        }
+    }
+
+    /// Whether it takes fewer steps to look up each entry of this set in `other` than to walk both.
+    fn is_much_smaller(&self, other: &Self) -> bool {
+        self.entries().len() * 16 < other.entries().len()
+    }
+
+    /// Each entry of this set with that of `other` for the same element.
+    fn matched<'s>(
+        &'s self,
+        other: &'s Self,
+    ) -> impl Iterator<Item = (&'s Entry, Option<&'s Entry>)> + use<'s> {
+        let small = self.is_much_smaller(other);
+        let found = self.entries()[..if small { self.entries().len() } else { 0 }].iter();
+        let found = found.map(move |left| (left, other.find(&left.element)));
+        let both = if small { Pairs { left: &[], right: &[] } } else { self.pairs(other) };
+        found.chain(both.filter_map(|(left, right)| Some((left?, right))))
+    }
+
     /// Returns the paths that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         if self.is_empty() || other.is_empty() {
@@ -67,8 +96,11 @@ impl FieldSet {
         if self.is_same(other) {
             return self.clone();
         }
-        let entries = self.pairs(other).filter_map(|pair| {
-            let (Some(left), Some(right)) = pair else { return None };
+        if other.is_much_smaller(self) {
+            return other.intersection(self);
+        }
+        let entries = self.matched(other).filter_map(|(left, right)| {
+            let right = right?;
             let member = left.member && right.member;
             let below = left.below.intersection(&right.below);
             (member || !below.is_empty()).then(|| Entry { element: left.element.clone(), member, below })
@@ -84,8 +116,7 @@ impl FieldSet {
         if self.is_same(other) {
             return Self::default();
         }
-        let entries = self.pairs(other).filter_map(|(left, right)| {
-            let left = left?;
+        let entries = self.matched(other).filter_map(|(left, right)| {
             let Some(right) = right else { return Some(left.clone()) };
             let member = left.member && !right.member;
             let below = left.below.difference(&right.below);

@@ -87,3 +87,20 @@ fn filters_select_fields() {
     assert_eq!(selected, set(json!({"f:spec": {"f:a": {}}, "f:status": {".": {}, "f:d": {}}})));
     assert_eq!(FieldFilter::Include(FieldPattern::default()).apply(&all), all);
 }
+
+#[test]
+fn sets_of_very_different_sizes_are_joined_like_others() {
+    let numbered =
+        |range: std::ops::Range<usize>| range.map(|number| FieldPath::of_fields(["a", &*number.to_string()]));
+    let large: FieldSet = numbered(0..500).collect();
+    let small: FieldSet = numbered(498..502).collect();
+    let shared: FieldSet = numbered(498..500).collect();
+    assert_eq!(large.intersection(&small), shared);
+    assert_eq!(small.intersection(&large), shared);
+    assert_eq!(small.difference(&large), numbered(500..502).collect());
+    assert_eq!(large.difference(&small), numbered(0..498).collect());
+    let each: Vec<FieldSet> = numbered(0..502).map(|path| [path].into_iter().collect()).collect();
+    let all: Vec<&FieldSet> = each.iter().collect();
+    assert_eq!(FieldSet::union_of(&all), large.union(&small));
+    assert_eq!(FieldSet::union_of(&[]), FieldSet::default());
+}

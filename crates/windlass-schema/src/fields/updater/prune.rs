@@ -65,25 +65,25 @@ impl<C: Convert> Updater<'_, C> {
         let Some(schema) = self.convert.schema(&last.api_version).filter(|_| one_version) else {
             return false;
         };
-        let owned = managers.0.values().fold(FieldSet::default(), |owned, next| owned.union(&next.fields));
+        let owned: Vec<&FieldSet> = managers.0.values().map(|next| &next.fields).collect();
+        let owned = FieldSet::union_of(&owned);
         last.fields.is_covered_by(&owned, schema)
             && merged.as_object().is_some_and(|members| !members.is_empty())
     }
 
     /// Adds back what managers own, at the version of each.
     async fn add_back_owned<'p>(&self, mut pruning: Pruning<'p>, managers: &Managers) -> Result<Pruning<'p>> {
-        let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
+        let mut owned: BTreeMap<&str, Vec<&FieldSet>> = BTreeMap::new();
         for managed in managers.0.values() {
-            let fields = owned.entry(&managed.api_version).or_default();
-            *fields = fields.union(&managed.fields);
+            owned.entry(&managed.api_version).or_default().push(&managed.fields);
         }
         // The version of the pruned object is first: a conversion may need fields that have been removed.
         if let Some(fields) = owned.remove(&*pruning.version.clone()) {
             let version = pruning.version.clone();
-            self.add_back_at(&mut pruning, &version, &fields).await?;
+            self.add_back_at(&mut pruning, &version, &FieldSet::union_of(&fields)).await?;
         }
         for (version, fields) in owned {
-            self.add_back_at(&mut pruning, version, &fields).await?;
+            self.add_back_at(&mut pruning, version, &FieldSet::union_of(&fields)).await?;
         }
         Ok(pruning)
     }

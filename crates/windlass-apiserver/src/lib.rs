@@ -10,6 +10,7 @@ use windlass_wire as wire;
 mod server;
 
 mod api;
+mod intercept;
 mod serve;
 
 mod bootstrap;
@@ -52,10 +53,10 @@ mod store;
 mod env;
 mod meta;
 
-pub use api::Intercept;
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
 pub use env::{Clock, SystemClock};
+pub use intercept::Intercept;
 pub use serve::{
     Authority, CertificateError, CertificateTextError, ClientCertificate, InProcess, Listen, ListenError,
     Listening, ServerCertificate,

@@ -8,9 +8,10 @@ use arc_swap::ArcSwap;
 use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
-use crate::api::{Api, Intercept};
+use crate::api::Api;
 use crate::auth::{Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens, TokenKeys};
 use crate::env::{Clock, Env, SystemClock};
+use crate::intercept::Intercept;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};

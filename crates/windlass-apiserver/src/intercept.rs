@@ -1,0 +1,47 @@
+//! The hook for faults that tests inject.
+
+use bytes::Bytes;
+use http::{Request, Response};
+
+use crate::auth::Identity;
+use crate::body::Body;
+
+/// Sees requests before the server does, and replies before the client does: for injecting faults.
+///
+/// It sees only requests that have been authenticated and authorised and whose body has been received.
+///
+/// ```
+/// use windlass_apiserver::{Body, Identity, Intercept, Server};
+///
+/// /// Refuses all writes.
+/// struct ReadOnly;
+///
+/// impl Intercept for ReadOnly {
+///     fn before(
+///         &self,
+///         request: &http::Request<bytes::Bytes>,
+///         _: &Identity,
+///     ) -> Option<http::Response<Body>> {
+///         let reads = *request.method() == http::Method::GET;
+///         (!reads).then(|| {
+///             let mut response = http::Response::new(Body::empty());
+///             *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+///             response
+///         })
+///     }
+/// }
+///
+/// Server::builder().intercept(ReadOnly).build()?;
+/// # Ok::<(), windlass_apiserver::BuildError>(())
+/// ```
+pub trait Intercept: Send + Sync {
+    /// Called with each request. A response given here is the reply, and the server does nothing.
+    fn before(&self, _request: &Request<Bytes>, _identity: &Identity) -> Option<Response<Body>> {
+        None
+    }
+
+    /// Called with each reply, after its effects: what is returned is sent instead.
+    fn after(&self, _request: &Request<Bytes>, response: Response<Body>) -> Response<Body> {
+        response
+    }
+}

@@ -423,15 +423,12 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
     let resource = &call.resource;
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
     let names = resource.group_resource();
-    if !wanted.is_empty() && wanted.parse::<u64>().is_err() {
-        return Err(malformed_version(wanted));
-    }
+    let version = if wanted.is_empty() { 0 } else { version_number(wanted)? };
     let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
     // A patch has no uid as precondition; there it is a field that does not change.
     if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
         return Err(other_uid(call, wanted_uid, found_uid));
     }
-    let version = if wanted.is_empty() { 0 } else { number(wanted)? };
     if version == 0 {
         if resource.strategy.unconditional_update() && !resource.is_custom() {
             return Ok(());
@@ -446,22 +443,17 @@ fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiErr
             std::slice::from_ref(&error),
         ));
     }
-    if number(found)? == version { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
+    if version_number(found)? == version { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
 }
 
 /// Reads a resource version, with the errors of Go.
-fn number(version: &str) -> Result<u64, ApiError> {
+pub(super) fn version_number(version: &str) -> Result<u64, ApiError> {
     version.parse().map_err(|_| {
         let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
         let why = if is_number { "value out of range" } else { "invalid syntax" };
         let shown = go_quote(version);
         ApiError::unexplained(format!("strconv.ParseUint: parsing {shown}: {why}"))
     })
-}
-
-/// 500 for a resource version that is no number.
-pub(super) fn malformed_version(version: &str) -> ApiError {
-    ApiError::unexplained(format!("strconv.ParseUint: parsing {}: invalid syntax", go_quote(version)))
 }
 
 /// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.

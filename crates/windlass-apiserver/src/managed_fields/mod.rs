@@ -51,7 +51,7 @@ impl FieldManager<'_> {
         let before = self.entries_before(old, new);
         entries::remove(new);
         if old.is_some() && before.managers.0.is_empty() {
-            // Whoever drops all entries ends the tracking, until somebody applies.
+            // A client that drops all entries ends the tracking until the next apply.
             return;
         }
         match self.updated(old, new, before, self.name).await {
@@ -237,7 +237,7 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
-/// Removes from a manager's fields what belongs to the object itself, and nobody owns.
+/// Removes from a manager's fields what identifies the object, and no manager owns.
 fn strip(managers: &mut Managers, manager: &str) {
     static NOBODYS: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
         const IN_METADATA: [&str; 9] = [

@@ -68,7 +68,7 @@ pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
     write_scale(call, options, ScaleChange::Patch(media_type, options)).await
 }
 
-/// What becomes of the scale of an object.
+/// A change of the scale of an object.
 enum ScaleChange {
     Replace(Value),
     /// A patch of this media type.

@@ -138,7 +138,7 @@ impl Resource {
     }
 
     /// Converts an object of another version of the resource to this one. Nothing is defaulted or dropped: field
-    /// management would take what is filled in for a field that somebody owns.
+    /// management would take what is filled in for a field that a manager owns.
     ///
     /// # Errors
     ///

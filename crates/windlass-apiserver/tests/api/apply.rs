@@ -548,7 +548,7 @@ async fn a_configuration_is_checked() {
     let path = format!("/api/v1/namespaces/{ns}/configmaps/a");
     let text = |text: &'static str| {
         let (api, path) = (&api, format!("{path}?fieldManager=one"));
-        async move { api.request(http::Method::PATCH, &path).body(APPLY, text).send().await }
+        async move { api.request(Method::PATCH, &path).body(APPLY, text).send().await }
     };
     text("[1]").await.shows(expect!["400 BadRequest: error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}"]);
     text("").await.shows(expect!["400 BadRequest: invalid object type: /, Kind="]);
@@ -619,7 +619,7 @@ async fn fields_given_twice_are_a_warning_or_an_error() {
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\ndata: {k: w}\n";
     let send = |query: &'static str| {
         let (api, path) = (&api, format!("{path}{query}"));
-        async move { api.request(http::Method::PATCH, &path).body(APPLY, text).send().await }
+        async move { api.request(Method::PATCH, &path).body(APPLY, text).send().await }
     };
     send("&fieldValidation=Strict").await.shows(expect![[r#"
         400 BadRequest: error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:
@@ -1741,7 +1741,8 @@ async fn the_names_of_managers_are_validated() {
 async fn a_deep_configuration_is_read_or_refused() {
     let api = Api::start();
     let configmaps = format!("/api/v1/namespaces/{}/configmaps", api.namespace().await);
-    let block: String = (0..399).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let block: Vec<String> = (0..399).map(|level| format!("{}a:", " ".repeat(level))).collect();
+    let block = block.join("\n");
     for (method, path, media_type) in [
         (Method::PATCH, format!("{configmaps}/a?fieldManager=m"), APPLY),
         (Method::POST, configmaps.clone(), "application/yaml"),

@@ -36,7 +36,8 @@ fn alias_bombs_and_deep_nesting_are_refused() {
 #[test]
 fn the_deepest_nesting_fits_the_stack() {
     let depth = MAX_DEPTH - 1;
-    let block: String = (0..depth).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let block: Vec<String> = (0..depth).map(|level| format!("{}a:", " ".repeat(level))).collect();
+    let block = block.join("\n");
     let sequence = format!("a:\n {}x\n", "- ".repeat(depth - 1));
     let maps = format!("{}1{}", "{a: ".repeat(200), "}".repeat(200));
     let json = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));

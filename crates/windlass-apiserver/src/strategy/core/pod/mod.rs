@@ -184,7 +184,7 @@ impl Strategy for Pods {
         match subresource {
             "" => &["status"],
             "status" => &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"],
-            // Whoever writes the others owns what was sent, though only some of it is written.
+            // A writer of the others owns all that it sends, though only some of it is written.
             _ => &[],
         }
     }

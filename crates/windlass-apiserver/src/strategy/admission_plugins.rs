@@ -8,6 +8,8 @@ pub enum AdmissionPlugin {
     DefaultTolerationSeconds,
     /// Pods and claims follow the LimitRanges of their namespace.
     LimitRanger,
+    /// Bound claims grow only if their storage class allows it.
+    PersistentVolumeClaimResize,
     /// Pods get the priority of their PriorityClass.
     Priority,
     /// Pods have a service account, whose token is mounted. A pod without one is refused.
@@ -19,9 +21,10 @@ pub enum AdmissionPlugin {
 }
 
 impl AdmissionPlugin {
-    const ALL: [(Self, &str); 6] = [
+    const ALL: [(Self, &str); 7] = [
         (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
         (Self::LimitRanger, "LimitRanger"),
+        (Self::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),
         (Self::Priority, "Priority"),
         (Self::ServiceAccount, "ServiceAccount"),
         (Self::StorageObjectInUseProtection, "StorageObjectInUseProtection"),

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, lines};
+use crate::harness::{Api, MERGE_PATCH, lines};
 
 async fn limit(api: &Api, ns: &str, name: &str, limits: Value) {
     let range = json!({"metadata": {"name": name}, "spec": {"limits": limits}});
@@ -117,5 +117,50 @@ async fn pods_and_claims_are_held_to_limits() {
         kind="persistentvolumeclaims" name="small"
         claim large: 403 Forbidden: persistentvolumeclaims "large" is forbidden: maximum storage usage per PersistentVolumeClaim is 10Gi, but request is 11Gi
         kind="persistentvolumeclaims" name="large"
+    "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn claims_grow_if_their_class_allows_it() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let classes = "/apis/storage.k8s.io/v1/storageclasses";
+    for (name, expands) in [("grows", true), ("stays", false)] {
+        let name = format!("{name}-{}", api.id);
+        let class =
+            json!({"metadata": {"name": name}, "provisioner": "x.test/y", "allowVolumeExpansion": expands});
+        api.post(classes, class).await.is(201);
+        api.discard(format!("{classes}/{name}"));
+    }
+    if api.is_shared() {
+        // The real server hears of the classes a moment later.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+    let claims = format!("/api/v1/namespaces/{ns}/persistentvolumeclaims");
+    let mut seen = Vec::new();
+    for (name, class) in [("a", "grows"), ("b", "stays"), ("c", "absent")] {
+        let claim = json!({"metadata": {"name": name}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": format!("{class}-{}", api.id),
+        }});
+        api.post(&claims, claim).await.is(201);
+        let path = format!("{claims}/{name}");
+        api.patch(&path, MERGE_PATCH, json!({"spec": {"volumeName": "v"}})).await.is(200);
+        api.patch(&format!("{path}/status"), MERGE_PATCH, json!({"status": {"phase": "Bound"}}))
+            .await
+            .is(200);
+        let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
+        let mut reply = api.patch(&path, MERGE_PATCH, more).await.to_string();
+        if reply.starts_with("200") {
+            reply.truncate(3);
+        }
+        seen.push(format!("{class}: {reply}"));
+    }
+    expect![[r#"
+        grows: 200
+        stays: 403 Forbidden: persistentvolumeclaims "b" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize
+        kind="persistentvolumeclaims" name="b"
+        absent: 403 Forbidden: persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize
+        kind="persistentvolumeclaims" name="c"
     "#]].assert_eq(&lines(&seen));
 }

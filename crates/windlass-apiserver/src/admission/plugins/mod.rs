@@ -1,6 +1,7 @@
-//! The built-in admission plugins that look at other objects: `LimitRanger` and `ServiceAccount`. What concerns only one
-//! kind is in its strategy.
+//! The built-in admission plugins that look at other objects: `LimitRanger`, `PersistentVolumeClaimResize` and
+//! `ServiceAccount`. What concerns only one kind is in its strategy.
 
+mod claim_resize;
 mod limit_ranger;
 mod pod_resources;
 mod service_account;
@@ -50,6 +51,9 @@ impl Write<'_> {
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
         if self.plugins.has(AdmissionPlugin::LimitRanger) {
             limit_ranger::validate(self, object, old)?;
+        }
+        if let Some(old) = old.filter(|_| self.plugins.has(AdmissionPlugin::PersistentVolumeClaimResize)) {
+            claim_resize::validate(self, object, old)?;
         }
         Ok(())
     }

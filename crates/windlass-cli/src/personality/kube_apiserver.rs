@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use windlass_apiserver::{Identity, Listen, Server, ServerCertificate, TokenKeyError, TokenKeys};
+use windlass_apiserver::{
+    AdmissionPlugin, Identity, Listen, Server, ServerCertificate, TokenKeyError, TokenKeys,
+};
 
 use super::flags;
 use crate::error::Result;
@@ -117,7 +119,15 @@ pub(super) async fn run() -> Result<()> {
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
     let listen = arguments.listen()?;
-    let mut builder = Server::builder();
+    let mut builder = Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true);
+    let switched =
+        [(&arguments.disable_admission_plugins, false), (&arguments.enable_admission_plugins, true)];
+    for (names, enabled) in switched {
+        // The others of kube-apiserver's plugins are not here, or cannot be switched.
+        for plugin in names.iter().filter_map(|name| AdmissionPlugin::from_name(name)) {
+            builder = builder.admission_plugin(plugin, enabled);
+        }
+    }
     if let Some(keys) = arguments.token_keys()? {
         builder = builder.token_keys(keys);
     }

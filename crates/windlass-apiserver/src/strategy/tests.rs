@@ -43,6 +43,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ("coordination.k8s.io", &["leases"]),
     ("discovery.k8s.io", &["endpointslices"]),
     ("events.k8s.io", &["events"]),
+    ("node.k8s.io", &["runtimeclasses"]),
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
     ("scheduling.k8s.io", &["priorityclasses"]),
 ];

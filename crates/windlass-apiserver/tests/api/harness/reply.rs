@@ -161,6 +161,8 @@ fn blank(value: &mut Value) {
             for (name, value) in fields {
                 match (name.as_str(), &*value) {
                     ("managedFields", Value::Array(entries)) => {
+                        let mut entries = entries.clone();
+                        entries.sort_by_cached_key(order_of_managed);
                         *value = entries.iter().map(|entry| Value::String(managed(entry))).collect();
                     }
                     ("resourceVersion", Value::String(text)) if !text.is_empty() => *value = "RV".into(),
@@ -171,6 +173,12 @@ fn blank(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(blank),
         _ => {}
     }
+}
+
+/// The order of the server, but for times: whether a second passed between two writes is chance.
+fn order_of_managed(entry: &Value) -> (String, bool, String, String, String) {
+    let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    (text("operation"), !entry["time"].is_null(), text("manager"), text("apiVersion"), text("subresource"))
 }
 
 /// An entry of `managedFields` in one line: manager, operation, version, subresource and fields.

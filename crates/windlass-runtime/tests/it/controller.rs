@@ -270,7 +270,7 @@ async fn a_requeue_comes_after_its_time() {
             async { Ok::<_, Infallible>(Action::requeue_after(Duration::from_millis(300))) }
         })
     };
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = run(Manager::new(cluster.client()).namespaces(["default"]).controller(controller));
     eventually(SOON, || async { if times.lock().len() >= 3 { Ok(()) } else { Err("not three times yet") } })
         .await;
     let times = times.lock().clone();

@@ -80,7 +80,7 @@ async fn an_error_may_say_when_it_is_retried() {
             }
         })
     };
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = run(Manager::new(cluster.client()).namespaces(["default"]).controller(controller));
     eventually(SOON, || async { expect_eq(began.lock().len(), 2).map_err(|e| e.to_string()) }).await;
     let began = began.lock().clone();
     let pause = began[1] - began[0];
@@ -108,7 +108,7 @@ async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {
             })
         };
         let controller = if allowed { controller.allow_hot_loops() } else { controller };
-        let manager = Manager::new(cluster.client()).controller(controller);
+        let manager = Manager::new(cluster.client()).namespaces(["default"]).controller(controller);
         let metrics = manager.metrics().clone();
         let running = run(manager);
         let hot = || counter(&metrics.render(), "windlass_hot_loops_total");

@@ -170,7 +170,7 @@ async fn write_twice(hold: bool) -> (Vec<Instant>, u64) {
         .owns::<Secret>()
         .read_your_writes_timeout(Duration::from_millis(400))
     };
-    let manager = Manager::new(faults.client()).controller(controller);
+    let manager = Manager::new(faults.client()).namespaces(["default"]).controller(controller);
     let metrics = manager.metrics().clone();
     let running = run(manager);
     eventually(SOON, || async {

@@ -100,7 +100,7 @@ async fn one_undecodable_object_stops_no_other() {
         })
         .named("settings")
     };
-    let manager = Manager::new(cluster.client()).controller(controller);
+    let manager = Manager::new(cluster.client()).namespaces(["default"]).controller(controller);
     let metrics = manager.metrics().clone();
     let running = run(manager);
     let events: Api<Event> = Api::default_namespaced(cluster.client());

@@ -67,7 +67,7 @@ impl Endpoint {
                     "{}://{}{}",
                     uri.scheme_str().unwrap_or("https"),
                     uri.authority().map_or("", http::uri::Authority::as_str),
-                    uri.path().trim_end_matches('/')
+                    clean(uri.path())
                 ),
                 is_loopback: uri.host().is_some_and(is_loopback),
             },
@@ -86,8 +86,7 @@ impl Endpoint {
         let mut url = match &self.location {
             Location::Url { base, .. } => base.clone(),
             Location::Service { namespace, name, port, path } => {
-                let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
-                format!("https://{name}.{namespace}.svc:{port}{slash}{}", path.trim_end_matches('/'))
+                format!("https://{name}.{namespace}.svc:{port}{}", clean(path))
             }
             Location::Nowhere(why) => return Err(why.clone()),
         };
@@ -112,8 +111,45 @@ impl Endpoint {
     }
 }
 
+/// Removes empty segments and dots from a path, as Go's client does: servers redirect from other paths.
+fn clean(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            _ => segments.push(segment),
+        }
+    }
+    segments.iter().fold(String::new(), |path, segment| path + "/" + segment)
+}
+
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_path_is_clean() {
+        let uri = |config| Endpoint::of(&config).uri(Duration::from_secs(10)).unwrap().to_string();
+        assert_eq!(
+            uri(json!({"url": "https://127.0.0.1:9443//failing"})),
+            "https://127.0.0.1:9443/failing?timeout=10s"
+        );
+        assert_eq!(
+            uri(json!({"url": "https://a.example.com/x/./y/../z/"})),
+            "https://a.example.com/x/z?timeout=10s"
+        );
+        let service = json!({"service": {"namespace": "n", "name": "s", "path": "x//y"}});
+        assert_eq!(uri(service), "https://s.n.svc:443/x/y?timeout=10s");
+    }
 }

@@ -1,6 +1,6 @@
 //! Flags that the programs take without effect.
 
-use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
 
 use crate::output::Output;
 
@@ -46,6 +46,9 @@ pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
 
 /// Flags of kube-apiserver 1.36 for parts that this server does not have.
 pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
+    ("advertise-address", Value),
+    // Privileged containers are permitted.
+    ("allow-privileged", Switch),
     ("audit-log-format", Value),
     ("audit-log-maxage", Value),
     ("audit-log-maxbackup", Value),
@@ -67,6 +70,8 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("etcd-compaction-interval", Value),
     ("etcd-keyfile", Value),
     ("etcd-prefix", Value),
+    // Objects are kept in this process.
+    ("etcd-servers", Value),
     ("event-ttl", Value),
     ("external-hostname", Value),
     ("feature-gates", Value),
@@ -95,6 +100,8 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("service-account-jwks-uri", Value),
     ("service-account-lookup", Switch),
     ("service-account-max-token-expiration", Value),
+    // Services have addresses of 10.0.0.0/16.
+    ("service-cluster-ip-range", Value),
     ("service-node-port-range", Value),
     ("shutdown-delay-duration", Value),
     ("storage-backend", Value),
@@ -106,20 +113,21 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("watch-cache-sizes", Value),
 ];
 
-/// Parses the arguments of the process. Of flags without effect, those that were given are told on stderr; an unknown
-/// flag ends the process with an error that names it.
-pub(super) fn parse<P: Parser + CommandFactory + FromArgMatches>(without_effect: &[Flag]) -> P {
-    let mut command = P::command();
-    for (name, kind) in without_effect {
-        command = command.arg(argument(name, *kind));
-    }
-    let matches = command.get_matches();
+/// Parses the arguments of the process. Flags without effect that were given are named on stderr; an unknown flag ends
+/// the process with an error that names it.
+pub(super) fn parse<P: CommandFactory + FromArgMatches>(without_effect: &[Flag]) -> P {
+    let matches = command::<P>(without_effect).get_matches();
     for (name, _) in without_effect {
         if matches.contains_id(name) {
             Output::stderr().line(format_args!("--{name} has no effect on this server"));
         }
     }
     P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Returns the flags of a program, with those that have no effect.
+pub(super) fn command<P: CommandFactory>(without_effect: &[Flag]) -> Command {
+    P::command().args(without_effect.iter().map(|(name, kind)| argument(name, *kind)))
 }
 
 fn argument(name: &'static str, kind: Kind) -> Arg {

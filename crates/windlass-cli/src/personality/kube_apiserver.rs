@@ -30,10 +30,6 @@ struct KubeApiserver {
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     secure_port: u16,
 
-    /// Publish this address as that of the service `kubernetes`.
-    #[arg(long, value_name = "IP")]
-    advertise_address: Option<IpAddr>,
-
     /// Read apiserver.crt and apiserver.key from this folder, if they are there.
     #[arg(long, value_name = "DIR", default_value = "/var/run/kubernetes")]
     cert_dir: PathBuf,
@@ -58,10 +54,6 @@ struct KubeApiserver {
     #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "AlwaysAllow")]
     authorization_mode: Vec<AuthorizationMode>,
 
-    /// The address of etcd. Objects are kept in this process instead.
-    #[arg(long, value_name = "URLS", value_delimiter = ',')]
-    etcd_servers: Vec<String>,
-
     /// The issuer of service account tokens; the first one signs.
     #[arg(long, value_name = "ISSUER")]
     service_account_issuer: Vec<String>,
@@ -77,14 +69,6 @@ struct KubeApiserver {
     /// The audiences of the server's own tokens; by default the issuer.
     #[arg(long, value_name = "AUDIENCES", value_delimiter = ',')]
     api_audiences: Vec<String>,
-
-    /// The addresses of services.
-    #[arg(long, value_name = "CIDR")]
-    service_cluster_ip_range: Option<String>,
-
-    /// Permit privileged containers.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    allow_privileged: Option<bool>,
 
     /// Let requests without credentials in, as system:anonymous.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -123,9 +107,12 @@ pub(super) async fn run() -> Result<()> {
     let switched =
         [(&arguments.disable_admission_plugins, false), (&arguments.enable_admission_plugins, true)];
     for (names, enabled) in switched {
-        // The others of kube-apiserver's plugins are not here, or cannot be switched.
-        for plugin in names.iter().filter_map(|name| AdmissionPlugin::from_name(name)) {
-            builder = builder.admission_plugin(plugin, enabled);
+        for name in names {
+            match AdmissionPlugin::from_name(name) {
+                Some(plugin) => builder = builder.admission_plugin(plugin, enabled),
+                None => Output::stderr()
+                    .line(format_args!("the admission plugin {name} cannot be switched on this server")),
+            }
         }
     }
     if let Some(keys) = arguments.token_keys()? {
@@ -234,4 +221,61 @@ fn tokens(text: &str, path: &Path) -> Result<Vec<(String, Identity)>> {
         tokens.push((token.to_owned(), identity));
     }
     Ok(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    fn parse(arguments: &str) -> Result<KubeApiserver, clap::Error> {
+        let words = std::iter::once("kube-apiserver").chain(arguments.split_whitespace());
+        let matches =
+            flags::command::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT).try_get_matches_from(words)?;
+        KubeApiserver::from_arg_matches(&matches)
+    }
+
+    #[test]
+    fn the_flags_of_envtest_are_accepted() {
+        let parsed = parse(
+            "--allow-privileged=true --authorization-mode=RBAC --bind-address=127.0.0.1 --cert-dir=/c \
+             --client-ca-file=/c/ca.crt --disable-admission-plugins=ServiceAccount --etcd-servers=http://127.0.0.1:1 \
+             --secure-port=7 --service-account-issuer=https://127.0.0.1:7/ --service-account-key-file=/c/sa.crt \
+             --service-account-signing-key-file=/c/sa.key --service-cluster-ip-range=10.0.0.0/24 --v=4 \
+             --feature-gates=AggregatedDiscoveryEndpoint=false",
+        );
+        let parsed = parsed.unwrap();
+        assert_eq!((parsed.secure_port, parsed.verbosity), (7, 4));
+        assert_eq!(parsed.disable_admission_plugins, ["ServiceAccount"]);
+        assert!(!parsed.always_allows());
+    }
+
+    #[test]
+    fn the_flags_of_jenvtest_are_accepted() {
+        let parsed = parse(
+            "--cert-dir /c --secure-port 7 --etcd-servers http://0.0.0.0:1 --authorization-mode RBAC \
+             --service-account-issuer https://localhost --service-account-signing-key-file /a \
+             --service-account-signing-key-file /b --service-account-key-file /b --service-account-issuer /c \
+             --disable-admission-plugins ServiceAccount --client-ca-file /d --service-cluster-ip-range 10.0.0.0/24 \
+             --allow-privileged",
+        );
+        assert_eq!(parsed.unwrap().service_account_signing_key_file.len(), 2);
+    }
+
+    #[test]
+    fn an_unknown_flag_is_refused_by_name() {
+        let error = parse("--secure-prot=7").err().unwrap().to_string();
+        assert!(error.contains("--secure-prot"), "{error}");
+    }
+
+    #[test]
+    fn tokens_are_read_line_by_line() {
+        let path = Path::new("tokens.csv");
+        let read = tokens("# admins\nt1,jane,u1,\"a,b\"\n\nt2,bot,u2\n", path).unwrap();
+        assert!(read[0].1.is_in("a") && read[0].1.is_in("b"));
+        assert_eq!((read[1].0.as_str(), read[1].1.name()), ("t2", "bot"));
+        let error = tokens("t1,jane", path).unwrap_err().to_string();
+        assert!(error.starts_with("tokens.csv:1: "), "{error}");
+    }
 }

@@ -165,14 +165,17 @@ pub(super) fn list(object: &Value) -> Option<&Vec<Value>> {
     object.get("metadata")?.get(FIELD)?.as_array()
 }
 
+/// Whether the name of a manager may have a character: of whitespace, only the space.
+pub(crate) fn is_printable(character: char) -> bool {
+    character == ' ' || !character.is_control() && !character.is_whitespace()
+}
+
 /// Validates the name of a manager at a path.
 pub(crate) fn problems_of_name(path: &str, name: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if name.len() > MAX_NAME {
         errors.push(FieldError::too_long(path, MAX_NAME));
     }
-    let is_printable =
-        |character: char| !character.is_control() && (character == ' ' || !character.is_whitespace());
     for (at, character) in name.char_indices().filter(|(_, character)| !is_printable(*character)) {
         let why = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
         errors.push(FieldError::invalid(path, name, why));

@@ -17,7 +17,9 @@ use windlass_schema::fields::{
 
 use self::conflict::conflict;
 use self::entries::{Entries, Operation, identifier};
-pub(crate) use self::entries::{MAX_NAME, is_reset, problems, problems_of_name, reset, restore_times};
+pub(crate) use self::entries::{
+    MAX_NAME, is_printable, is_reset, problems, problems_of_name, reset, restore_times,
+};
 use self::reset::Filters;
 pub(crate) use self::scale::{ReplicasPaths, to_parent, to_scale};
 use self::versions::Versions;
@@ -239,7 +241,7 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
 
 /// Removes from a manager's fields what identifies the object, and no manager owns.
 fn strip(managers: &mut Managers, manager: &str) {
-    static NOBODYS: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
+    static UNOWNED: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
         const IN_METADATA: [&str; 9] = [
             "name",
             "namespace",
@@ -261,7 +263,7 @@ fn strip(managers: &mut Managers, manager: &str) {
         fields
     });
     let Some(managed) = managers.0.get_mut(manager) else { return };
-    managed.fields = managed.fields.difference(&NOBODYS);
+    managed.fields = managed.fields.difference(&UNOWNED);
     if managed.fields.is_empty() {
         managers.0.remove(manager);
     }

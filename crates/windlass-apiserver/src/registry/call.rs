@@ -72,7 +72,7 @@ impl Call<'_> {
         let program =
             self.header(header::USER_AGENT).unwrap_or_default().split('/').next().unwrap_or_default();
         let mut name = String::new();
-        for character in program.chars().filter(|character| !character.is_control()) {
+        for character in program.chars().filter(|character| managed_fields::is_printable(*character)) {
             if name.len() + character.len_utf8() > managed_fields::MAX_NAME {
                 break;
             }

@@ -129,7 +129,7 @@ impl Store {
         let id = write.id;
         let stored = self.commit_now(write, guard)?;
         if self.log(id).is_crowded() {
-            // The reply waits for the events, so that a client that writes does not leave those behind that watch.
+            // Yields before the reply, so that watches send the event before the client writes again.
             tokio::task::yield_now().await;
         }
         Ok(stored)

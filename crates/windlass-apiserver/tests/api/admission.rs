@@ -229,7 +229,7 @@ async fn mutating_webhooks_change_what_is_stored_in_the_order_of_their_configura
           }
         }"#]]);
     let fields = created.at("/metadata/managedFields").to_string();
-    assert!(!fields.contains("f:order"), "nobody owns what a webhook sets: {fields}");
+    assert!(!fields.contains("f:order"), "what a webhook sets has no manager: {fields}");
     let updated = api.patch(&format!("{path}/a"), MERGE_PATCH, json!({"data": {"order": "-"}})).await.is(200);
     assert_eq!(updated.at("/data/order"), "-/second/first/third");
 }

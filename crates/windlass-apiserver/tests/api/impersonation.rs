@@ -83,9 +83,9 @@ async fn the_rights_are_those_of_the_other_user() {
         kind="namespaces" name="default""#]]);
     let masters = api.impersonating(&format!("jane-{}", api.id), &["system:masters"]);
     masters.get("/api/v1/namespaces/default").await.is(200);
-    let nobody = api.impersonating("system:anonymous", &[]);
-    nobody.get("/api").await.is(403);
-    nobody.get("/version").await.is(200);
+    let anonymous = api.impersonating("system:anonymous", &[]);
+    anonymous.get("/api").await.is(403);
+    anonymous.get("/version").await.is(200);
 }
 
 #[tokio::test]

@@ -1,17 +1,29 @@
 //! LimitRanges: default resources of containers, and limits of containers, pods and claims.
 
+use std::time::{Duration, Instant};
+
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, MERGE_PATCH, lines};
+use crate::harness::{Api, DEADLINE, MERGE_PATCH, lines};
 
 async fn limit(api: &Api, ns: &str, name: &str, limits: Value) {
     let range = json!({"metadata": {"name": name}, "spec": {"limits": limits}});
     let path = format!("/api/v1/namespaces/{ns}/limitranges");
     api.post(&path, range).await.is(201);
-    if api.is_shared() {
-        // The real server hears of it a moment later.
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    // The real server hears of it a moment later, and fills in its defaults from then on.
+    let probe = pod("probe", json!([{"name": "a", "image": "x"}]), json!([]));
+    let pods = format!("/api/v1/namespaces/{ns}/pods?dryRun=All");
+    soon(api, async || api.post(&pods, probe.clone()).await.at("/spec/containers/0/resources") != json!({}))
+        .await;
+}
+
+/// Asks a server that hears of changes later until the answer is yes; the embedded server knows them at once.
+async fn soon(api: &Api, is_known: impl AsyncFn() -> bool) {
+    let start = Instant::now();
+    while !is_known().await {
+        assert!(api.is_shared() && start.elapsed() < DEADLINE, "the change has no effect");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -132,10 +144,6 @@ async fn claims_grow_if_their_class_allows_it() {
         api.post(classes, class).await.is(201);
         api.discard(format!("{classes}/{name}"));
     }
-    if api.is_shared() {
-        // The real server hears of the classes a moment later.
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    }
     let claims = format!("/api/v1/namespaces/{ns}/persistentvolumeclaims");
     let mut seen = Vec::new();
     for (name, class) in [("a", "grows"), ("b", "stays"), ("c", "absent")] {
@@ -150,6 +158,10 @@ async fn claims_grow_if_their_class_allows_it() {
             .await
             .is(200);
         let more = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
+        if class == "grows" {
+            let dry = format!("{path}?dryRun=All");
+            soon(&api, async || api.patch(&dry, MERGE_PATCH, more.clone()).await.code == 200).await;
+        }
         let mut reply = api.patch(&path, MERGE_PATCH, more).await.to_string();
         if reply.starts_with("200") {
             reply.truncate(3);

@@ -314,7 +314,7 @@ async fn an_update_that_creates_needs_the_right_to_create() {
 #[tokio::test]
 async fn everybody_begins_with_what_the_bootstrap_policy_grants() {
     let api = Api::start();
-    let (nobody, jane) = (api.anonymous(), api.impersonating(&jane(&api), &[]));
+    let (anonymous, jane) = (api.anonymous(), api.impersonating(&jane(&api), &[]));
     let mut seen = Vec::new();
     for path in [
         "/healthz",
@@ -329,7 +329,7 @@ async fn everybody_begins_with_what_the_bootstrap_policy_grants() {
         "/",
         "/.well-known/openid-configuration",
     ] {
-        seen.push(format!("{path}: {} {}", nobody.get(path).await.code, jane.get(path).await.code));
+        seen.push(format!("{path}: {} {}", anonymous.get(path).await.code, jane.get(path).await.code));
     }
     expect![[r#"
         /healthz: 200 200
@@ -350,7 +350,7 @@ async fn everybody_begins_with_what_the_bootstrap_policy_grants() {
         ("authentication.k8s.io", "selfsubjectreviews"),
     ] {
         let path = format!("/apis/{group}/v1/{resource}");
-        nobody.post(&path, json!({})).await.is(403);
+        anonymous.post(&path, json!({})).await.is(403);
         assert_ne!(jane.post(&path, json!({})).await.code, 403, "{resource}");
     }
     jane.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", json!({})).await.is(403);

@@ -85,3 +85,11 @@ mod tests {
         assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");
     }
 }
+
+/// Returns the name of this host: in a pod, the pod's name.
+pub(crate) fn host_name() -> String {
+    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}

@@ -11,15 +11,24 @@ use std::{
 
 use kube_client::Client;
 use parking_lot::Mutex;
-use prometheus_client::{metrics::counter::Counter, registry::Registry};
+use prometheus_client::registry::Registry;
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
     task::JoinHandle,
     time::{Instant, timeout_at},
 };
 
-use super::{RecordedEvent, Recorder, api_sink::ApiSink};
-use crate::{env::Env, supervisor::Supervisor};
+use super::{
+    EventsApi, RecordedEvent, Recorder,
+    core_sink::CoreSink,
+    dropped::{DropCause, DroppedEvents},
+    series_sink::SeriesSink,
+    writer::EventWriter,
+};
+use crate::{
+    env::{Env, host_name},
+    supervisor::Supervisor,
+};
 
 /// The number of events that wait for a sink at most; client-go's figure.
 const QUEUE: usize = 1000;
@@ -36,7 +45,7 @@ struct Inner {
     env: Env,
     supervisor: Supervisor,
     sinks: Mutex<Sinks>,
-    dropped: Counter,
+    dropped: DroppedEvents,
     /// Whether the last event was dropped: only the first of a row is logged as a warning.
     dropping: AtomicBool,
 }
@@ -70,7 +79,7 @@ impl Broadcaster {
             env,
             supervisor,
             sinks: Mutex::default(),
-            dropped: Counter::default(),
+            dropped: DroppedEvents::default(),
             dropping: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -86,26 +95,45 @@ impl Broadcaster {
         self.inner.sinks.lock().watchers.push(Arc::new(watcher));
     }
 
-    /// Writes events to the API server that `client` talks to, in a background task.
+    /// Writes events to the API server that `client` talks to, by core/v1, in a background task.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     pub fn start_recording_to(&self, client: Client) {
+        self.start_recording_by(EventsApi::CoreV1, client);
+    }
+
+    /// As [`start_recording_to`](Self::start_recording_to), by the API that is given.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn start_recording_by(&self, api: EventsApi, client: Client) {
         let (queue, events) = mpsc::channel(QUEUE);
         let mut sinks = self.inner.sinks.lock();
         if sinks.shut_down {
             return;
         }
-        // The queue outlives a panic; the event that caused it is lost, and so is what the correlator remembered.
+        // The queue outlives a panic; the event that caused it is lost, and so is what is remembered of earlier ones.
         let events = Arc::new(tokio::sync::Mutex::new(events));
-        let env = self.inner.env.clone();
+        let (env, dropped) = (self.inner.env.clone(), self.inner.dropped.clone());
         let task = self.inner.supervisor.spawn("event sink", move |recovery| {
-            let (events, sink) = (events.clone(), ApiSink::new(client.clone(), env.clone()));
+            let (events, client, env, dropped) =
+                (events.clone(), client.clone(), env.clone(), dropped.clone());
             async move {
                 let mut events = events.lock().await;
                 recovery.complete();
-                sink.run(&mut events).await;
+                match api {
+                    EventsApi::CoreV1 => {
+                        let writer = EventWriter::new(client, CoreSink::API, env, dropped);
+                        CoreSink::new(writer).run(&mut events).await;
+                    }
+                    EventsApi::EventsV1 => {
+                        let writer = EventWriter::new(client, SeriesSink::API, env, dropped);
+                        SeriesSink::new(writer, host_name()).run(&mut events).await;
+                    }
+                }
             }
         });
         sinks.queues.push(queue);
@@ -153,6 +181,7 @@ impl Broadcaster {
                 name = object.name,
                 r#type = %event.kind,
                 reason = event.reason,
+                action = event.action,
                 note = event.note,
                 "event"
             );
@@ -162,7 +191,7 @@ impl Broadcaster {
             match queue.try_send(event.clone()) {
                 Ok(()) => self.inner.dropping.store(false, Ordering::Relaxed),
                 Err(TrySendError::Full(event)) => {
-                    self.inner.dropped.inc();
+                    self.inner.dropped.count(DropCause::QueueFull);
                     if !self.inner.dropping.swap(true, Ordering::Relaxed) {
                         tracing::warn!(
                             reason = event.reason,
@@ -177,16 +206,12 @@ impl Broadcaster {
     }
 
     #[cfg(test)]
-    pub(super) fn dropped(&self) -> u64 {
-        self.inner.dropped.get()
+    pub(super) fn dropped(&self, cause: DropCause) -> u64 {
+        self.inner.dropped.of(cause)
     }
 
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
-        registry.register(
-            "windlass_events_dropped",
-            "Number of events that were dropped because too many were queued.",
-            self.inner.dropped.clone(),
-        );
+        self.inner.dropped.register(registry);
     }
 }
 

@@ -19,19 +19,27 @@
 //! # }
 //! ```
 
-mod api_sink;
 mod broadcaster;
+mod core_sink;
 mod correlator;
+mod dropped;
 mod recorder;
+mod series;
+mod series_sink;
+mod writer;
 
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 
-pub use self::{broadcaster::Broadcaster, recorder::Recorder};
+pub use self::{
+    broadcaster::Broadcaster,
+    recorder::{EventBuilder, Recorder},
+};
 
 /// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,30 +59,53 @@ impl fmt::Display for EventType {
     }
 }
 
+/// The API by which events are written. Whichever it is, the server shows the Events by both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EventsApi {
+    /// core/v1: equal events are counted, similar ones combined, and those of one object rate-limited, as by client-go's `tools/record`.
+    #[default]
+    CoreV1,
+    /// events.k8s.io/v1: repeated events become a series, as by client-go's `tools/events`. Events whose notes differ are repeated ones too: the
+    /// first note stays. Writing them needs RBAC permission for the API group `events.k8s.io`.
+    EventsV1,
+}
+
 /// An event as a recorder reported it, before correlation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RecordedEvent {
     pub(crate) component: Arc<str>,
     pub(crate) regarding: ObjectReference,
+    pub(crate) related: Option<ObjectReference>,
+    pub(crate) action: Option<String>,
+    pub(crate) annotations: BTreeMap<String, String>,
     pub(crate) kind: EventType,
     pub(crate) reason: String,
     pub(crate) note: String,
 }
 
 impl RecordedEvent {
+    /// The namespace of the Event: `default` for cluster-scoped objects.
+    fn namespace(&self) -> &str {
+        self.regarding.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or("default")
+    }
+
+    /// The annotations of the Event, if it has any.
+    fn annotations(&self) -> Option<BTreeMap<String, String>> {
+        Some(self.annotations.clone()).filter(|annotations| !annotations.is_empty())
+    }
+
+    /// Makes a name for the Event. `random` tells events of the same nanosecond apart.
+    fn event_name(&self, now: Timestamp, random: u64) -> String {
+        let name = self.regarding.name.as_deref().filter(|name| !name.is_empty()).unwrap_or("unknown");
+        let suffix = format!(".{:x}{:04x}", now.as_nanosecond(), random & 0xffff);
+        // A name has 253 characters at most.
+        let end = (0..=name.len().min(253 - suffix.len())).rfind(|end| name.is_char_boundary(*end));
+        format!("{}{suffix}", name[..end.unwrap_or_default()].trim_end_matches(['.', '-']))
+    }
+
     /// Identifies the reporting component and the object.
     fn object_key(&self) -> String {
-        let part = |text: &Option<String>| text.clone().unwrap_or_default();
-        let r = &self.regarding;
-        let parts = [
-            self.component.to_string(),
-            part(&r.kind),
-            part(&r.namespace),
-            part(&r.name),
-            part(&r.uid),
-            part(&r.api_version),
-        ];
-        parts.join("\u{1f}")
+        format!("{}\u{1f}{}", self.component, reference_key(&self.regarding))
     }
 
     /// Identifies events that differ only in their note.
@@ -82,9 +113,23 @@ impl RecordedEvent {
         format!("{}\u{1f}{}\u{1f}{}", self.object_key(), self.kind, self.reason)
     }
 
-    /// Identifies equal events.
+    /// Identifies equal events of core/v1.
     fn full_key(&self) -> String {
         let field = self.regarding.field_path.as_deref().unwrap_or_default();
         format!("{}\u{1f}{field}\u{1f}{}", self.group_key(), self.note)
     }
+
+    /// Identifies events of events.k8s.io/v1 that are one series.
+    fn series_key(&self) -> String {
+        let field = self.regarding.field_path.as_deref().unwrap_or_default();
+        let related = self.related.as_ref().map(reference_key).unwrap_or_default();
+        let action = self.action.as_deref().unwrap_or_default();
+        format!("{}\u{1f}{field}\u{1f}{related}\u{1f}{action}", self.group_key())
+    }
+}
+
+/// Identifies an object, whatever its resource version is.
+fn reference_key(object: &ObjectReference) -> String {
+    let parts = [&object.kind, &object.namespace, &object.name, &object.uid, &object.api_version];
+    parts.map(|part| part.as_deref().unwrap_or_default()).join("\u{1f}")
 }

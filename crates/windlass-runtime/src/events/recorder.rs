@@ -1,6 +1,6 @@
 //! Records events about objects.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
@@ -10,8 +10,8 @@ use crate::kind::Object;
 /// Records events about objects. Cheap to clone.
 ///
 /// Recording never blocks: events are written in the background, and an event is dropped (and counted) when too many are
-/// queued. As in client-go, equal events are counted instead of written again, similar events are combined, and events of
-/// one object are rate-limited.
+/// queued. As in client-go, equal events are counted instead of written again, and with the API core/v1 similar events are combined, and
+/// events of one object are rate-limited.
 #[derive(Clone)]
 pub struct Recorder {
     component: Arc<str>,
@@ -30,12 +30,12 @@ impl Recorder {
 
     /// Records an event of type `Normal`.
     pub fn normal<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
-        self.event(EventType::Normal, reference(object), reason, note);
+        self.about(object).normal(reason, note);
     }
 
     /// Records an event of type `Warning`.
     pub fn warning<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
-        self.event(EventType::Warning, reference(object), reason, note);
+        self.about(object).warning(reason, note);
     }
 
     /// Records an event about the object that `regarding` names.
@@ -43,19 +43,92 @@ impl Recorder {
     /// `reason` is one word in upper camel case, for programs; `note` is a sentence, for people. Does nothing after the
     /// broadcaster has shut down.
     pub fn event(&self, kind: EventType, regarding: ObjectReference, reason: &str, note: impl Into<String>) {
-        self.broadcaster.broadcast(RecordedEvent {
-            component: self.component.clone(),
-            regarding,
-            kind,
-            reason: reason.to_owned(),
-            note: note.into(),
-        });
+        self.about_reference(regarding).record(kind, reason, note);
+    }
+
+    /// Begins an event that has more than a reason and a note.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{Node, Pod};
+    /// # use windlass_runtime::events::Recorder;
+    /// fn report(recorder: &Recorder, pod: &Pod, node: &Node) {
+    ///     recorder.about(pod).related(node).action("Binding").normal("Scheduled", "the pod runs on the node");
+    /// }
+    /// ```
+    pub fn about<K: Object>(&self, object: &K) -> EventBuilder<'_> {
+        self.about_reference(reference(object))
+    }
+
+    /// As [`about`](Self::about), of an object that a reference names.
+    pub fn about_reference(&self, regarding: ObjectReference) -> EventBuilder<'_> {
+        EventBuilder { recorder: self, regarding, related: None, action: None, annotations: BTreeMap::new() }
     }
 }
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recorder").field("component", &self.component).finish_non_exhaustive()
+    }
+}
+
+/// An event that is not recorded yet. [`Recorder::about`] makes one.
+#[must_use = "an event is recorded by `normal` or `warning`"]
+#[derive(Debug)]
+pub struct EventBuilder<'a> {
+    recorder: &'a Recorder,
+    regarding: ObjectReference,
+    related: Option<ObjectReference>,
+    action: Option<String>,
+    annotations: BTreeMap<String, String>,
+}
+
+impl EventBuilder<'_> {
+    /// Names a second object that the event is about: the node on which a pod was placed.
+    pub fn related<K: Object>(self, object: &K) -> Self {
+        self.related_reference(reference(object))
+    }
+
+    /// As [`related`](Self::related), by a reference.
+    pub fn related_reference(mut self, related: ObjectReference) -> Self {
+        self.related = Some(related);
+        self
+    }
+
+    /// Says what was done or failed, in one word in upper camel case: `Binding`, where the reason is `FailedScheduling`.
+    ///
+    /// Default: none; Events of `events.k8s.io/v1`, which must have an action, repeat the reason.
+    pub fn action(mut self, action: impl Into<String>) -> Self {
+        self.action = Some(action.into());
+        self
+    }
+
+    /// Adds an annotation to the Event. Of equal events, those of the first one are kept.
+    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.annotations.insert(key.into(), value.into());
+        self
+    }
+
+    /// Records the event, of type `Normal`. `reason` is one word in upper camel case, for programs; `note` is a sentence, for people.
+    pub fn normal(self, reason: &str, note: impl Into<String>) {
+        self.record(EventType::Normal, reason, note);
+    }
+
+    /// Records the event, of type `Warning`. `reason` is one word in upper camel case, for programs; `note` is a sentence, for people.
+    pub fn warning(self, reason: &str, note: impl Into<String>) {
+        self.record(EventType::Warning, reason, note);
+    }
+
+    fn record(self, kind: EventType, reason: &str, note: impl Into<String>) {
+        self.recorder.broadcaster.broadcast(RecordedEvent {
+            component: self.recorder.component.clone(),
+            regarding: self.regarding,
+            related: self.related,
+            action: self.action,
+            annotations: self.annotations,
+            kind,
+            reason: reason.to_owned(),
+            note: note.into(),
+        });
     }
 }
 

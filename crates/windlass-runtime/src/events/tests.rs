@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -16,6 +17,8 @@ use parking_lot::Mutex;
 use super::{
     Broadcaster, EventType, RecordedEvent, Recorder,
     correlator::{Correlator, Decision, Limits},
+    dropped::DropCause,
+    series::{SeriesTracker, SeriesWrite},
 };
 use crate::{env::Env, supervisor::Supervisor};
 
@@ -23,6 +26,9 @@ fn event(object: &str, reason: &str, note: &str) -> RecordedEvent {
     RecordedEvent {
         component: "test".into(),
         regarding: ObjectReference { name: Some(object.to_owned()), ..ObjectReference::default() },
+        related: None,
+        action: None,
+        annotations: BTreeMap::new(),
         kind: EventType::Normal,
         reason: reason.to_owned(),
         note: note.to_owned(),
@@ -114,6 +120,81 @@ fn memory_is_bounded() {
     assert_eq!(tell(&mut correlator, 1, &event("c", "Created", "x")), "event-0 x2 x");
 }
 
+/// Describes what a tracker asks for.
+fn lines(writes: Vec<SeriesWrite>) -> Vec<String> {
+    let line = |write| match write {
+        SeriesWrite::Create { name, event, .. } => format!("create {name} {}", event.note),
+        SeriesWrite::Series { name, count, last, .. } => format!("{name} x{count} {}", last.as_second()),
+    };
+    writes.into_iter().map(line).collect()
+}
+
+#[test]
+fn the_second_event_makes_a_series_that_is_written_again_when_it_ends() {
+    let mut tracker = SeriesTracker::default();
+    let mut tell = |seconds, note: &str| {
+        lines(tracker.record(event("a", "Failed", note), format!("event-{seconds}"), at(seconds)))
+    };
+    assert_eq!(tell(0, "one"), ["create event-0 one"]);
+    assert_eq!(tell(1, "two"), ["event-0 x2 1"], "the note does not tell them apart");
+    assert!(tell(2, "three").is_empty() && tell(3, "three").is_empty());
+    assert_eq!(tracker.next_look(at(3)), Some(Duration::from_secs(357)));
+    assert!(lines(tracker.look_through(at(360))).is_empty(), "it goes on");
+    assert_eq!(lines(tracker.look_through(at(720))), ["event-0 x4 3"]);
+    assert_eq!(tracker.next_look(at(720)), None, "nothing is remembered");
+}
+
+#[test]
+fn a_series_that_goes_on_is_refreshed() {
+    let mut tracker = SeriesTracker::default();
+    let mut written = Vec::new();
+    for minute in 0..40 {
+        let at = at(minute * 60);
+        written.extend(lines(tracker.record(event("a", "Failed", "x"), "e".to_owned(), at)));
+        if minute % 6 == 0 {
+            written.extend(lines(tracker.look_through(at)));
+        }
+    }
+    assert_eq!(written, ["create e x", "e x2 60", "e x31 1800"]);
+    assert_eq!(lines(tracker.finish()), ["e x40 2340"]);
+}
+
+#[test]
+fn another_action_or_related_object_is_another_event() {
+    let mut tracker = SeriesTracker::default();
+    let plain = event("a", "Failed", "x");
+    let acting = RecordedEvent { action: Some("Binding".to_owned()), ..plain.clone() };
+    let other = RecordedEvent {
+        related: Some(ObjectReference { name: Some("n".to_owned()), ..ObjectReference::default() }),
+        ..plain.clone()
+    };
+    for (name, event) in [("1", plain), ("2", acting), ("3", other)] {
+        assert_eq!(lines(tracker.record(event, name.to_owned(), at(0))), [format!("create {name} x")]);
+    }
+}
+
+#[test]
+fn the_memory_of_series_is_bounded_and_loses_no_count() {
+    let mut tracker = SeriesTracker::default();
+    for _ in 0..3 {
+        tracker.record(event("first", "Failed", "x"), "e".to_owned(), at(0));
+    }
+    let mut evicted = Vec::new();
+    for n in 0..4096 {
+        evicted.extend(tracker.record(event(&n.to_string(), "Failed", "x"), n.to_string(), at(1)));
+    }
+    evicted.retain(|write| matches!(write, SeriesWrite::Series { .. }));
+    assert_eq!(lines(evicted), ["e x3 0"]);
+}
+
+#[test]
+fn the_name_of_an_event_is_a_valid_name() {
+    let mut long = event(&"a".repeat(253), "Failed", "x");
+    assert_eq!(long.event_name(at(1), 7).len(), 253);
+    long.regarding.name = None;
+    assert_eq!(long.event_name(at(1), 7), "unknown.3b9aca000007");
+}
+
 /// A client whose server keeps what it is sent and answers with an empty object.
 fn keeping_client() -> (Client, Arc<Mutex<Vec<String>>>) {
     let bodies = Arc::new(Mutex::new(Vec::new()));
@@ -170,7 +251,7 @@ async fn events_after_the_shutdown_are_ignored() {
     broadcaster.shutdown(Duration::from_secs(10)).await;
     record(&recorder, "after");
     assert_eq!(bodies.lock().len(), 1);
-    assert_eq!(broadcaster.dropped(), 0);
+    assert_eq!(broadcaster.dropped(DropCause::QueueFull), 0);
 }
 
 #[tokio::test]
@@ -183,7 +264,7 @@ async fn events_are_dropped_and_counted_when_too_many_wait() {
     for n in 0..1005 {
         record(&recorder, &n.to_string());
     }
-    assert_eq!(broadcaster.dropped(), 5);
+    assert_eq!(broadcaster.dropped(DropCause::QueueFull), 5);
 }
 
 /// A layer of the log, for one, may record an event while an event is logged.

@@ -20,6 +20,10 @@ pub struct Event {
     pub note: String,
     /// The object that the Event is about.
     pub regarding: ObjectReference,
+    /// A second object that the Event is about.
+    pub related: Option<ObjectReference>,
+    /// What was done or failed, in upper camel case.
+    pub action: Option<String>,
     /// The controller that recorded the Event.
     pub component: String,
 }
@@ -31,6 +35,8 @@ impl From<&RecordedEvent> for Event {
             reason: event.reason.clone(),
             note: event.note.clone(),
             regarding: event.regarding.clone(),
+            related: event.related.clone(),
+            action: event.action.clone(),
             component: event.component.to_string(),
         }
     }

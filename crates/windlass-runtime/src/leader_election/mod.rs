@@ -28,7 +28,7 @@ use self::{
     lease::LeaseLock,
 };
 use crate::{
-    env::Env,
+    env::{Env, host_name},
     error::{Error, Result},
     events::{EventType, Recorder},
     manager::ManagerState,
@@ -131,13 +131,6 @@ impl LeaderElection {
         tracing::info!(lease = %format_args!("{namespace}/{}", self.name), identity, "attempting to acquire leader lease");
         Leadership { changes, stop, task: tokio::spawn(campaign.run()), may_release }
     }
-}
-
-fn host_name() -> String {
-    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned())
 }
 
 /// A change of leadership.

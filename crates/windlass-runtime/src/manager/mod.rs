@@ -29,6 +29,7 @@ use crate::{
     controller::{AnyController, Controller},
     env::Env,
     error::{BoxError, Error, Result},
+    events::EventsApi,
     handler::QueueKey,
     health::{Check, Health},
     leader_election::LeaderElection,
@@ -71,6 +72,7 @@ pub struct Manager {
     health_address: Option<SocketAddr>,
     grace: Option<Duration>,
     leader_election: Option<LeaderElection>,
+    events_api: EventsApi,
     controllers: Vec<Box<dyn AnyController>>,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
@@ -120,6 +122,7 @@ impl Manager {
             health_address: None,
             grace: Some(Duration::from_secs(30)),
             leader_election: None,
+            events_api: EventsApi::default(),
             controllers: Vec::new(),
             runnables: Vec::new(),
             crds: Vec::new(),
@@ -187,6 +190,12 @@ impl Manager {
     /// Elects a leader among the replicas, and runs the controllers only there.
     pub fn leader_election(mut self, election: LeaderElection) -> Self {
         self.leader_election = Some(election);
+        self
+    }
+
+    /// Sets the API by which events are written. Default: core/v1.
+    pub fn events_api(mut self, api: EventsApi) -> Self {
+        self.events_api = api;
         self
     }
 

@@ -61,11 +61,12 @@ impl RunningManager {
         manager: Manager,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
-        let Manager { target, env, metrics, health, namespaces, later: (_, mut later), .. } = manager;
+        let Manager { target, env, metrics, health, namespaces, events_api, later: (_, mut later), .. } =
+            manager;
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
-            ManagerState::new(client, env.clone(), metrics, namespaces).await
+            ManagerState::new(client, env.clone(), metrics, namespaces, events_api).await
         };
         let state = tokio::select! {
             biased;

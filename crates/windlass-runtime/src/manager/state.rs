@@ -8,7 +8,7 @@ use crate::{
     client,
     env::Env,
     error::Result,
-    events::{Broadcaster, Recorder},
+    events::{Broadcaster, EventsApi, Recorder},
     informer::SharedInformerFactory,
     metrics::{CacheMetrics, Metrics, QueueMetrics},
     read_your_writes::WriteLog,
@@ -36,12 +36,13 @@ impl ManagerState {
         env: Env,
         metrics: Metrics,
         namespaces: Vec<String>,
+        events_api: EventsApi,
     ) -> Result<Arc<Self>> {
         let (client, client_state) = client::adopt(client).await?;
         let queues = QueueMetrics::default();
         let supervisor = Supervisor::default();
         let events = Broadcaster::supervised(env.clone(), supervisor.clone());
-        events.start_recording_to(client.clone());
+        events.start_recording_by(events_api, client.clone());
         metrics.register(|registry| {
             client_state.register_metrics(registry);
             registry.register_collector(Box::new(queues.clone()));

@@ -1,6 +1,11 @@
-use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::api::{
+    core::v1::{ConfigMap, Event},
+    events::v1::Event as SeriesEvent,
+};
 use kube_client::{Api, api::ListParams};
-use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, events::EventsApi,
+};
 use windlass_test::{TestCluster, eventually};
 
 use crate::fixture::{SOON, create_config_map, expect_eq, run};
@@ -57,16 +62,72 @@ async fn what_was_recorded_last_is_written_before_the_end() {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     let map = create_config_map(&client, "a").await;
-    let manager =
-        Manager::new(client.clone()).runnable("once", move |cx: windlass_runtime::RunContext| async move {
-            cx.shutdown().requested().await;
-            cx.recorder().normal(&map, "Stopping", "the end is near");
-            Ok::<_, Error>(())
-        });
+    let manager = Manager::new(client.clone()).runnable("once", move |cx: RunContext| async move {
+        cx.shutdown().requested().await;
+        cx.recorder().normal(&map, "Stopping", "the end is near");
+        Ok::<_, Error>(())
+    });
     let running = run(manager);
     tokio::task::yield_now().await;
     running.stop().await.expect("a graceful end");
     let events: Api<Event> = Api::default_namespaced(client);
     let listed = events.list(&ListParams::default()).await.expect("listed");
     assert!(listed.items.iter().any(|event| event.reason.as_deref() == Some("Stopping")));
+}
+
+/// Records three events of one sort about a ConfigMap, and returns them as both APIs show them.
+async fn recorded_by(api: EventsApi) -> (Vec<Event>, Vec<SeriesEvent>) {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let map = create_config_map(&client, "a").await;
+    let other = create_config_map(&client, "b").await;
+    let record = move |cx: RunContext| async move {
+        let recorder = cx.recorder().named("binder");
+        for _ in 0..3 {
+            let event =
+                recorder.about(&map).related(&other).action("Binding").annotation("example.com/try", "1");
+            event.warning("FailedBinding", "they do not fit");
+        }
+        cx.shutdown().requested().await;
+        Ok::<_, Error>(())
+    };
+    let running = run(Manager::new(client.clone()).events_api(api).runnable("once", record));
+    let events: Api<Event> = Api::default_namespaced(client.clone());
+    eventually(SOON, || async {
+        let listed = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?;
+        let reasons: Vec<_> = listed.items.iter().filter_map(|event| event.reason.as_deref()).collect();
+        expect_eq(reasons, vec!["FailedBinding"]).map_err(|e| e.to_string())
+    })
+    .await;
+    running.stop().await.expect("a graceful end");
+    let series: Api<SeriesEvent> = Api::default_namespaced(client);
+    let all = ListParams::default();
+    (events.list(&all).await.expect("listed").items, series.list(&all).await.expect("listed").items)
+}
+
+#[tokio::test]
+async fn related_objects_actions_and_annotations_are_written_by_both_apis() {
+    for api in [EventsApi::CoreV1, EventsApi::EventsV1] {
+        let (core, series) = recorded_by(api).await;
+        let ([core], [event]) = (&core[..], &series[..]) else { panic!("{core:?} {series:?}") };
+        assert_eq!(event.action.as_deref(), Some("Binding"), "{api:?}");
+        assert_eq!(core.related.as_ref().and_then(|related| related.name.as_deref()), Some("b"), "{api:?}");
+        let annotations = core.metadata.annotations.as_ref().expect("annotations");
+        assert_eq!(annotations.get("example.com/try").map(String::as_str), Some("1"), "{api:?}");
+        assert_eq!(event.reporting_controller.as_deref(), Some("binder"), "{api:?}");
+    }
+}
+
+#[tokio::test]
+async fn repeated_events_of_the_newer_api_are_a_series() {
+    let (core, series) = recorded_by(EventsApi::EventsV1).await;
+    let ([core], [event]) = (&core[..], &series[..]) else { panic!("{core:?} {series:?}") };
+    assert_eq!(
+        event.series.as_ref().map(|series| series.count),
+        Some(3),
+        "the last count is written at the end"
+    );
+    assert!(event.event_time.is_some());
+    assert!(event.reporting_instance.as_deref().is_some_and(|instance| instance.starts_with("binder-")));
+    assert_eq!(core.series.as_ref().and_then(|series| series.count), Some(3));
 }

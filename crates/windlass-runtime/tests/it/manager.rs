@@ -318,7 +318,7 @@ async fn health_and_metrics_are_served() {
         "windlass_cache_coalesced_total{resource=\"configmaps\"} 0",
         "windlass_watch_lists_total{resource=\"configmaps\"} 1",
         "windlass_watch_failures_total{resource=\"configmaps\"} 0",
-        "windlass_events_dropped_total 0",
+        "windlass_events_dropped_total{cause=\"queue_full\"} 0",
         "process_cpu_seconds_total ",
         "process_resident_memory_bytes ",
         "process_virtual_memory_bytes ",

@@ -1,0 +1,99 @@
+//! Sends the requests that write events, again if the API server does not answer.
+
+use std::time::Duration;
+
+use http::Request;
+use kube_client::Client;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::dropped::{DropCause, DroppedEvents};
+use crate::{
+    client::request,
+    env::Env,
+    error::{Error, Result},
+};
+
+/// The number of attempts to write an event, as in client-go.
+const TRIES: u32 = 12;
+
+/// The pause between two attempts, as in client-go.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Sends the requests that write events.
+pub(super) struct EventWriter {
+    client: Client,
+    /// The path of the API, as `/api/v1`.
+    api: &'static str,
+    pub(super) env: Env,
+    pub(super) dropped: DroppedEvents,
+}
+
+/// The effect of a request that writes an event.
+pub(super) enum Written {
+    Yes,
+    /// The Event to be patched is gone: the API server deletes Events after an hour by default.
+    NotFound,
+    /// Not written, which is logged and counted.
+    No,
+}
+
+impl EventWriter {
+    pub(super) fn new(client: Client, api: &'static str, env: Env, dropped: DroppedEvents) -> Self {
+        Self { client, api, env, dropped }
+    }
+
+    /// Creates an Event.
+    pub(super) async fn create(&self, namespace: &str, reason: &str, event: &impl Serialize) -> Written {
+        let send = || {
+            let request = Request::post(format!("{}/namespaces/{namespace}/events", self.api));
+            request::exchange::<Value>(&self.client, request, "application/json", event)
+        };
+        self.with_retries(reason, send).await
+    }
+
+    /// Patches an Event by a merge patch.
+    pub(super) async fn patch(&self, namespace: &str, name: &str, reason: &str, patch: &Value) -> Written {
+        let send = || {
+            let request = Request::patch(format!("{}/namespaces/{namespace}/events/{name}", self.api));
+            request::exchange::<Value>(&self.client, request, "application/merge-patch+json", patch)
+        };
+        self.with_retries(reason, send).await
+    }
+
+    /// Tries until the server answers.
+    async fn with_retries<F>(&self, reason: &str, send: impl Fn() -> F) -> Written
+    where
+        F: Future<Output = Result<Value>>,
+    {
+        for attempt in 0..TRIES {
+            match send().await {
+                Err(error) if error.is_transient() => {
+                    tracing::debug!(%error, attempt, "writing an event failed, retrying");
+                    // The first pause is random, so that many programs do not retry in step.
+                    let pause = if attempt == 0 { PAUSE.mul_f64(self.env.fraction()) } else { PAUSE };
+                    sleep(pause).await;
+                }
+                Err(error) if error.is_not_found() && !is_namespace(&error) => return Written::NotFound,
+                Err(error) => {
+                    tracing::warn!(%error, reason, "the API server rejected an event");
+                    self.dropped.count(DropCause::Rejected);
+                    return Written::No;
+                }
+                Ok(_) => return Written::Yes,
+            }
+        }
+        tracing::error!(reason, "giving up on an event: the API server does not answer");
+        self.dropped.count(DropCause::Unreachable);
+        Written::No
+    }
+}
+
+/// Whether it is the namespace that is not found.
+fn is_namespace(error: &Error) -> bool {
+    error
+        .status()
+        .and_then(|status| status.details.as_ref())
+        .is_some_and(|details| details.kind == "namespaces")
+}

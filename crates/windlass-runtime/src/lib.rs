@@ -9,7 +9,7 @@
 //!   ([`read_your_writes`]).
 //! - [`informer`]: shared caches, one watch per kind and selector.
 //!
-//! Beside these: [`events`], [`finalizer`], [`owner`], [`conditions`], [`leader_election`].
+//! Beside these: [`source`]s of keys other than watches, [`events`], [`finalizer`], [`owner`], [`conditions`], [`leader_election`].
 #![forbid(unsafe_code)]
 
 mod error;
@@ -33,7 +33,8 @@ mod discovery;
 mod handler;
 mod namespaced_name;
 mod predicate;
-mod source;
+pub mod source;
+mod watch;
 
 mod context;
 mod reconcile;
@@ -73,5 +74,5 @@ pub use self::{
     objects::Objects,
     predicate::Predicate,
     reconcile::{Action, Reconciler},
-    source::Watch,
+    watch::Watch,
 };

@@ -64,6 +64,18 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         self.query(Query::new())
     }
 
+    /// Returns the keys of all objects, also of those that do not decode. Nothing is decoded.
+    ///
+    /// # Errors
+    /// None today; it is a `Result` as all reads are.
+    pub fn keys(&self) -> Result<Vec<ObjectKey>> {
+        Ok(self
+            .raw(Query::new())?
+            .iter()
+            .map(|object| ObjectKey::new(object.namespace(), object.name()))
+            .collect())
+    }
+
     /// Returns the objects with matching labels that decode, and the errors of the others.
     pub fn list(&self, selector: &Selector) -> Result<Objects<K>> {
         self.query(Query::new().selector(selector))

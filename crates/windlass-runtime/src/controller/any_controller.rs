@@ -12,7 +12,7 @@ use crate::{
     handler::QueueKey,
     kind::Kind,
     manager::{ManagerState, Shutdown},
-    source::Watch,
+    watch::Watch,
 };
 
 /// A controller with its key type erased, as the manager holds it.
@@ -78,10 +78,11 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
     fn start_sources(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let Some(running) = &self.running else { return Ok(()) };
-            for keys in self.externals.drain(..) {
-                running.follow(keys);
+            running.start_watches().await?;
+            for source in self.sources.drain(..) {
+                running.follow(source);
             }
-            running.start_sources().await
+            Ok(())
         })
     }
 

@@ -11,7 +11,7 @@ use super::Running;
 use crate::{
     error::{Error, Result},
     handler::QueueKey,
-    source::Watch,
+    watch::Watch,
 };
 
 /// Names a watch that was added while the controller runs.

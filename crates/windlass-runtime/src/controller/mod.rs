@@ -10,11 +10,7 @@ mod write_barrier;
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{
-    Stream,
-    future::BoxFuture,
-    stream::{BoxStream, StreamExt},
-};
+use futures::{Stream, future::BoxFuture};
 use kube_core::{ApiResource, DynamicObject, Resource};
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
@@ -29,7 +25,8 @@ use crate::{
     kind::{Kind, Object},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
-    source::Watch,
+    source::Source,
+    watch::Watch,
 };
 
 /// A reconciler, the watches that tell it when to run, and how it is run.
@@ -63,7 +60,7 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     primary_watch: Option<Watch<Q>>,
     reconcile: ErasedReconcile<Q>,
     watches: Vec<Watch<Q>>,
-    externals: Vec<BoxStream<'static, Q>>,
+    sources: Vec<Source<Q>>,
     predicates: Vec<Predicate>,
     settings: Settings,
     handle: ControllerHandle<Q>,
@@ -191,7 +188,7 @@ impl<Q: QueueKey> Controller<Q> {
             primary_watch: None,
             reconcile,
             watches: Vec::new(),
-            externals: Vec::new(),
+            sources: Vec::new(),
             predicates: Vec::new(),
             settings: Settings::default(),
             handle: ControllerHandle::new(),
@@ -286,9 +283,17 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
-    /// Enqueues the keys of a stream: a channel, a timer, another system.
-    pub fn external(mut self, keys: impl Stream<Item = Q> + Send + 'static) -> Self {
-        self.externals.push(keys.boxed());
+    /// Enqueues the keys of a stream. For events that have to be mapped to keys, and for timers, see [`source`](Self::source).
+    pub fn external(self, keys: impl Stream<Item = Q> + Send + 'static) -> Self {
+        self.source(Source::keys(keys))
+    }
+
+    /// Adds a source of keys other than a watch: an [`EventStream`](crate::source::EventStream), a
+    /// [`Poller`](crate::source::Poller) or a [`Timer`](crate::source::Timer).
+    ///
+    /// It begins with the watches: at the start of the controller, or earlier with [`warm_up`](Self::warm_up).
+    pub fn source(mut self, source: impl Into<Source<Q>>) -> Self {
+        self.sources.push(source.into());
         self
     }
 

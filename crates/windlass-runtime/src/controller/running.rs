@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use futures::{FutureExt, StreamExt, stream::BoxStream};
+use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::{
     sync::watch,
@@ -29,9 +29,10 @@ use crate::{
     manager::ManagerState,
     metrics::OneController,
     predicate::Predicate,
-    source::Watch,
+    source::{Source, SourceContext},
     supervisor::{Supervisor, panic_message},
     undecodable::UndecodableReporter,
+    watch::Watch,
 };
 
 pub(crate) struct Running<Q: QueueKey> {
@@ -51,10 +52,10 @@ pub(crate) struct Running<Q: QueueKey> {
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
     active: Mutex<BTreeMap<WatchId, ActiveWatch>>,
     next_watch: AtomicU64,
-    /// Cancelled to end the key streams.
-    key_streams_stop: CancellationToken,
-    /// The panic of a key stream.
-    key_stream_panic: watch::Sender<Option<String>>,
+    /// Cancelled to end the sources.
+    sources_stop: CancellationToken,
+    /// The panic of a source that cannot be restarted.
+    source_panic: watch::Sender<Option<String>>,
 }
 
 /// A watch with its informer, before its handler is added.
@@ -154,8 +155,8 @@ impl<Q: QueueKey> Running<Q> {
             waiting: Mutex::default(),
             active: Mutex::default(),
             next_watch: AtomicU64::new(0),
-            key_streams_stop: CancellationToken::new(),
-            key_stream_panic: watch::channel(None).0,
+            sources_stop: CancellationToken::new(),
+            source_panic: watch::channel(None).0,
         })
     }
 
@@ -163,7 +164,7 @@ impl<Q: QueueKey> Running<Q> {
         self.manager.supervisor.clone()
     }
 
-    /// Requests the cache of a watch. Its handler is added by [`start_sources`](Self::start_sources).
+    /// Requests the cache of a watch. Its handler is added by [`start_watches`](Self::start_watches).
     pub(super) async fn declare(&self, watch: Watch<Q>) -> Result<WatchId> {
         let id = WatchId(self.next_watch.fetch_add(1, Ordering::Relaxed));
         let prepared = self.prepare(watch).await?;
@@ -209,7 +210,7 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     /// Adds the handlers of all declared watches and waits until each has got its first list.
-    pub(super) async fn start_sources(&self) -> Result<()> {
+    pub(super) async fn start_watches(&self) -> Result<()> {
         let waiting: Vec<_> = std::mem::take(&mut *self.waiting.lock());
         let mut ids = Vec::new();
         for (id, prepared) in waiting {
@@ -265,37 +266,37 @@ impl<Q: QueueKey> Running<Q> {
         })
     }
 
-    /// Queues the keys of a stream until it or the controller ends.
-    pub(super) fn follow(self: &Arc<Self>, mut keys: BoxStream<'static, Q>) {
+    /// Queues the keys of a source until it or the controller ends.
+    pub(super) fn follow(self: &Arc<Self>, source: Source<Q>) {
         let this = self.clone();
+        let cx = SourceContext {
+            controller: self.name.clone(),
+            queue: self.queue.clone(),
+            map: MapContext { caches: self.caches.clone() },
+            supervisor: self.supervisor(),
+            env: self.manager.env.clone(),
+        };
         tokio::spawn(async move {
-            let feed = async {
-                while let Some(key) = keys.next().await {
-                    this.queue.add(key);
-                    // A stream that is always ready never waits.
-                    tokio::task::consume_budget().await;
-                }
-            };
-            let feed = std::panic::AssertUnwindSafe(feed).catch_unwind();
-            if let Some(Err(payload)) = this.key_streams_stop.run_until_cancelled(feed).await {
-                this.supervisor().count_panic("key stream");
-                this.key_stream_panic.send_replace(Some(panic_message(payload.as_ref()).to_owned()));
+            let feed = std::panic::AssertUnwindSafe(source.run(cx)).catch_unwind();
+            if let Some(Err(payload)) = this.sources_stop.run_until_cancelled(feed).await {
+                this.supervisor().count_panic("source");
+                this.source_panic.send_replace(Some(panic_message(payload.as_ref()).to_owned()));
             }
         });
     }
 
-    /// Completes with an error when a key stream has panicked. A stream cannot be restarted, so the controller ends.
-    pub(super) async fn key_stream_failed(&self) -> Error {
-        let mut panicked = self.key_stream_panic.subscribe();
+    /// Completes with an error when a stream has panicked. It cannot be restarted, so the controller ends.
+    pub(super) async fn source_failed(&self) -> Error {
+        let mut panicked = self.source_panic.subscribe();
         // The sender lives as long as `self`, so that the wait never fails.
         let message = panicked.wait_for(Option::is_some).await.ok().and_then(|message| message.clone());
         let message = message.unwrap_or_default();
-        Error::setup(format!("a key stream of controller {:?} panicked: {message}", self.name))
+        Error::setup(format!("a source of controller {:?} panicked: {message}", self.name))
     }
 
     /// Ends all watches and the queue.
     pub(super) fn stop_sources(&self) {
-        self.key_streams_stop.cancel();
+        self.sources_stop.cancel();
         let waiting = std::mem::take(&mut *self.waiting.lock());
         let active = std::mem::take(&mut *self.active.lock());
         drop((waiting, active));

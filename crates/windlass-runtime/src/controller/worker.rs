@@ -24,7 +24,7 @@ impl<Q: QueueKey> Running<Q> {
     /// Reconciles until `shutdown`. Reconciles that are under way then complete; the manager bounds how long.
     ///
     /// # Errors
-    /// A key stream panicked, or all workers ended without a request to.
+    /// A source panicked, or all workers ended without a request to.
     pub(super) async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<()> {
         let workers = self.settings.concurrency;
         self.metrics.max_concurrent.set(workers as i64);
@@ -41,7 +41,7 @@ impl<Q: QueueKey> Running<Q> {
         let result = tokio::select! {
             biased;
             () = ended => Ok(()),
-            error = self.key_stream_failed() => Err(error),
+            error = self.source_failed() => Err(error),
         };
         self.stop_sources();
         if result.is_ok() && !shutdown.is_requested() {

@@ -14,5 +14,6 @@ mod manager;
 mod outcomes;
 mod read_your_writes;
 mod restart;
+mod sources;
 mod undecodable;
 mod write;

@@ -164,9 +164,9 @@ async fn a_worker_that_panics_is_restarted_and_keeps_its_key() {
     running.stop().await.expect("a graceful end");
 }
 
-/// A key stream that panics ends the manager with an error that says so.
+/// A stream of keys that panics ends the manager with an error that says so.
 #[tokio::test]
-async fn a_key_stream_that_panics_ends_the_manager() {
+async fn a_stream_of_keys_that_panics_ends_the_manager() {
     let cluster = TestCluster::start().await;
     let keys = futures::stream::once(async { panic!("no more keys") });
     let controller =
@@ -174,10 +174,7 @@ async fn a_key_stream_that_panics_ends_the_manager() {
             .external(keys);
     let error =
         run(Manager::new(cluster.client()).controller(controller)).ended().await.expect_err("an error");
-    assert!(
-        error.to_string().contains("a key stream of controller \"fed\" panicked: no more keys"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("a source of controller \"fed\" panicked: no more keys"), "{error}");
 }
 
 /// The result of a status write says what became of the object; a child is created, updated, or left alone.

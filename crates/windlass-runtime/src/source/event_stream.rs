@@ -1,0 +1,169 @@
+//! Events of another system.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{
+    Stream, StreamExt,
+    stream::{self, BoxStream, FuturesUnordered},
+};
+use tokio::{sync::mpsc, time::sleep};
+
+use super::{Source, SourceContext};
+use crate::{
+    error::{Error, Result},
+    handler::{MapContext, QueueKey},
+};
+
+/// The number of events that an [`EventSender`] holds until the controller takes them, as in controller-runtime.
+const CHANNEL: usize = 1024;
+
+/// The number of events that wait to be mapped again, at most. With so many, no new ones are taken.
+const FAILING: usize = 1024;
+
+/// The pause before an event is mapped again; it doubles with each failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause before an event is mapped again.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Events of another system, of any type, mapped to keys: controller-runtime's `source.Channel`.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
+/// use windlass_runtime::source::EventStream;
+///
+/// struct Order { customer: String, paid: bool }
+///
+/// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+/// let (orders, events) = EventStream::channel(|order: &Order, _| {
+///     Ok(vec![ObjectKey::namespaced("default", &order.customer)])
+/// });
+/// let controller = Controller::of::<ConfigMap>(reconcile).source(events.predicate(|order| order.paid));
+/// // Elsewhere, for each order that comes in: `orders.send(order).await?`
+/// # let _ = (controller, orders);
+/// ```
+pub struct EventStream<T, Q: QueueKey> {
+    events: BoxStream<'static, T>,
+    mapper: Mapper<T, Q>,
+    predicates: Vec<Box<dyn Fn(&T) -> bool + Send + Sync>>,
+}
+
+type Mapper<T, Q> = Arc<dyn Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync>;
+
+impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
+    /// Maps the events of a stream. If the stream panics, the controller and with it the manager end: a stream cannot be restarted.
+    ///
+    /// An event for which `mapper` fails or panics is mapped again with back-off, while others go on.
+    pub fn new(
+        events: impl Stream<Item = T> + Send + 'static,
+        mapper: impl Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { events: events.boxed(), mapper: Arc::new(mapper), predicates: Vec::new() }
+    }
+
+    /// Maps the events that are sent. 1024 events wait until the controller takes them; then a sender waits.
+    pub fn channel(
+        mapper: impl Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync + 'static,
+    ) -> (EventSender<T>, Self) {
+        let (sender, receiver) = mpsc::channel(CHANNEL);
+        let events = stream::unfold(receiver, |mut receiver| async move {
+            let event = receiver.recv().await?;
+            Some((event, receiver))
+        });
+        (EventSender { sender }, Self::new(events, mapper))
+    }
+
+    /// Drops the events that do not match. Several predicates must all match.
+    pub fn predicate(mut self, matches: impl Fn(&T) -> bool + Send + Sync + 'static) -> Self {
+        self.predicates.push(Box::new(matches));
+        self
+    }
+
+    async fn run(mut self, cx: SourceContext<Q>) {
+        let mut failing = FuturesUnordered::new();
+        let mut open = true;
+        while open || !failing.is_empty() {
+            let (event, failures) = tokio::select! {
+                biased;
+                Some(again) = failing.next(), if !failing.is_empty() => again,
+                event = self.events.next(), if open && failing.len() < FAILING => match event {
+                    Some(event) => (event, 0),
+                    None => {
+                        open = false;
+                        continue;
+                    }
+                },
+            };
+            if !self.map(&event, &cx) {
+                let pause = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(failures)).min(LONGEST_PAUSE);
+                failing.push(async move {
+                    sleep(pause).await;
+                    (event, failures.saturating_add(1))
+                });
+            }
+            // A stream that is always ready never waits.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// Maps an event to keys and queues them. Returns false if that failed.
+    fn map(&self, event: &T, cx: &SourceContext<Q>) -> bool {
+        let mapped = cx.supervisor.call("event mapper", || {
+            if !self.predicates.iter().all(|matches| matches(event)) {
+                return Ok(Vec::new());
+            }
+            (self.mapper)(event, &cx.map)
+        });
+        match mapped {
+            Some(Ok(keys)) => {
+                cx.enqueue(keys, 0);
+                true
+            }
+            Some(Err(error)) => {
+                tracing::warn!(controller = cx.controller, %error, "an event cannot be mapped to keys");
+                false
+            }
+            None => false,
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, Q: QueueKey> From<EventStream<T, Q>> for Source<Q> {
+    fn from(events: EventStream<T, Q>) -> Self {
+        Self::new(move |cx| events.run(cx))
+    }
+}
+
+impl<T, Q: QueueKey> std::fmt::Debug for EventStream<T, Q> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+/// Sends events to a controller. Cheap to clone. The source ends when the last sender is dropped.
+pub struct EventSender<T> {
+    sender: mpsc::Sender<T>,
+}
+
+impl<T> EventSender<T> {
+    /// Sends an event. Waits while 1024 events have not been taken.
+    ///
+    /// # Errors
+    /// The controller has ended.
+    pub async fn send(&self, event: T) -> Result<()> {
+        self.sender.send(event).await.map_err(|_| Error::stopped())
+    }
+}
+
+impl<T> Clone for EventSender<T> {
+    fn clone(&self) -> Self {
+        Self { sender: self.sender.clone() }
+    }
+}
+
+impl<T> std::fmt::Debug for EventSender<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventSender")
+    }
+}

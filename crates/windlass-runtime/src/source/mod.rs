@@ -1,0 +1,82 @@
+//! Sources of keys other than watches: events of another system, a poller, a timer.
+
+mod event_stream;
+mod poller;
+mod timer;
+
+#[cfg(test)]
+mod tests;
+
+use futures::{
+    Stream, StreamExt,
+    future::{BoxFuture, FutureExt},
+};
+use windlass_workqueue::{AddOptions, WorkQueue};
+
+pub use self::{
+    event_stream::{EventSender, EventStream},
+    poller::Poller,
+    timer::Timer,
+};
+use crate::{
+    env::Env,
+    handler::{MapContext, QueueKey},
+    supervisor::Supervisor,
+};
+
+/// A source of keys other than a watch. [`Controller::source`](crate::Controller::source) adds one to a controller.
+///
+/// [`EventStream`], [`Poller`] and [`Timer`] are sources, and so is a stream of keys: [`Source::keys`].
+pub struct Source<Q: QueueKey> {
+    run: Box<dyn FnOnce(SourceContext<Q>) -> BoxFuture<'static, ()> + Send>,
+}
+
+/// What a source feeds.
+#[derive(Clone)]
+pub(crate) struct SourceContext<Q: QueueKey> {
+    pub(crate) controller: String,
+    pub(crate) queue: WorkQueue<Q>,
+    pub(crate) map: MapContext,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) env: Env,
+}
+
+impl<Q: QueueKey> Source<Q> {
+    fn new<Fut>(run: impl FnOnce(SourceContext<Q>) -> Fut + Send + 'static) -> Self
+    where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        Self { run: Box::new(move |cx| run(cx).boxed()) }
+    }
+
+    /// A stream of keys. If it panics, the controller and with it the manager end: a stream cannot be restarted.
+    pub fn keys(keys: impl Stream<Item = Q> + Send + 'static) -> Self {
+        Self::new(move |cx| async move {
+            let mut keys = std::pin::pin!(keys);
+            while let Some(key) = keys.next().await {
+                cx.queue.add(key);
+                // A stream that is always ready never waits.
+                tokio::task::consume_budget().await;
+            }
+        })
+    }
+
+    /// Feeds the queue until the source ends.
+    pub(crate) fn run(self, cx: SourceContext<Q>) -> BoxFuture<'static, ()> {
+        (self.run)(cx)
+    }
+}
+
+impl<Q: QueueKey> SourceContext<Q> {
+    fn enqueue(&self, keys: impl IntoIterator<Item = Q>, priority: i32) {
+        for key in keys {
+            self.queue.add_with(key, AddOptions::new().priority(priority));
+        }
+    }
+}
+
+impl<Q: QueueKey> std::fmt::Debug for Source<Q> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Source")
+    }
+}

@@ -6,7 +6,7 @@ use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube_client::{Client, client::Body};
 use kube_core::ApiResource;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     client::{path::version_path, request},
@@ -16,13 +16,21 @@ use crate::{
 /// The pause before the kind is looked up again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether objects of a resource are in namespaces. Waits until the server serves the resource, at most `limit`.
-pub(crate) async fn is_namespaced(client: &Client, resource: &ApiResource, limit: Duration) -> Result<bool> {
-    let deadline = Instant::now() + limit;
+/// The longest wait for one answer.
+const ATTEMPT: Duration = Duration::from_secs(30);
+
+/// Whether objects of a resource are in namespaces. Waits until the server serves the resource, at most `limit` if there is one.
+pub(crate) async fn is_namespaced(
+    client: &Client,
+    resource: &ApiResource,
+    limit: Option<Duration>,
+) -> Result<bool> {
+    let begun = Instant::now();
     let path = version_path(resource);
     let mut reported = false;
     loop {
-        let missing = match timeout_at(deadline, look_up(client, &path, &resource.plural)).await {
+        let attempt = limit.map_or(ATTEMPT, |limit| ATTEMPT.min(limit.saturating_sub(begun.elapsed())));
+        let missing = match timeout(attempt, look_up(client, &path, &resource.plural)).await {
             Ok(Ok(Some(namespaced))) => return Ok(namespaced),
             Ok(Ok(None)) => "the server does not serve it; is its CRD installed?".to_owned(),
             Ok(Err(error)) if error.is_not_found() => {
@@ -31,12 +39,14 @@ pub(crate) async fn is_namespaced(client: &Client, resource: &ApiResource, limit
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the server did not answer".to_owned(),
         };
-        if Instant::now() + PAUSE >= deadline {
+        if let Some(limit) = limit
+            && begun.elapsed() + PAUSE >= limit
+        {
             let kind = &resource.kind;
             return Err(Error::setup(format!("the scope of {kind} is not known after {limit:?}: {missing}")));
         }
         if !std::mem::replace(&mut reported, true) {
-            tracing::info!(kind = resource.kind, reason = missing, "waiting to learn the scope of a kind");
+            tracing::warn!(kind = resource.kind, reason = missing, "waiting to learn the scope of a kind");
         }
         sleep(PAUSE).await;
     }

@@ -105,7 +105,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 async fn resolve_scope(
     primary: Option<Kind>,
     needed: bool,
-    limit: Duration,
+    limit: Option<Duration>,
     shared: &ManagerState,
 ) -> Result<Option<Kind>> {
     let Some(mut kind) = primary else { return Ok(None) };

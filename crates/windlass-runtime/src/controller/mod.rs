@@ -77,7 +77,7 @@ pub(crate) type ErasedReconcile<Q> =
 pub(crate) struct Settings {
     pub(crate) concurrency: usize,
     pub(crate) reconcile_timeout: Option<Duration>,
-    pub(crate) cache_sync_timeout: Duration,
+    pub(crate) cache_sync_timeout: Option<Duration>,
     pub(crate) write_wait: Duration,
     pub(crate) rate_limiter: Option<RateLimiter>,
     pub(crate) needs_leader: bool,
@@ -90,7 +90,7 @@ impl Default for Settings {
         Self {
             concurrency: 1,
             reconcile_timeout: None,
-            cache_sync_timeout: Duration::from_mins(2),
+            cache_sync_timeout: None,
             write_wait: Duration::from_secs(2),
             rate_limiter: None,
             needs_leader: true,
@@ -309,9 +309,12 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
-    /// Sets how long the first lists may take before the controller, and with it the manager, ends with an error. Default: 2 minutes.
+    /// Sets how long the first lists may take before the controller, and with it the manager, ends with an error.
+    ///
+    /// Default: no limit. A kind that cannot be listed, because its CRD or a permission is missing, stops this controller only; readiness
+    /// and the log name the kind, and the controller starts when the list succeeds. controller-runtime's default is 2 minutes.
     pub fn cache_sync_timeout(mut self, limit: Duration) -> Self {
-        self.settings.cache_sync_timeout = limit;
+        self.settings.cache_sync_timeout = Some(limit);
         self
     }
 

@@ -6,13 +6,14 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::{
     sync::watch,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use windlass_cache::Delta;
@@ -34,6 +35,9 @@ use crate::{
     undecodable::UndecodableReporter,
     watch::Watch,
 };
+
+/// How often the log says which first list a controller waits for.
+const SYNC_REPORT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Running<Q: QueueKey> {
     pub(super) name: String,
@@ -217,12 +221,12 @@ impl<Q: QueueKey> Running<Q> {
             self.activate(id, prepared);
             ids.push(id);
         }
-        let deadline = Instant::now() + self.settings.cache_sync_timeout;
+        let begun = Instant::now();
         let kinds: Vec<_> =
             self.active.lock().values().map(|watch| watch.informer.resource().kind.clone()).collect();
         tracing::info!(controller = self.name, kinds = kinds.join(", "), "waiting for caches");
         for id in ids {
-            self.wait_synced(id, deadline).await?;
+            self.wait_synced(id, begun).await?;
         }
         Ok(())
     }
@@ -233,7 +237,7 @@ impl<Q: QueueKey> Running<Q> {
         self.activate(id, prepared);
         // Removed as well when the caller stops waiting: no caller would know the id.
         let mut added = AddedWatch { running: self, id, kept: false };
-        self.wait_synced(id, Instant::now() + self.settings.cache_sync_timeout).await?;
+        self.wait_synced(id, Instant::now()).await?;
         added.kept = true;
         Ok(id)
     }
@@ -250,20 +254,31 @@ impl<Q: QueueKey> Running<Q> {
         self.active.lock().insert(id, ActiveWatch { informer, registration, _declared: declared });
     }
 
-    async fn wait_synced(&self, id: WatchId, deadline: Instant) -> Result<()> {
+    /// Waits until the first list of a watch has ended, and says in the log what it waits for.
+    async fn wait_synced(&self, id: WatchId, begun: Instant) -> Result<()> {
         let (synced, informer) = {
             let active = self.active.lock();
             let Some(watch) = active.get(&id) else { return Ok(()) };
             (watch.registration.synced(), watch.informer.clone())
         };
-        timeout_at(deadline, synced).await.map_err(|_| {
-            let kind = &informer.resource().kind;
+        let mut synced = std::pin::pin!(synced);
+        let kind = &informer.resource().kind;
+        let limit = self.settings.cache_sync_timeout;
+        loop {
+            let wait =
+                limit.map_or(SYNC_REPORT, |limit| limit.saturating_sub(begun.elapsed()).min(SYNC_REPORT));
+            if timeout(wait, synced.as_mut()).await.is_ok() {
+                return Ok(());
+            }
             let reason = informer.last_failure().unwrap_or_else(|| "the server did not answer".to_owned());
-            Error::setup(format!(
-                "controller {:?}: the first list of {kind} did not end within {:?}: {reason}",
-                self.name, self.settings.cache_sync_timeout
-            ))
-        })
+            if let Some(limit) = limit.filter(|limit| begun.elapsed() >= *limit) {
+                return Err(Error::setup(format!(
+                    "controller {:?}: the first list of {kind} did not end within {limit:?}: {reason}",
+                    self.name
+                )));
+            }
+            tracing::warn!(controller = self.name, kind, reason, "waiting for the first list of a kind");
+        }
     }
 
     /// Queues the keys of a source until it or the controller ends.

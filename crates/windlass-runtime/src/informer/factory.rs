@@ -182,10 +182,13 @@ impl SharedInformerFactory {
                 informer.synced().await;
             }
         };
-        tokio::time::timeout(limit, all).await.map_err(|_| {
-            let waiting = informers.iter().filter(|informer| !informer.has_synced());
-            InformerError::NotSynced { limit, waiting: waiting.map(describe_unsynced).collect() }
-        })
+        let in_time = tokio::time::timeout(limit, all).await;
+        in_time.map_err(|_| InformerError::NotSynced { limit, waiting: self.unsynced() })
+    }
+
+    /// The resources whose first list has not ended, each with the last failure of its watch.
+    pub(crate) fn unsynced(&self) -> Vec<String> {
+        self.informers().iter().filter(|informer| !informer.has_synced()).map(describe_unsynced).collect()
     }
 
     /// Ends all watches and waits until they have ended. The caches keep their objects.

@@ -2,6 +2,7 @@
 
 mod http;
 mod listen;
+mod names;
 mod run;
 mod run_context;
 mod runnable;
@@ -15,7 +16,7 @@ use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
 use kube_core::ApiResource;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::run::RunningManager;
 pub(crate) use self::state::ManagerState;
@@ -77,7 +78,7 @@ pub struct Manager {
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
     run_hook: Option<RunHook>,
-    later: (mpsc::UnboundedSender<Runnable>, mpsc::UnboundedReceiver<Runnable>),
+    changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
 }
 
 enum Target {
@@ -127,7 +128,7 @@ impl Manager {
             runnables: Vec::new(),
             crds: Vec::new(),
             run_hook: None,
-            later: mpsc::unbounded_channel(),
+            changes: mpsc::unbounded_channel(),
         }
     }
 
@@ -252,9 +253,9 @@ impl Manager {
         &self.metrics
     }
 
-    /// Returns a handle that adds runnables while the manager runs.
+    /// Returns a handle that adds and stops controllers and runnables while the manager runs.
     pub fn handle(&self) -> ManagerHandle {
-        ManagerHandle { later: self.later.0.clone() }
+        ManagerHandle { changes: self.changes.0.clone() }
     }
 
     /// Makes [`run`](Self::run) call `hook` instead of running the manager.
@@ -296,10 +297,27 @@ impl Manager {
     }
 }
 
-/// Adds runnables to a running manager. Cheap to clone.
+/// A change of a running manager.
+enum Change {
+    AddRunnable(Runnable),
+    AddController(Box<dyn AnyController>, oneshot::Sender<Result<()>>),
+    Stop { name: String, stopped: oneshot::Sender<Result<()>> },
+}
+
+/// Adds and stops controllers and runnables while the manager runs. Cheap to clone.
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+/// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+/// async fn restart(manager: windlass_runtime::manager::ManagerHandle) -> Result<()> {
+///     manager.stop("configmap").await?;
+///     manager.add_controller(Controller::of::<ConfigMap>(reconcile).concurrency(8)).await
+/// }
+/// ```
 #[derive(Clone)]
 pub struct ManagerHandle {
-    later: mpsc::UnboundedSender<Runnable>,
+    changes: mpsc::UnboundedSender<Change>,
 }
 
 impl ManagerHandle {
@@ -309,6 +327,34 @@ impl ManagerHandle {
     ///
     /// The manager has ended.
     pub fn add_runnable(&self, runnable: Runnable) -> Result<()> {
-        self.later.send(runnable).map_err(|_| Error::stopped())
+        self.send(Change::AddRunnable(runnable))
+    }
+
+    /// Adds a controller. It starts when its caches are filled and, unless it runs
+    /// [on every replica](Controller::without_leader_election), when this replica leads. Returns when it is accepted.
+    ///
+    /// # Errors
+    ///
+    /// The controller's name is taken or invalid, a watch of it contradicts one of another controller, or the manager has ended.
+    pub async fn add_controller<Q: QueueKey>(&self, controller: Controller<Q>) -> Result<()> {
+        let (added, accepted) = oneshot::channel();
+        self.send(Change::AddController(Box::new(controller), added))?;
+        accepted.await.map_err(|_| Error::stopped())?
+    }
+
+    /// Stops the controller or the runnables of this name, and returns when they have ended. A reconcile under way is completed first;
+    /// after the [graceful shutdown timeout](Manager::graceful_shutdown_timeout) it is aborted. Caches without other users are dropped.
+    ///
+    /// # Errors
+    ///
+    /// The manager has no part of this name, or has ended.
+    pub async fn stop(&self, name: impl Into<String>) -> Result<()> {
+        let (stopped, ended) = oneshot::channel();
+        self.send(Change::Stop { name: name.into(), stopped })?;
+        ended.await.map_err(|_| Error::stopped())?
+    }
+
+    fn send(&self, change: Change) -> Result<()> {
+        self.changes.send(change).map_err(|_| Error::stopped())
     }
 }

@@ -1,6 +1,7 @@
 //! The order of start and stop.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -8,20 +9,22 @@ use std::{
     time::Duration,
 };
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
 use super::{
-    Manager, ManagerState, RunContext, Shutdown,
+    Change, Manager, ManagerState, RunContext, Shutdown,
     http::{HealthEndpoints, MetricsEndpoint, serve},
+    names::ControllerNames,
     runnable::{Ended, Group, Runnable, RunningGroup},
 };
 use crate::{
     controller::AnyController,
-    error::{BoxError, Error, Result},
+    error::{Error, Result},
     health::Health,
     informer::SharedInformerFactory,
     leader_election::{Leadership, LeadershipChange},
@@ -39,30 +42,43 @@ pub(super) struct RunningManager {
     groups: [RunningGroup; 4],
     /// Runnables that start when this replica becomes the leader.
     elected: Vec<Runnable>,
+    /// Controllers that ask the server about their kinds.
+    preparing: FuturesUnordered<Preparing>,
+    names: ControllerNames,
+    /// Calls that wait until a part has stopped.
+    stopping: Vec<(String, oneshot::Sender<Result<()>>)>,
     leading: bool,
     ended: mpsc::UnboundedReceiver<Ended>,
     leadership: Option<Leadership>,
     grace: Option<Duration>,
     health: Health,
-    /// Whether all caches have been declared and started.
+    /// Whether the caches have been declared and started.
     started: Arc<AtomicBool>,
+    /// The names of the controllers in `preparing`, for readiness.
+    asking: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// An occurrence that a running manager reacts to.
 enum Next {
     Stop,
     Ended(Ended),
-    Added(Runnable),
+    Change(Change),
+    Prepared(Prepared),
     Leadership(LeadershipChange),
 }
+
+/// A controller whose caches have been requested, or the reason why they cannot be.
+type Prepared = (Box<dyn AnyController>, Result<()>);
+type Preparing = BoxFuture<'static, Prepared>;
 
 impl RunningManager {
     pub(super) async fn start_and_stop(
         manager: Manager,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
-        let Manager { target, env, metrics, health, namespaces, events_api, later: (_, mut later), .. } =
-            manager;
+        let Manager {
+            target, env, metrics, health, namespaces, events_api, changes: (_, mut changes), ..
+        } = manager;
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
@@ -77,12 +93,16 @@ impl RunningManager {
         let mut running = Self {
             groups: Group::ALL.map(|_| RunningGroup::new(tell.clone())),
             elected: Vec::new(),
+            preparing: FuturesUnordered::new(),
+            names: ControllerNames::default(),
+            stopping: Vec::new(),
             leading: false,
             ended,
             leadership: None,
             grace: manager.grace,
             health,
             started: Arc::default(),
+            asking: Arc::default(),
             state,
         };
         let parts = Parts {
@@ -98,16 +118,18 @@ impl RunningManager {
             started = running.start(parts) => Some(started),
         };
         let result = match started {
-            Some(Ok(())) => running.watch_over(stop.as_mut(), &mut later).await,
+            Some(Ok(())) => running.watch_over(stop.as_mut(), &mut changes).await,
             Some(Err(error)) => Err(error),
             None => Ok(()),
         };
-        later.close();
+        changes.close();
         running.stop(result).await
     }
 
     async fn start(&mut self, parts: Parts) -> Result<()> {
-        check_names(&parts.controllers)?;
+        for controller in &parts.controllers {
+            self.names.add(controller.name())?;
+        }
         if let Some(election) = &parts.election {
             election.check()?;
         }
@@ -126,16 +148,16 @@ impl RunningManager {
         for runnable in early {
             self.start_one(runnable);
         }
-        let mut controllers = parts.controllers;
-        for controller in &mut controllers {
-            controller.prepare(&self.state).await?;
+        let mut prepared = Vec::new();
+        for controller in parts.controllers {
+            prepared.extend(self.prepare(controller)?);
         }
         self.state.informers.start();
         self.started.store(true, Ordering::Release);
         for runnable in late {
             self.start_one(runnable);
         }
-        for controller in controllers {
+        for controller in prepared {
             self.start_controller(controller);
         }
         match parts.election {
@@ -147,14 +169,15 @@ impl RunningManager {
 
     /// Adds the readiness checks that every manager has.
     fn add_checks(&self) {
-        let (informers, started) = (self.state.informers.clone(), self.started.clone());
+        let (informers, started, asking) =
+            (self.state.informers.clone(), self.started.clone(), self.asking.clone());
         // Readiness tells whether the caches were ever filled: one that is filled stays so.
         let synced = Arc::new(AtomicBool::new(false));
         self.health.add_ready("informer-sync", move || {
             let result = if synced.load(Ordering::Acquire) {
                 Ok(())
             } else if started.load(Ordering::Acquire) {
-                caches_filled(&informers).inspect(|()| synced.store(true, Ordering::Release))
+                caches_filled(&asking.lock(), &informers).inspect(|()| synced.store(true, Ordering::Release))
             } else {
                 Err("the caches are not started".to_owned())
             };
@@ -171,26 +194,43 @@ impl RunningManager {
         });
     }
 
+    /// Requests the caches of a controller. Returns the controller if that needs no answer of the server; otherwise it starts when the
+    /// answer has come, and the others need not wait.
+    fn prepare(&mut self, mut controller: Box<dyn AnyController>) -> Result<Option<Box<dyn AnyController>>> {
+        let (state, name) = (self.state.clone(), controller.name().to_owned());
+        let mut preparing: Preparing = Box::pin(async move {
+            let result = controller.prepare(&state).await;
+            (controller, result)
+        });
+        match (&mut preparing).now_or_never() {
+            Some((controller, result)) => result.map(|()| Some(controller)),
+            None => {
+                self.asking.lock().insert(name);
+                self.preparing.push(preparing);
+                Ok(None)
+            }
+        }
+    }
+
     /// Starts a controller, now or when this replica becomes the leader.
     fn start_controller(&mut self, controller: Box<dyn AnyController>) {
         let name = controller.name().to_owned();
         let group = if controller.needs_leader() { Group::LeaderElected } else { Group::Others };
-        if controller.needs_leader() && controller.warms_up() {
+        let run = if controller.needs_leader() && controller.warms_up() {
             let (warm, warmed) = oneshot::channel();
             let warm_up = |cx: RunContext| async move { warm_up(controller, warm, &cx.shutdown).await };
-            self.start_one(Runnable::new(format!("warm-up of {name}"), warm_up));
-            let run = |cx: RunContext| async move {
+            self.start_one(Runnable::new(format!("warm-up of {name}"), warm_up).part_of(&name));
+            Runnable::new(name.clone(), |cx: RunContext| async move {
                 // Without a sender the warm-up has failed or was stopped, and the manager ends.
                 match before_shutdown(&cx.shutdown, warmed).await {
                     Some(Ok(controller)) => controller.run(cx.shutdown).await,
                     Some(Err(_)) | None => Ok(()),
                 }
-            };
-            self.start_one(Runnable::new(name, run).group(group));
+            })
         } else {
-            let run = |cx: RunContext| controller.run(cx.shutdown);
-            self.start_one(Runnable::new(name, run).group(group));
-        }
+            Runnable::new(name.clone(), |cx: RunContext| controller.run(cx.shutdown))
+        };
+        self.start_one(run.part_of(&name).group(group));
     }
 
     fn start_one(&mut self, runnable: Runnable) {
@@ -198,10 +238,63 @@ impl RunningManager {
             self.elected.push(runnable);
             return;
         }
-        let group = &mut self.groups[runnable.group as usize];
-        let cx = RunContext { state: self.state.clone(), shutdown: group.shutdown().clone() };
-        let run: BoxFuture<'static, Result<(), BoxError>> = (runnable.run)(cx);
-        group.start(runnable.name, run);
+        self.groups[runnable.group as usize].start(runnable, &self.state, self.grace);
+    }
+
+    fn change(&mut self, change: Change) -> Result<()> {
+        match change {
+            Change::AddRunnable(runnable) => self.start_one(runnable),
+            Change::AddController(controller, added) => {
+                // The caller may have stopped waiting.
+                let _ = added.send(self.add_controller(controller));
+            }
+            Change::Stop { name, stopped } => self.stop_part(name, stopped),
+        }
+        Ok(())
+    }
+
+    fn add_controller(&mut self, controller: Box<dyn AnyController>) -> Result<()> {
+        let name = controller.name().to_owned();
+        self.names.add(&name)?;
+        match self.prepare(controller) {
+            Ok(Some(controller)) => self.start_controller(controller),
+            Ok(None) => {}
+            Err(error) => {
+                self.names.remove(&name);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops the controller or the runnables of a name.
+    fn stop_part(&mut self, name: String, stopped: oneshot::Sender<Result<()>>) {
+        let before = self.elected.len();
+        self.elected.retain(|runnable| runnable.part() != name);
+        let mut found = before - self.elected.len();
+        found += self.groups.iter_mut().map(|group| group.stop_part(&name)).sum::<usize>();
+        // A controller that is still asking the server has a name, but no task.
+        if found == 0 && !self.names.contains(&name) {
+            let _ = stopped.send(Err(Error::setup(format!("the manager has no part called {name:?}"))));
+            return;
+        }
+        self.stopping.push((name.clone(), stopped));
+        self.part_ended(&name);
+    }
+
+    /// Tells those who wait that a part has ended, if nothing of it runs any more.
+    fn part_ended(&mut self, part: &str) {
+        let runs = self.groups.iter().any(|group| group.runs(part))
+            || self.elected.iter().any(|runnable| runnable.part() == part);
+        if runs {
+            return;
+        }
+        if self.names.remove(part) {
+            self.state.queues.remove(part);
+        }
+        for (_, stopped) in self.stopping.extract_if(.., |(name, _)| name == part) {
+            let _ = stopped.send(Ok(()));
+        }
     }
 
     /// Starts the runnables that only the leader runs.
@@ -216,7 +309,7 @@ impl RunningManager {
     async fn watch_over(
         &mut self,
         mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
-        later: &mut mpsc::UnboundedReceiver<Runnable>,
+        changes: &mut mpsc::UnboundedReceiver<Change>,
     ) -> Result<()> {
         loop {
             let next = tokio::select! {
@@ -224,15 +317,27 @@ impl RunningManager {
                 () = &mut stop => Next::Stop,
                 Some(ended) = self.ended.recv() => Next::Ended(ended),
                 change = leadership_change(&mut self.leadership) => Next::Leadership(change),
-                Some(runnable) = later.recv() => Next::Added(runnable),
+                Some(prepared) = self.preparing.next(), if !self.preparing.is_empty() => Next::Prepared(prepared),
+                Some(change) = changes.recv() => Next::Change(change),
             };
             match next {
                 Next::Stop => return Ok(()),
-                Next::Added(runnable) => self.start_one(runnable),
+                Next::Change(change) => self.change(change)?,
+                Next::Prepared((controller, result)) => {
+                    result?;
+                    self.asking.lock().remove(controller.name());
+                    // Stopped in the meantime, it has no name any more.
+                    if self.names.contains(controller.name()) {
+                        self.start_controller(controller);
+                    }
+                }
                 Next::Leadership(LeadershipChange::Acquired) => self.lead(),
                 Next::Leadership(LeadershipChange::Lost) => return Err(Error::lost_leadership()),
-                Next::Ended(Ended { result: Ok(()), .. }) => {}
-                Next::Ended(Ended { name, result: Err(error) }) => {
+                Next::Ended(Ended { group, task, part, result: Ok(()), .. }) => {
+                    self.groups[group as usize].remove(task);
+                    self.part_ended(&part);
+                }
+                Next::Ended(Ended { name, result: Err(error), .. }) => {
                     return Err(Error::other(error).while_doing(format_args!("running {name}")));
                 }
             }
@@ -277,19 +382,24 @@ struct Parts {
     runnables: Vec<Runnable>,
 }
 
-/// Fails with the resources whose first list has not ended.
-fn caches_filled(informers: &SharedInformerFactory) -> std::result::Result<(), String> {
-    let waiting: Vec<String> = informers
-        .informers()
-        .iter()
-        .filter(|informer| !informer.has_synced())
-        .map(|informer| informer.resource().plural.clone())
-        .collect();
-    if waiting.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("the first list has not ended: {}", waiting.join(", ")))
+/// Fails with the resources whose first list has not ended, and with the controllers that ask the server about their kinds.
+fn caches_filled(
+    asking: &BTreeSet<String>,
+    informers: &SharedInformerFactory,
+) -> std::result::Result<(), String> {
+    let unsynced = informers.unsynced();
+    let mut reasons = Vec::new();
+    if !unsynced.is_empty() {
+        reasons.push(format!("the first list has not ended: {}", unsynced.join(", ")));
     }
+    if !asking.is_empty() {
+        let names: Vec<&str> = asking.iter().map(String::as_str).collect();
+        reasons.push(format!(
+            "the server has not said which kinds these controllers watch: {}",
+            names.join(", ")
+        ));
+    }
+    if reasons.is_empty() { Ok(()) } else { Err(reasons.join("; ")) }
 }
 
 /// Waits for the next change of leadership; for ever, without an election.
@@ -322,33 +432,4 @@ async fn warm_up(
     // The receiver is gone only when the manager stops.
     let _ = warm.send(controller);
     Ok(())
-}
-
-/// Checks the names of controllers. A name is a metric label and a field manager, and is unique.
-fn check_names(controllers: &[Box<dyn AnyController>]) -> Result<()> {
-    let mut names: Vec<&str> = controllers.iter().map(|controller| controller.name()).collect();
-    if let Some(name) = names.iter().find(|name| !is_label_value(name)) {
-        return Err(Error::setup(format!(
-            "{name:?} cannot be a controller's name, which is a field manager and a label value: it has at most 63 \
-             letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit; set one with `.named(..)`"
-        )));
-    }
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::setup(format!(
-            "two controllers are called {:?}; give one another name with `.named(..)`",
-            pair[0]
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Whether a text is a non-empty label value.
-fn is_label_value(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let bytes = text.as_bytes();
-    bytes.len() <= 63
-        && bytes.iter().all(|byte| inner(*byte))
-        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }

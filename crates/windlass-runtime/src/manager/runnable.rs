@@ -1,19 +1,22 @@
 //! What a manager starts and stops, in groups.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, time::Duration};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use tokio::{
     sync::mpsc,
-    task::{Id, JoinSet},
+    task::{Id, JoinError, JoinSet},
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{RunContext, Shutdown};
-use crate::{error::BoxError, supervisor::panic_message};
+use super::{ManagerState, RunContext, Shutdown};
+use crate::{error::BoxError, informer::SharedInformerFactory, supervisor::panic_message};
 
 /// The time that an aborted task may take to end. A task can only be aborted when it awaits something.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
+
+/// How often the log says which caches a runnable waits for.
+const CACHE_REPORT: Duration = Duration::from_secs(10);
 
 /// When a runnable is started. Groups are started in this order and stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +41,9 @@ impl Group {
 pub struct Runnable {
     pub(super) name: String,
     pub(super) group: Group,
+    /// The controller that it belongs to.
+    pub(super) part_of: Option<String>,
+    pub(super) needs_caches: bool,
     pub(super) run: Box<dyn FnOnce(RunContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>,
 }
 
@@ -52,6 +58,8 @@ impl Runnable {
         Self {
             name: name.into(),
             group: Group::Others,
+            part_of: None,
+            needs_caches: true,
             run: Box::new(move |cx| Box::pin(async move { run(cx).await.map_err(Into::into) })),
         }
     }
@@ -61,11 +69,34 @@ impl Runnable {
         self.group = group;
         self
     }
+
+    /// Starts it without waiting for caches.
+    ///
+    /// By default, a runnable of [`Group::Others`] or [`Group::LeaderElected`] starts when the first lists of all watches that there are
+    /// have ended.
+    pub fn without_caches(mut self) -> Self {
+        self.needs_caches = false;
+        self
+    }
+
+    /// Makes it part of a controller, with which it is stopped.
+    pub(super) fn part_of(mut self, controller: &str) -> Self {
+        self.part_of = Some(controller.to_owned());
+        self.without_caches()
+    }
+
+    /// The name by which it is stopped.
+    pub(super) fn part(&self) -> &str {
+        self.part_of.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// A runnable that ended before it was told to stop.
 pub(super) struct Ended {
+    pub(super) group: Group,
+    pub(super) task: Id,
     pub(super) name: String,
+    pub(super) part: String,
     pub(super) result: Result<(), BoxError>,
 }
 
@@ -73,8 +104,15 @@ pub(super) struct Ended {
 pub(super) struct RunningGroup {
     shutdown: Shutdown,
     tasks: JoinSet<()>,
-    names: BTreeMap<Id, String>,
+    members: BTreeMap<Id, Member>,
     ended: mpsc::UnboundedSender<Ended>,
+}
+
+/// A running member of a group.
+struct Member {
+    name: String,
+    part: String,
+    shutdown: Shutdown,
 }
 
 /// How a group stopped.
@@ -88,23 +126,62 @@ pub(super) struct StoppedGroup {
 
 impl RunningGroup {
     pub(super) fn new(ended: mpsc::UnboundedSender<Ended>) -> Self {
-        Self { shutdown: Shutdown::new(), tasks: JoinSet::new(), names: BTreeMap::new(), ended }
+        Self { shutdown: Shutdown::new(), tasks: JoinSet::new(), members: BTreeMap::new(), ended }
     }
 
-    pub(super) fn shutdown(&self) -> &Shutdown {
-        &self.shutdown
-    }
-
-    pub(super) fn start(&mut self, name: String, run: BoxFuture<'static, Result<(), BoxError>>) {
-        let (ended, label) = (self.ended.clone(), name.clone());
+    /// Starts a runnable. One that is stopped alone may take `grace` to end; then it is aborted.
+    pub(super) fn start(&mut self, runnable: Runnable, state: &Arc<ManagerState>, grace: Option<Duration>) {
+        let part = runnable.part().to_owned();
+        let Runnable { name, run, needs_caches, group, .. } = runnable;
+        let shutdown = self.shutdown.child();
+        let cx = RunContext { state: state.clone(), shutdown: shutdown.clone() };
+        let waits = needs_caches && group > Group::Webhooks;
+        let (label, informers) = (name.clone(), state.informers.clone());
+        let run = async move {
+            if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
+                return Ok(());
+            }
+            run(cx).await
+        };
+        let (ended, label, part_of) = (self.ended.clone(), name.clone(), part.clone());
+        let (own, of_group) = (shutdown.clone(), self.shutdown.clone());
+        self.remove_ended();
         let task = self.tasks.spawn(async move {
-            let result = match AssertUnwindSafe(run).catch_unwind().await {
-                Ok(result) => result,
-                Err(payload) => Err(format!("panicked: {}", panic_message(payload.as_ref())).into()),
+            let run = std::pin::pin!(AssertUnwindSafe(run).catch_unwind());
+            let result = match stopped_alone(run, &own, &of_group, grace).await {
+                Some(Ok(result)) => result,
+                Some(Err(payload)) => Err(format!("panicked: {}", panic_message(payload.as_ref())).into()),
+                None => {
+                    tracing::warn!(part = label, "did not stop in time and was ended by force");
+                    Ok(())
+                }
             };
-            let _ = ended.send(Ended { name: label, result });
+            let _ = ended.send(Ended { group, task: tokio::task::id(), name: label, part: part_of, result });
         });
-        self.names.insert(task.id(), name);
+        self.members.insert(task.id(), Member { name, part, shutdown });
+    }
+
+    /// Asks the members of one part to stop. Returns how many there are.
+    pub(super) fn stop_part(&mut self, part: &str) -> usize {
+        let members = self.members.values().filter(|member| member.part == part);
+        members.map(|member| member.shutdown.request()).count()
+    }
+
+    /// Forgets a member that has ended.
+    pub(super) fn remove(&mut self, task: Id) {
+        self.members.remove(&task);
+    }
+
+    /// Whether members of a part run.
+    pub(super) fn runs(&self, part: &str) -> bool {
+        self.members.values().any(|member| member.part == part)
+    }
+
+    /// Forgets tasks that have ended.
+    fn remove_ended(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            self.members.remove(&ended_id(ended));
+        }
     }
 
     /// Asks all members to stop, waits for them, and aborts those that have not ended by the deadline.
@@ -118,7 +195,7 @@ impl RunningGroup {
             }
             None => self.joined().await,
         }
-        let aborted: Vec<String> = self.names.values().cloned().collect();
+        let aborted: Vec<String> = self.members.values().map(|member| member.name.clone()).collect();
         self.tasks.abort_all();
         let all_ended = async {
             self.joined().await;
@@ -130,11 +207,45 @@ impl RunningGroup {
 
     async fn joined(&mut self) {
         while let Some(ended) = self.tasks.join_next_with_id().await {
-            let id = match ended {
-                Ok((id, ())) => id,
-                Err(error) => error.id(),
-            };
-            self.names.remove(&id);
+            self.members.remove(&ended_id(ended));
+        }
+    }
+}
+
+fn ended_id(ended: Result<(Id, ()), JoinError>) -> Id {
+    match ended {
+        Ok((id, ())) => id,
+        Err(error) => error.id(),
+    }
+}
+
+/// Runs a member. Returns `None` if it was asked alone to stop, and did not within `grace`.
+async fn stopped_alone<F: Future>(
+    mut run: std::pin::Pin<&mut F>,
+    own: &Shutdown,
+    group: &Shutdown,
+    grace: Option<Duration>,
+) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        output = &mut run => return Some(output),
+        () = own.requested() => {}
+    }
+    match grace {
+        // The stop of a group has a deadline of its own, for all groups together.
+        Some(grace) if !group.is_requested() => timeout(grace, run).await.ok(),
+        _ => Some(run.await),
+    }
+}
+
+/// Waits until the first lists of all watches have ended. Returns false if the shutdown is requested before.
+async fn caches_synced(runnable: &str, informers: &SharedInformerFactory, shutdown: &Shutdown) -> bool {
+    loop {
+        let synced = informers.wait_for_cache_sync(CACHE_REPORT);
+        match shutdown.token().run_until_cancelled(synced).await {
+            None => return false,
+            Some(Ok(())) => return true,
+            Some(Err(error)) => tracing::warn!(runnable, %error, "waiting for caches before it starts"),
         }
     }
 }

@@ -32,6 +32,11 @@ impl Shutdown {
         &self.token
     }
 
+    /// A signal that is requested with this one, or alone.
+    pub(crate) fn child(&self) -> Self {
+        Self { token: self.token.child_token(), tracker: self.tracker.clone() }
+    }
+
     pub(crate) fn request(&self) {
         self.token.cancel();
     }

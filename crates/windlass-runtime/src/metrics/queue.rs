@@ -43,6 +43,10 @@ impl QueueMetrics {
     pub(crate) fn add(&self, controller: &str, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
         self.queues.lock().insert(controller.to_owned(), Arc::new(snapshot));
     }
+
+    pub(crate) fn remove(&self, controller: &str) {
+        self.queues.lock().remove(controller);
+    }
 }
 
 impl std::fmt::Debug for QueueMetrics {

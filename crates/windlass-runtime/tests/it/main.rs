@@ -12,6 +12,7 @@ mod fixture;
 mod leader_election;
 mod manager;
 mod outcomes;
+mod parts;
 mod read_your_writes;
 mod restart;
 mod sources;

@@ -1,0 +1,218 @@
+//! Controllers and runnables that are added, stopped and held back while others work.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Method;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_core::{ApiResource, GroupVersionKind};
+use parking_lot::Mutex;
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, Watch,
+    leader_election::LeaderElection, manager::Group,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{SOON, create_config_map, expect_eq, run, secret, secrets},
+};
+
+/// A controller of ConfigMaps that writes the names of the keys down.
+fn noting(name: &str, notes: &Arc<Mutex<Vec<String>>>) -> Controller {
+    let (label, notes) = (name.to_owned(), notes.clone());
+    Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+        notes.lock().push(format!("{label}: {}", key.name()));
+        async { Ok::<_, Error>(Action::done()) }
+    })
+    .named(name)
+}
+
+async fn noted(notes: &Mutex<Vec<String>>, line: &str) {
+    let told = || {
+        let notes = notes.lock();
+        if notes.iter().any(|note| note == line) { Ok(()) } else { Err(format!("{notes:?}")) }
+    };
+    eventually(SOON, || async { told() }).await;
+}
+
+#[tokio::test]
+async fn a_controller_is_added_stopped_and_added_again() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let manager = Manager::new(client.clone());
+    let (handle, metrics) = (manager.handle(), manager.metrics().clone());
+    let running = run(manager);
+    handle.add_controller(noting("first", &notes)).await.expect("added");
+    noted(&notes, "first: a").await;
+    let error = handle.add_controller(noting("first", &notes)).await.expect_err("the name is taken");
+    assert!(error.to_string().contains("two controllers are called \"first\""), "{error}");
+    assert!(metrics.render().contains("workqueue_depth{name=\"first\""));
+
+    handle.stop("first").await.expect("stopped");
+    assert!(!metrics.render().contains("workqueue_depth{name=\"first\""));
+    let error = handle.stop("first").await.expect_err("it has ended");
+    assert_eq!(error.to_string(), "the manager has no part called \"first\"");
+    create_config_map(&client, "b").await;
+    handle.add_controller(noting("second", &notes)).await.expect("added");
+    noted(&notes, "second: b").await;
+    assert!(!notes.lock().contains(&"first: b".to_owned()), "{:?}", notes.lock());
+
+    handle.add_controller(noting("first", &notes)).await.expect("the name is free again");
+    noted(&notes, "first: b").await;
+    running.stop().await.expect("a graceful end");
+    assert!(handle.stop("first").await.expect_err("the manager has ended").is_stopped());
+}
+
+#[tokio::test]
+async fn a_stopped_controller_completes_its_reconcile() {
+    let cluster = TestCluster::start().await;
+    create_config_map(&cluster.client(), "a").await;
+    let (begun, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let controller = {
+        let (begun, ended) = (begun.clone(), ended.clone());
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let (begun, ended) = (begun.clone(), ended.clone());
+            async move {
+                begun.store(true, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                ended.store(true, Ordering::SeqCst);
+                Ok::<_, Error>(Action::done())
+            }
+        })
+    };
+    let manager = Manager::new(cluster.client()).controller(controller.named("slow"));
+    let handle = manager.handle();
+    let running = run(manager);
+    eventually(SOON, || async { if begun.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
+    handle.stop("slow").await.expect("stopped");
+    assert!(ended.load(Ordering::SeqCst));
+    running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_does_not_stop_is_ended_by_force() {
+    let cluster = TestCluster::start().await;
+    let begun = Arc::new(AtomicBool::new(false));
+    let flag = begun.clone();
+    let manager = Manager::new(cluster.client()).runnable("stubborn", move |_: RunContext| async move {
+        flag.store(true, Ordering::SeqCst);
+        std::future::pending::<()>().await;
+        Ok::<_, Error>(())
+    });
+    let handle = manager.handle();
+    let running = run(manager);
+    eventually(SOON, || async { if begun.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
+    handle.stop("stubborn").await.expect("it is gone");
+    running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn what_waits_for_leadership_is_stopped_too() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let election = |identity: &str| LeaderElection::new("operator").identity(identity);
+    let leads = Arc::new(AtomicBool::new(false));
+    let flag = leads.clone();
+    let leader = run(Manager::new(client.clone()).leader_election(election("one")).add_runnable(
+        Runnable::new("work", move |cx: RunContext| async move {
+            flag.store(true, Ordering::SeqCst);
+            cx.shutdown().requested().await;
+            Ok::<_, Error>(())
+        })
+        .group(Group::LeaderElected),
+    ));
+    eventually(SOON, || async { if leads.load(Ordering::SeqCst) { Ok(()) } else { Err("no leader") } }).await;
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let standby = Manager::new(client.clone())
+        .leader_election(election("two"))
+        .controller(noting("idle", &notes).warm_up());
+    let handle = standby.handle();
+    let running = run(standby);
+    handle.stop("idle").await.expect("stopped");
+    create_config_map(&client, "a").await;
+    leader.stop().await.expect("a graceful end");
+    let leads = Arc::new(AtomicBool::new(false));
+    let flag = leads.clone();
+    let work = Runnable::new("work", move |_: RunContext| async move {
+        flag.store(true, Ordering::SeqCst);
+        Ok::<_, Error>(())
+    });
+    handle.add_runnable(work.group(Group::LeaderElected)).expect("it runs");
+    eventually(SOON, || async { if leads.load(Ordering::SeqCst) { Ok(()) } else { Err("no leader") } }).await;
+    assert!(notes.lock().is_empty(), "{:?}", notes.lock());
+    running.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_runnable_begins_when_the_caches_are_filled() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    let faults = Faults::before(client);
+    faults.answer(Method::GET, "/configmaps", 403, "Forbidden", None);
+    let (early, synced) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let manager = {
+        let (early, synced) = (early.clone(), synced.clone());
+        Manager::new(faults.client())
+            .controller(noting("maps", &Arc::default()))
+            .add_runnable(
+                Runnable::new("early", move |_: RunContext| async move {
+                    early.store(true, Ordering::SeqCst);
+                    Ok::<_, Error>(())
+                })
+                .without_caches(),
+            )
+            .runnable("late", move |cx: RunContext| async move {
+                let filled = cx.informers().informers().iter().all(|informer| informer.has_synced());
+                synced.store(1 + usize::from(filled), Ordering::SeqCst);
+                Ok::<_, Error>(())
+            })
+    };
+    let running = run(manager);
+    eventually(SOON, || async { if early.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
+    eventually(SOON, || async { expect_eq(synced.load(Ordering::SeqCst), 2) }).await;
+    running.stop().await.expect("a graceful end");
+}
+
+/// A kind that cannot be read, and one that is not served, hold back their own controllers only.
+#[tokio::test]
+async fn controllers_that_can_work_do() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "a").await;
+    secrets(&client).create(&Default::default(), &secret("s")).await.expect("created");
+    let faults = Faults::before(client);
+    faults.answer(Method::GET, "/secrets", 403, "Forbidden", None);
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let forbidden = {
+        let notes = notes.clone();
+        Controller::of::<Secret>(move |key: ObjectKey, _: Context<Secret>| {
+            notes.lock().push(format!("secrets: {}", key.name()));
+            async { Ok::<_, Error>(Action::done()) }
+        })
+    };
+    let missing = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Missing"));
+    let unserved = Controller::keyed::<()>("unserved", |_: ObjectKey, _: Context<()>| async {
+        Ok::<_, Error>(Action::done())
+    })
+    .watch(Watch::dynamic(missing, |_, _| Ok(Vec::new())));
+    let manager = Manager::new(faults.client())
+        .namespaces(["default"])
+        .controller(unserved)
+        .controller(forbidden)
+        .controller(noting("maps", &notes));
+    let handle = manager.handle();
+    let running = run(manager);
+    noted(&notes, "maps: a").await;
+    noted(&notes, "secrets: s").await;
+    handle.stop("unserved").await.expect("stopped while it asks the server");
+    running.stop().await.expect("a graceful end");
+}

@@ -3,10 +3,8 @@
 //! `verb/` has one file with the arguments of each subcommand. What a subcommand does is in a module beside it, or in the libraries.
 #![forbid(unsafe_code)]
 
-mod control_plane;
 mod demo;
 mod error;
-mod kubeconfig_file;
 mod logging;
 mod output;
 mod personality;

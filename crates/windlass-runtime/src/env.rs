@@ -68,6 +68,14 @@ impl fmt::Debug for Env {
     }
 }
 
+/// Returns the name of this host: in a pod, the pod's name.
+pub(crate) fn host_name() -> String {
+    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,12 +92,4 @@ mod tests {
         assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"), "{uuid}");
         assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");
     }
-}
-
-/// Returns the name of this host: in a pod, the pod's name.
-pub(crate) fn host_name() -> String {
-    let name = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned())
 }

@@ -68,6 +68,15 @@ impl EventHandler<ObjectKey> for EnqueueObject {
     }
 }
 
+/// Enqueues nothing: the watch is there for its cache.
+pub(crate) struct EnqueueNothing;
+
+impl<Q: QueueKey> EventHandler<Q> for EnqueueNothing {
+    fn handle(&self, _: &Delta, _: &MapContext, _: &mut Keys<'_, Q>) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
 /// Enqueues the owners of one kind that the object names, before and after a change: an object that changes its owner concerns both.
 pub(crate) struct EnqueueOwner {
     /// The owner's group and kind. Its version does not matter for identity.

@@ -104,3 +104,12 @@ impl<K> IntoIterator for Objects<K> {
         self.objects.into_iter()
     }
 }
+
+impl<'a, K> IntoIterator for &'a Objects<K> {
+    type Item = &'a K;
+    type IntoIter = std::iter::Map<std::slice::Iter<'a, Arc<K>>, fn(&'a Arc<K>) -> &'a K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.objects.iter().map(AsRef::as_ref)
+    }
+}

@@ -7,7 +7,9 @@ use windlass_cache::{ObjectKey, RawObject};
 
 use crate::{
     error::Result,
-    handler::{EnqueueMapped, EnqueueObject, EnqueueOwner, EventHandler, MapContext, QueueKey},
+    handler::{
+        EnqueueMapped, EnqueueNothing, EnqueueObject, EnqueueOwner, EventHandler, MapContext, QueueKey,
+    },
     informer::WatchOptions,
     kind::{Kind, Object},
     predicate::Predicate,
@@ -82,6 +84,11 @@ impl<Q: QueueKey> Watch<Q> {
             }
         };
         Self::of_kind(Kind::of::<W>(), WatchTarget::Handler(Arc::new(EnqueueMapped(mapper))))
+    }
+
+    /// Watches a kind for its cache only: its changes enqueue nothing.
+    pub fn cache<W: Object + Resource<DynamicType = ()>>() -> Self {
+        Self::of_kind(Kind::of::<W>(), WatchTarget::Handler(Arc::new(EnqueueNothing)))
     }
 
     /// Watches the metadata of a kind, which may be known only at run time, and maps its objects to keys.

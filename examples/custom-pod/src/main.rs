@@ -1,4 +1,4 @@
-//! Runs the operator. `custom-pod crds` prints its CustomResourceDefinition.
+//! Runs the operator. `custom-pod dev` runs it on a control plane of its own, `custom-pod crds` prints its CustomResourceDefinition.
 #![forbid(unsafe_code)]
 
 use custom_pod::CustomPod;
@@ -6,5 +6,10 @@ use windlass::prelude::*;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    Manager::from_args().crd(CustomPod::crd()).controller(custom_pod::controller()).run().await
+    Manager::from_args()
+        .crd(CustomPod::crd())
+        .sample(include_str!("../sample.yaml"))
+        .controller(custom_pod::controller())
+        .run()
+        .await
 }

@@ -54,6 +54,12 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
+        name: "windlass-dev",
+        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+    Rule {
         name: "windlass-test",
         uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
         may_enable: &[],
@@ -62,7 +68,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "windlass",
         uses: &["windlass-derive", "windlass-runtime", "windlass-webhook"],
-        may_enable: &["windlass-apiserver", "windlass-codegen", "windlass-controllers"],
+        may_enable: &["windlass-codegen", "windlass-dev"],
         never: &["kube-runtime"],
     },
     Rule {
@@ -72,6 +78,7 @@ const RULES: &[Rule] = &[
             "windlass-apiserver",
             "windlass-codegen",
             "windlass-controllers",
+            "windlass-dev",
             "windlass-runtime",
         ],
         may_enable: &[],

@@ -9,8 +9,9 @@ mod tour;
 use std::path::Path;
 use std::time::Duration;
 
+use windlass_dev::ControlPlane;
+
 use self::operator::Operator;
-use crate::control_plane::ControlPlane;
 use crate::error::Result;
 use crate::output::Output;
 use crate::signals::ShutdownSignal;
@@ -31,7 +32,7 @@ pub(crate) async fn watch(
         biased;
         () = shutdown.received() => Ok(()),
         result = print_changes(&client, out) => result,
-        failed = plane.controllers_failed() => failed,
+        failed = plane.controllers_failed() => failed.map_err(Into::into),
     };
     plane.stop().await;
     result
@@ -76,7 +77,7 @@ pub(crate) async fn tour(
         biased;
         () = shutdown.received() => Err("the tour was interrupted".into()),
         result = run_tour(client, &kubeconfig, limit, out) => result,
-        failed = plane.controllers_failed() => failed,
+        failed = plane.controllers_failed() => failed.map_err(Into::into),
     };
     plane.stop().await;
     result

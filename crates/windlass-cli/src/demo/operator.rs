@@ -1,21 +1,15 @@
 //! The operator of the demo: the CRD, the controller, the sample.
 
-use std::time::Duration;
-
 use custom_pod::{CustomPod, CustomPodSpec};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, PostParams};
-use kube::core::{CustomResourceExt, ResourceExt};
-use kube::{Client, Error as KubeError};
+use kube::core::CustomResourceExt;
 use tokio::task::JoinHandle;
 use windlass_runtime::Manager;
 
 use super::changes::{self, LineSender};
 use super::tour::SAMPLE;
 use crate::error::Result;
-
-/// The limit for the server to serve a new CRD.
-const ESTABLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The running operator. Dropping it aborts it.
 pub(super) struct Operator {
@@ -46,23 +40,7 @@ impl Drop for Operator {
 
 /// Installs the CRD and waits until its resources are served.
 pub(super) async fn install(client: &Client) -> Result<()> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let definition = CustomPod::crd();
-    definitions.create(&PostParams::default(), &definition).await?;
-    let name = definition.name_any();
-    let established = async {
-        loop {
-            let conditions = definitions.get(&name).await?.status.and_then(|status| status.conditions);
-            if conditions.into_iter().flatten().any(|c| c.type_ == "Established" && c.status == "True") {
-                return Ok::<_, KubeError>(());
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    match tokio::time::timeout(ESTABLISHED_WITHIN, established).await {
-        Ok(outcome) => Ok(outcome?),
-        Err(_) => Err(format!("the CRD {name} was not established within {ESTABLISHED_WITHIN:?}").into()),
-    }
+    Ok(windlass_dev::install_crds(client, &[CustomPod::crd()]).await?)
 }
 
 /// Creates the sample CustomPod with one replica.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_dev::ControlPlane;
 
-use crate::control_plane::ControlPlane;
 use crate::error::Result;
 use crate::output::Output;
 use crate::signals::ShutdownSignal;
@@ -74,7 +74,7 @@ impl Cluster {
         let result = tokio::select! {
             biased;
             () = shutdown.received() => Ok(()),
-            failed = plane.controllers_failed() => failed,
+            failed = plane.controllers_failed() => failed.map_err(Into::into),
         };
         plane.stop().await;
         result

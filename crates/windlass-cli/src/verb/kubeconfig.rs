@@ -7,7 +7,6 @@ use kube::config::Kubeconfig;
 
 use super::cluster::KUBECONFIG;
 use crate::error::Result;
-use crate::kubeconfig_file;
 use crate::output::Output;
 use crate::user_kubeconfig::{self, Account};
 
@@ -69,7 +68,7 @@ impl UserKubeconfig {
         };
         let text = serde_saphyr::to_string(&made)?;
         match &self.output {
-            Some(file) => kubeconfig_file::write(file, &text)?,
+            Some(file) => windlass_dev::write_kubeconfig(file, &text)?,
             None => out.line(text.trim_end()),
         }
         Ok(())

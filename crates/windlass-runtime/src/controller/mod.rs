@@ -268,6 +268,14 @@ impl<Q: QueueKey> Controller<Q> {
         self.watch(configure(Watch::mapped::<W>(mapper)))
     }
 
+    /// Watches a kind to read it from its cache. Its changes enqueue nothing.
+    pub fn reads<W>(self) -> Self
+    where
+        W: Object + Resource<DynamicType = ()>,
+    {
+        self.watch(Watch::cache::<W>())
+    }
+
     /// Watches the metadata of a kind, which may be known only at run time.
     pub fn watches_metadata(
         self,

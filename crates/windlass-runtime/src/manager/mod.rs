@@ -18,8 +18,8 @@ use kube_client::Client;
 use kube_core::ApiResource;
 use tokio::sync::{mpsc, oneshot};
 
-use self::run::RunningManager;
 pub(crate) use self::state::ManagerState;
+use self::{names::Selection, run::RunningManager};
 pub use self::{
     run_context::RunContext,
     runnable::{Group, Runnable},
@@ -75,8 +75,10 @@ pub struct Manager {
     leader_election: Option<LeaderElection>,
     events_api: EventsApi,
     controllers: Vec<Box<dyn AnyController>>,
+    selection: Selection,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
+    samples: Vec<String>,
     run_hook: Option<RunHook>,
     changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
 }
@@ -125,8 +127,10 @@ impl Manager {
             leader_election: None,
             events_api: EventsApi::default(),
             controllers: Vec::new(),
+            selection: Selection::new(["*"]),
             runnables: Vec::new(),
             crds: Vec::new(),
+            samples: Vec::new(),
             run_hook: None,
             changes: mpsc::unbounded_channel(),
         }
@@ -141,6 +145,15 @@ impl Manager {
     /// Adds a controller.
     pub fn controller<Q: QueueKey>(mut self, controller: Controller<Q>) -> Self {
         self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// Selects the controllers that run, by name, as kube-controller-manager's flag `--controllers` does: `*` selects all, `foo` selects
+    /// the controller `foo`, `-foo` leaves it out. The first pattern with a controller's name counts. Default: all.
+    ///
+    /// A name that no controller has fails the start. Controllers that are added later are not selected.
+    pub fn select_controllers(mut self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.selection = Selection::new(patterns);
         self
     }
 
@@ -169,6 +182,17 @@ impl Manager {
     /// Returns the CRDs that were added.
     pub fn crds(&self) -> &[CustomResourceDefinition] {
         &self.crds
+    }
+
+    /// Adds sample objects of this operator, as YAML documents. The command `dev` applies them; the manager does not.
+    pub fn sample(mut self, yaml: impl Into<String>) -> Self {
+        self.samples.push(yaml.into());
+        self
+    }
+
+    /// Returns the samples that were added.
+    pub fn samples(&self) -> &[String] {
+        &self.samples
     }
 
     /// Returns what the controllers declare.

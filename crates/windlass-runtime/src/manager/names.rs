@@ -1,4 +1,4 @@
-//! The names of controllers.
+//! The names of controllers, and which of them run.
 
 use std::collections::BTreeSet;
 
@@ -43,4 +43,59 @@ fn is_label_value(text: &str) -> bool {
         && bytes.iter().all(|byte| inner(*byte))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Which controllers run: the flag `--controllers` of kube-controller-manager.
+#[derive(Clone, Debug)]
+pub(super) struct Selection(Vec<String>);
+
+impl Selection {
+    pub(super) fn new(patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(patterns.into_iter().map(Into::into).filter(|pattern: &String| !pattern.is_empty()).collect())
+    }
+
+    /// Whether a controller runs. An empty selection has all.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let own = self.0.iter().find_map(|pattern| match pattern.strip_prefix('-') {
+            Some(excluded) => (excluded == name).then_some(false),
+            None => (pattern == name).then_some(true),
+        });
+        own.unwrap_or_else(|| self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*"))
+    }
+
+    /// Fails if a pattern names no controller.
+    pub(super) fn check(&self, names: &[&str]) -> Result<()> {
+        let known = |pattern: &&String| {
+            let name = pattern.strip_prefix('-').unwrap_or(pattern);
+            name == "*" || names.contains(&name)
+        };
+        match self.0.iter().find(|pattern| !known(pattern)) {
+            Some(pattern) => Err(Error::setup(format!(
+                "{pattern:?} is not in the list of known controllers: {}",
+                names.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Selection;
+
+    #[test]
+    fn a_selection_is_read_as_kube_controller_manager_reads_it() {
+        let runs = |patterns: &str| {
+            let selection = Selection::new(patterns.split(','));
+            ["pod", "ecs"].into_iter().filter(|name| selection.has(name)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(runs(""), "pod ecs");
+        assert_eq!(runs("*"), "pod ecs");
+        assert_eq!(runs("*,-pod"), "ecs");
+        assert_eq!(runs("pod"), "pod");
+        assert_eq!(runs("-pod"), "", "without a star, only those that are named run");
+        assert_eq!(runs("pod,-pod,*"), "pod ecs", "the first one counts");
+        let error = Selection::new(["*", "-pods"]).check(&["ecs", "pod"]).expect_err("no such controller");
+        assert_eq!(error.to_string(), "\"-pods\" is not in the list of known controllers: ecs, pod");
+    }
 }

@@ -105,28 +105,26 @@ impl RunningManager {
             asking: Arc::default(),
             state,
         };
+        let names: Vec<&str> = manager.controllers.iter().map(|controller| controller.name()).collect();
+        let selected = manager.selection.check(&names);
+        let (selection, mut controllers) = (manager.selection, manager.controllers);
+        controllers.retain(|controller| selection.has(controller.name()));
         let parts = Parts {
             metrics_address: manager.metrics_address,
             health_address: manager.health_address,
             election: manager.leader_election,
-            controllers: manager.controllers,
+            controllers,
             runnables: manager.runnables,
         };
-        let started = tokio::select! {
-            biased;
-            () = &mut stop => None,
-            started = running.start(parts) => Some(started),
-        };
-        let result = match started {
-            Some(Ok(())) => running.watch_over(stop.as_mut(), &mut changes).await,
-            Some(Err(error)) => Err(error),
-            None => Ok(()),
+        let result = match selected.and_then(|()| running.start(parts)) {
+            Ok(()) => running.watch_over(stop.as_mut(), &mut changes).await,
+            Err(error) => Err(error),
         };
         changes.close();
         running.stop(result).await
     }
 
-    async fn start(&mut self, parts: Parts) -> Result<()> {
+    fn start(&mut self, parts: Parts) -> Result<()> {
         for controller in &parts.controllers {
             self.names.add(controller.name())?;
         }
@@ -202,14 +200,12 @@ impl RunningManager {
             let result = controller.prepare(&state).await;
             (controller, result)
         });
-        match (&mut preparing).now_or_never() {
-            Some((controller, result)) => result.map(|()| Some(controller)),
-            None => {
-                self.asking.lock().insert(name);
-                self.preparing.push(preparing);
-                Ok(None)
-            }
+        if let Some((controller, result)) = (&mut preparing).now_or_never() {
+            return result.map(|()| Some(controller));
         }
+        self.asking.lock().insert(name);
+        self.preparing.push(preparing);
+        Ok(None)
     }
 
     /// Starts a controller, now or when this replica becomes the leader.
@@ -241,7 +237,7 @@ impl RunningManager {
         self.groups[runnable.group as usize].start(runnable, &self.state, self.grace);
     }
 
-    fn change(&mut self, change: Change) -> Result<()> {
+    fn change(&mut self, change: Change) {
         match change {
             Change::AddRunnable(runnable) => self.start_one(runnable),
             Change::AddController(controller, added) => {
@@ -250,7 +246,6 @@ impl RunningManager {
             }
             Change::Stop { name, stopped } => self.stop_part(name, stopped),
         }
-        Ok(())
     }
 
     fn add_controller(&mut self, controller: Box<dyn AnyController>) -> Result<()> {
@@ -322,7 +317,7 @@ impl RunningManager {
             };
             match next {
                 Next::Stop => return Ok(()),
-                Next::Change(change) => self.change(change)?,
+                Next::Change(change) => self.change(change),
                 Next::Prepared((controller, result)) => {
                     result?;
                     self.asking.lock().remove(controller.name());

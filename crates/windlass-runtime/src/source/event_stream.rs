@@ -46,8 +46,10 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 pub struct EventStream<T, Q: QueueKey> {
     events: BoxStream<'static, T>,
     mapper: Mapper<T, Q>,
-    predicates: Vec<Box<dyn Fn(&T) -> bool + Send + Sync>>,
+    predicates: Vec<EventPredicate<T>>,
 }
+
+type EventPredicate<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
 
 type Mapper<T, Q> = Arc<dyn Fn(&T, &MapContext) -> Result<Vec<Q>> + Send + Sync>;
 
@@ -87,13 +89,13 @@ impl<T: Send + Sync + 'static, Q: QueueKey> EventStream<T, Q> {
             let (event, failures) = tokio::select! {
                 biased;
                 Some(again) = failing.next(), if !failing.is_empty() => again,
-                event = self.events.next(), if open && failing.len() < FAILING => match event {
-                    Some(event) => (event, 0),
-                    None => {
+                event = self.events.next(), if open && failing.len() < FAILING => {
+                    let Some(event) = event else {
                         open = false;
                         continue;
-                    }
-                },
+                    };
+                    (event, 0)
+                }
             };
             if !self.map(&event, &cx) {
                 let pause = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(failures)).min(LONGEST_PAUSE);

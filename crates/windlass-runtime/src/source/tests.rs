@@ -43,7 +43,7 @@ fn pauses_stay_in_proportion_to_the_interval() {
 }
 
 proptest! {
-    /// Whoever follows the keys of all polls knows the last state.
+    /// The keys of all polls are enough to know the last state.
     #[test]
     fn the_keys_of_all_polls_are_enough_to_follow(
         states in prop::collection::vec(prop::collection::btree_map(0u8..6, 0u8..3, 0..6), 1..8)

@@ -10,11 +10,12 @@ use std::{
 
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::api::PostParams;
 use kube_core::{ApiResource, GroupVersionKind};
 use parking_lot::Mutex;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, RunContext, Runnable, Watch,
-    leader_election::LeaderElection, manager::Group,
+    informer::SharedInformer, leader_election::LeaderElection, manager::Group,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -171,7 +172,7 @@ async fn a_runnable_begins_when_the_caches_are_filled() {
                 .without_caches(),
             )
             .runnable("late", move |cx: RunContext| async move {
-                let filled = cx.informers().informers().iter().all(|informer| informer.has_synced());
+                let filled = cx.informers().informers().iter().all(SharedInformer::has_synced);
                 synced.store(1 + usize::from(filled), Ordering::SeqCst);
                 Ok::<_, Error>(())
             })
@@ -188,7 +189,7 @@ async fn controllers_that_can_work_do() {
     let cluster = TestCluster::start().await;
     let client = cluster.client();
     create_config_map(&client, "a").await;
-    secrets(&client).create(&Default::default(), &secret("s")).await.expect("created");
+    secrets(&client).create(&PostParams::default(), &secret("s")).await.expect("created");
     let faults = Faults::before(client);
     faults.answer(Method::GET, "/secrets", 403, "Forbidden", None);
     let notes = Arc::new(Mutex::new(Vec::new()));

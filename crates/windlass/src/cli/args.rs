@@ -29,6 +29,16 @@ pub struct ManagerArgs {
     /// Namespaces to watch, separated by commas; default: all
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub namespace: Vec<String>,
+    /// Controllers to run, separated by commas: * for all, NAME for one, -NAME for all but one
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        default_value = "*"
+    )]
+    pub controllers: Vec<String>,
     /// Address of the metrics endpoint, such as :8080; 0 turns it off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: BindAddress,

@@ -5,7 +5,12 @@ use std::{collections::BTreeSet, ffi::OsString};
 use clap::{Arg, Args, Command, FromArgMatches, Subcommand, error::ErrorKind};
 use windlass_runtime::{Manager, Result};
 
-use super::{ManagerArgs, args::program_name, crds::write_crds};
+use super::{
+    ManagerArgs,
+    args::program_name,
+    crds::write_crds,
+    dev::{DevArgs, dev},
+};
 
 /// Builds a manager from flags. Part of the [prelude](crate::prelude).
 pub trait FromArgs: Sized {
@@ -32,13 +37,16 @@ impl FromArgs for Manager {
 
     fn from_args_with<A: Args>() -> (Self, A) {
         let parsed = parse::<A>(std::env::args_os()).unwrap_or_else(|error| error.exit());
+        parsed.refuse_other_clusters().unwrap_or_else(|error| error.exit());
         parsed.manager.init_logging();
         let verb = parsed.verb.unwrap_or(Verb::Run);
         (Self::with_args(parsed.manager).on_run(move |manager| obey(verb, manager)), parsed.own)
     }
 
     fn with_args(args: ManagerArgs) -> Self {
-        let mut manager = Self::from_config(args.config_source()).namespaces(args.namespaces());
+        let mut manager = Self::from_config(args.config_source())
+            .namespaces(args.namespaces())
+            .select_controllers(&args.controllers);
         if let Some(address) = args.metrics_bind_address.address() {
             manager = manager.metrics_address(address);
         }
@@ -53,10 +61,12 @@ impl FromArgs for Manager {
 }
 
 /// A command of an operator.
-#[derive(Subcommand, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Subcommand, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     /// Run the operator (the default)
     Run,
+    /// Run the operator on a Kubernetes control plane of its own, in this process
+    Dev(DevArgs),
     /// Print the operator's CRDs as YAML
     Crds,
 }
@@ -64,13 +74,14 @@ pub(super) enum Verb {
 /// Carries out a command.
 pub(super) async fn obey(verb: Verb, manager: Manager) -> Result<()> {
     match verb {
-        Verb::Run => run(manager).await,
+        Verb::Run => end(manager.run().await),
+        Verb::Dev(args) => end(dev(args, manager).await),
         Verb::Crds => write_crds(manager.crds(), &mut std::io::stdout().lock()),
     }
 }
 
-async fn run(manager: Manager) -> Result<()> {
-    let result = manager.run().await;
+/// Logs the error of an operator that failed, and exits the process.
+fn end(result: Result<()>) -> Result<()> {
     if let Err(error) = &result
         && tracing::enabled!(tracing::Level::ERROR)
     {
@@ -88,6 +99,25 @@ pub(super) struct Parsed<A> {
     pub(super) verb: Option<Verb>,
     pub(super) manager: ManagerArgs,
     pub(super) own: A,
+}
+
+impl<A> Parsed<A> {
+    /// Refuses flags that name a cluster beside `dev`, which has its own.
+    fn refuse_other_clusters(&self) -> std::result::Result<(), clap::Error> {
+        let ManagerArgs { kubeconfig, context, master, .. } = &self.manager;
+        let flags = [
+            ("--kubeconfig", kubeconfig.is_some()),
+            ("--context", context.is_some()),
+            ("--master", master.is_some()),
+        ];
+        match flags.iter().find(|(_, given)| *given) {
+            Some((flag, _)) if matches!(self.verb, Some(Verb::Dev(_))) => {
+                let text = format!("{flag} names a cluster, but `dev` runs one of its own; use `run`");
+                Err(Command::new("").error(ErrorKind::ArgumentConflict, text))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 pub(super) fn parse<A: Args>(

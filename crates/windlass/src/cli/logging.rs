@@ -38,6 +38,13 @@ impl ManagerArgs {
     }
 }
 
+/// A log of warnings and errors, for the parts of a control plane beside the operator.
+#[cfg(feature = "dev")]
+pub(super) fn warnings_only() -> tracing::Dispatch {
+    let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
+    tracing::Dispatch::new(log.with_ansi(std::io::stderr().is_terminal()).finish())
+}
+
 pub(super) fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     EnvFilter::try_new(format!("{SILENCED},{level}"))
 }

@@ -14,6 +14,7 @@
 //! | command | what it does |
 //! |---|---|
 //! | `run`, or none | runs the operator |
+//! | `dev` | runs it on a control plane of its own, in this process; needs the feature `dev` |
 //! | `crds` | prints the CRDs that were added with `Manager::crd`, as YAML |
 //!
 //! An operator with flags of its own derives `clap::Args` for them; the commands and the flags of [`ManagerArgs`] stay:
@@ -43,6 +44,7 @@
 mod args;
 mod command;
 mod crds;
+mod dev;
 mod logging;
 
 #[cfg(test)]

@@ -1,0 +1,170 @@
+//! A control plane in this process: the API server over TLS, and the controllers of a cluster.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use kube_client::{
+    Client,
+    api::{Api, ListParams},
+};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    sync::oneshot,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tracing::Dispatch;
+use windlass_apiserver::{Identity, Listen, Listening, Server};
+use windlass_controllers::Controllers;
+use windlass_runtime::{Error, Result};
+
+use crate::kubeconfig_file;
+
+/// The limit for a node to be ready.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A control plane in this process. All of its state is in memory. Dropping it ends it; [`stop`](Self::stop) ends it gracefully.
+pub struct ControlPlane {
+    server: Server,
+    listening: Listening,
+    controllers: Option<(oneshot::Sender<()>, JoinHandle<Result<()>>)>,
+    /// The threads of the controllers, if they have their own.
+    threads: Option<Threads>,
+    startup_time: Duration,
+}
+
+impl ControlPlane {
+    /// Starts the API server on `port` of the loopback address. 0 chooses a free one.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub async fn start(port: u16) -> Result<Self> {
+        let begun = Instant::now();
+        let server = Server::builder().build().map_err(Error::other)?;
+        let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
+        Ok(Self { server, listening, controllers: None, threads: None, startup_time: begun.elapsed() })
+    }
+
+    /// Starts the controllers of a cluster in the background, and one node that simulates its pods.
+    pub fn start_controllers(&mut self) {
+        self.spawn_controllers(&Handle::current());
+    }
+
+    /// As [`start_controllers`](Self::start_controllers), on threads of their own, which log to `log`: so that their lines are not mixed
+    /// with those of an operator in the same process.
+    ///
+    /// # Errors
+    /// The threads cannot be started.
+    pub fn start_controllers_logging_to(&mut self, log: Dispatch) -> Result<()> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .thread_name("control-plane")
+            // Kept until the thread ends.
+            .on_thread_start(move || std::mem::forget(tracing::dispatcher::set_default(&log)))
+            .build()
+            .map_err(Error::other)?;
+        self.spawn_controllers(runtime.handle());
+        self.threads = Some(Threads(Some(runtime)));
+        Ok(())
+    }
+
+    fn spawn_controllers(&mut self, runtime: &Handle) {
+        // The client's tasks belong to the runtime in which it is made.
+        let _entered = runtime.enter();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let controllers =
+            Controllers::new(self.client()).root_ca(self.listening.authority().certificate_pem());
+        let running = runtime.spawn(controllers.run_until(async { drop(stopped.await) }));
+        self.controllers = Some((stop, running));
+    }
+
+    /// Waits until pods can run: a node is ready, and the namespace `default` has its service account.
+    ///
+    /// # Errors
+    /// A request failed, or it takes longer than 30 s.
+    pub async fn wait_until_ready(&self) -> Result<()> {
+        let nodes: Api<Node> = Api::all(self.client());
+        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
+        let ready = async {
+            loop {
+                let found = nodes.list(&ListParams::default()).await?;
+                let mut conditions =
+                    found.items.into_iter().filter_map(|node| node.status?.conditions).flatten();
+                let node_is_ready = conditions.any(|c| c.type_ == "Ready" && c.status == "True");
+                if node_is_ready && accounts.get_opt("default").await?.is_some() {
+                    return Ok(());
+                }
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let late = || Error::other("the control plane was not ready within 30 s: no node is ready");
+        timeout(READY_WITHIN, ready).await.map_err(|_| late())?
+    }
+
+    /// Waits until the controllers fail. Never returns if they were not started.
+    ///
+    /// # Errors
+    /// Why they failed.
+    pub async fn controllers_failed(&mut self) -> Result<()> {
+        match &mut self.controllers {
+            Some((_, running)) => running.await.map_err(Error::other)?,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns an in-process client with the rights of an administrator.
+    pub fn client(&self) -> Client {
+        Client::new(self.server.service(Identity::admin()), "default")
+    }
+
+    /// Returns the URL of the API server.
+    pub fn url(&self) -> String {
+        self.listening.url()
+    }
+
+    /// Returns the kubeconfig of the administrator, as YAML.
+    pub fn kubeconfig(&self) -> &str {
+        self.listening.kubeconfig()
+    }
+
+    /// Returns how long it took until the API server was ready.
+    pub fn startup_time(&self) -> Duration {
+        self.startup_time
+    }
+
+    /// Writes the kubeconfig of the administrator to a file, with mode 0600.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
+        kubeconfig_file::write(path, self.kubeconfig()).map_err(Error::other)
+    }
+
+    /// Stops the controllers, then the server.
+    pub async fn stop(self) {
+        if let Some((stop, running)) = self.controllers {
+            drop(stop);
+            match running.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the controllers failed to stop"),
+                Err(error) => tracing::warn!(%error, "the controllers failed to stop"),
+            }
+        }
+        self.listening.shutdown().await;
+    }
+}
+
+/// A runtime that may be dropped in another one.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

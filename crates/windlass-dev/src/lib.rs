@@ -1,0 +1,27 @@
+//! A Kubernetes control plane in the process of an operator: what `windlass cluster` and an operator's command `dev` run.
+//!
+//! [`ControlPlane`] is an API server on the loopback address and the controllers of a cluster, with a kubeconfig for kubectl. For tests,
+//! `windlass-test` has a cluster that needs no port.
+//!
+//! ```no_run
+//! use windlass_dev::ControlPlane;
+//!
+//! # async fn example() -> windlass_runtime::Result<()> {
+//! let mut plane = ControlPlane::start(0).await?;
+//! plane.write_kubeconfig(".windlass/kubeconfig".as_ref())?;
+//! plane.start_controllers();
+//! println!("kubectl --kubeconfig .windlass/kubeconfig get nodes   # {}", plane.url());
+//! plane.stop().await;
+//! # Ok(()) }
+//! ```
+#![forbid(unsafe_code)]
+
+mod control_plane;
+mod kubeconfig_file;
+mod manifests;
+
+pub use self::{
+    control_plane::ControlPlane,
+    kubeconfig_file::{Unwritable, write as write_kubeconfig},
+    manifests::{apply_manifests, install_crds},
+};

@@ -1,0 +1,137 @@
+//! The command `dev`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+#[cfg(not(feature = "dev"))]
+use windlass_runtime::Error;
+use windlass_runtime::{Manager, Result};
+
+#[cfg(feature = "dev")]
+use self::session::DevSession;
+
+/// The flags of `dev`.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub(super) struct DevArgs {
+    /// Port of 127.0.0.1 for the API server; 0 chooses a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// File to write the kubeconfig of the control plane to
+    #[arg(long, value_name = "FILE", default_value = ".windlass/kubeconfig")]
+    write_kubeconfig: PathBuf,
+    /// YAML file of objects to apply instead of the operator's samples; can be repeated
+    #[arg(long, value_name = "FILE")]
+    apply: Vec<PathBuf>,
+}
+
+/// Runs the operator on a control plane of its own.
+#[cfg(feature = "dev")]
+pub(super) async fn dev(args: DevArgs, manager: Manager) -> Result<()> {
+    let operator = session::Declared::of(&manager);
+    DevSession::start(args, operator).await?.run(manager).await
+}
+
+#[cfg(not(feature = "dev"))]
+#[expect(clippy::unused_async, reason = "with the feature it is asynchronous")]
+pub(super) async fn dev(_: DevArgs, _: Manager) -> Result<()> {
+    Err(Error::other(
+        "this program was built without a control plane; build it with the feature `dev` of the crate `windlass`",
+    ))
+}
+
+#[cfg(feature = "dev")]
+mod session {
+    use std::{collections::BTreeSet, fs, path::PathBuf};
+
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use windlass_dev::{ControlPlane, apply_manifests, install_crds};
+    use windlass_runtime::{Error, Manager, Result};
+
+    use super::DevArgs;
+    use crate::cli::logging::warnings_only;
+
+    /// A control plane with the operator's CRDs and samples.
+    pub(super) struct DevSession {
+        plane: ControlPlane,
+    }
+
+    impl DevSession {
+        pub(super) async fn start(args: DevArgs, operator: Declared) -> Result<Self> {
+            let mut plane = ControlPlane::start(args.port).await?;
+            plane.write_kubeconfig(&args.write_kubeconfig)?;
+            let path = args.write_kubeconfig.display();
+            say(format_args!(
+                "A Kubernetes control plane is ready at {} ({} ms).",
+                plane.url(),
+                plane.startup_time().as_millis()
+            ));
+            say(format_args!("  kubectl --kubeconfig {path} get {}", operator.kinds));
+            plane.start_controllers_logging_to(warnings_only())?;
+            plane.wait_until_ready().await?;
+            let client = plane.client();
+            install_crds(&client, &operator.crds).await?;
+            for crd in &operator.crds {
+                say(format_args!("installed {}", crd.metadata.name.as_deref().unwrap_or_default()));
+            }
+            for yaml in samples(&args.apply, operator.samples)? {
+                for object in apply_manifests(&client, &yaml).await? {
+                    say(format_args!("applied {object}"));
+                }
+            }
+            say("The operator runs. Ctrl-C stops it; all state is in memory and is lost at the end.");
+            Ok(Self { plane })
+        }
+
+        /// Runs the operator until it ends.
+        pub(super) async fn run(mut self, manager: Manager) -> Result<()> {
+            let running = manager.client(self.plane.client()).run();
+            let result = tokio::select! {
+                biased;
+                result = running => result,
+                failed = self.plane.controllers_failed() => failed,
+            };
+            self.plane.stop().await;
+            result
+        }
+    }
+
+    /// What an operator declares.
+    pub(super) struct Declared {
+        crds: Vec<CustomResourceDefinition>,
+        samples: Vec<String>,
+        /// The kinds that it watches, to try kubectl with.
+        kinds: String,
+    }
+
+    impl Declared {
+        pub(super) fn of(manager: &Manager) -> Self {
+            let watches = manager.controllers().into_iter().flat_map(|controller| controller.watches);
+            let kinds: BTreeSet<String> = watches.map(|kind| kind.plural).collect();
+            let kinds = if kinds.is_empty() { vec!["all".to_owned()] } else { kinds.into_iter().collect() };
+            Self {
+                crds: manager.crds().to_vec(),
+                samples: manager.samples().to_vec(),
+                kinds: kinds.join(","),
+            }
+        }
+    }
+
+    /// The texts of the samples: of the files, if there are any.
+    fn samples(files: &[PathBuf], samples: Vec<String>) -> Result<Vec<String>> {
+        if files.is_empty() {
+            return Ok(samples);
+        }
+        let read = |file: &PathBuf| {
+            fs::read_to_string(file)
+                .map_err(|error| Error::other(format!("cannot read {}: {error}", file.display())))
+        };
+        files.iter().map(read).collect()
+    }
+
+    /// Prints a line for the person at the terminal. A closed pipe is not an error.
+    fn say(line: impl std::fmt::Display) {
+        use std::io::Write;
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}

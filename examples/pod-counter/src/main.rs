@@ -1,0 +1,16 @@
+//! The controller manager. `pod-counter dev` runs it on a control plane of its own, `pod-counter crds` prints its CRD.
+#![forbid(unsafe_code)]
+
+use pod_counter::{EcsBind, ecs_bind_controller, pod_controller};
+use windlass::prelude::*;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    Manager::from_args()
+        .crd(EcsBind::crd())
+        .sample(include_str!("../sample.yaml"))
+        .controller(pod_controller())
+        .controller(ecs_bind_controller())
+        .run()
+        .await
+}

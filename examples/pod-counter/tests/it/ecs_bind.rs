@@ -1,0 +1,68 @@
+use kube::{
+    Api, Client,
+    api::{DeleteParams, PostParams},
+};
+use pod_counter::{EcsBind, EcsBindSpec};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{SOON, cluster, create_pod, delete_pod, events, manager};
+
+async fn create(client: &Client, name: &str, pod: &str) {
+    let spec = EcsBindSpec { pod_name: pod.to_owned(), instance_id: format!("i-{name}") };
+    let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
+    binds.create(&PostParams::default(), &EcsBind::new(name, spec)).await.expect("created");
+}
+
+/// Waits until the condition of an `EcsBind` has a reason, and the status agrees with it.
+async fn eventually_is(cluster: &TestCluster, name: &str, bound: bool, reason: &str) {
+    let binds: Api<EcsBind> = Api::default_namespaced(cluster.client());
+    eventually(SOON, || async {
+        let status = binds.get(name).await.map_err(|e| e.to_string())?.status.unwrap_or_default();
+        let reasons: Vec<_> = status.conditions.iter().map(|condition| condition.reason.as_str()).collect();
+        if status.bound == bound && reasons == [reason] { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_instance_is_bound_while_its_pod_runs() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let operator = cluster.run(manager(client.clone()));
+    create(&client, "a", "web").await;
+    eventually_is(&cluster, "a", false, "PodNotFound").await;
+    create_pod(&client, "web").await;
+    eventually_is(&cluster, "a", true, "PodRunning").await;
+    delete_pod(&client, "web").await;
+    eventually_is(&cluster, "a", false, "PodNotFound").await;
+    eventually(SOON, || async {
+        let events = events(&client, "EcsBind", "a").await;
+        let wanted = [
+            "Bound instance i-a is bound to pod web (ecsbind-controller)",
+            "NotBound there is no pod web (ecsbind-controller)",
+        ];
+        if wanted.iter().all(|line| events.iter().any(|event| event == line)) {
+            Ok(())
+        } else {
+            Err(format!("{events:?}"))
+        }
+    })
+    .await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_pod_binds_one_instance_and_the_next_one_when_that_goes() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let operator = cluster.run(manager(client.clone()));
+    create_pod(&client, "web").await;
+    create(&client, "a", "web").await;
+    eventually_is(&cluster, "a", true, "PodRunning").await;
+    create(&client, "b", "web").await;
+    eventually_is(&cluster, "b", false, "PodTaken").await;
+    let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
+    binds.delete("a", &DeleteParams::default()).await.expect("deleted");
+    eventually_is(&cluster, "b", true, "PodRunning").await;
+    operator.stop().await.expect("a graceful stop");
+}

@@ -161,7 +161,11 @@ impl Normaliser {
         let text = ADDRESS.replace_all(&text, "IP");
         let text = PORT.replace_all(&text, ":PORT/");
         let text = VERSION.replace_all(&text, "${1}RV");
+        let text = QUOTED_VERSION.replace_all(&text, "${1}RV");
+        let text = OLDEST.replace_all(&text, "${1} (RV)");
         let text = OBJECT.replace_all(&text, "Invalid value: (an object): ");
+        let text = PATCH.replace_all(&text, "Invalid value: (an object): ");
+        let text = EMPTY.replace_all(&text, "${1}null: ");
         blank_objects(&without_diff(&text))
     }
 }
@@ -179,6 +183,14 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
         r"(, current: |ResourceVersion in [a-z ]+: |in record \(|in the precondition \(|resource version: )\d+",
     )
 });
+/// The resource version of an object that a message quotes.
+static QUOTED_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\?"resourceVersion\?":\?")\d+"#));
+/// The oldest resource version of which there is history.
+static OLDEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(too old resource version: (?:RV|\d+)) \(\d+\)"));
+/// A strategic patch in a message. The real server has removed parts of it that are merged already.
+static PATCH: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "map\[(\\.|[^"\\])*\]": "#));
+/// An empty list or object in a message: the embedded server has dropped it.
+static EMPTY: LazyLock<Regex> = LazyLock::new(|| regex(r"( value: )(\[\]|\{\}): "));
 /// An address of a service.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
 /// A node port in a table of services.
@@ -248,7 +260,16 @@ fn sort_causes(status: &mut Value) {
     };
     let mut sorted = causes.clone();
     sorted.sort_by_key(line);
-    let list = |causes: &[Value]| format!("[{}]", causes.iter().map(line).collect::<Vec<_>>().join(", "));
+    // The message has each of them once.
+    let list = |causes: &[Value]| {
+        let mut lines: Vec<String> = Vec::new();
+        for line in causes.iter().map(line) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        format!("[{}]", lines.join(", "))
+    };
     if let Some(message) = status["message"].as_str() {
         status["message"] = message.replace(&list(&causes), &list(&sorted)).into();
     }

@@ -59,7 +59,7 @@ fn aggregated(role: &Value, roles: &[Value]) -> Option<Value> {
 
 /// Lets aggregated roles follow after a cluster role was written or removed.
 pub(crate) async fn committed(state: &Arc<State>, resource: &Resource) {
-    if resource.group != GROUP || resource.plural != RESOURCE {
+    if !state.aggregates_roles || resource.group != GROUP || resource.plural != RESOURCE {
         return;
     }
     for _ in 0..MAX_ROUNDS {

@@ -81,11 +81,9 @@ pub(crate) struct Route {
 impl Route {
     /// Parses the path of a request; `None` if it is not that of a resource (discovery, health, …).
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
-        let segments: Vec<Cow<'_, str>> = path
-            .split('/')
-            .filter(|segment| !segment.is_empty())
-            .map(|segment| percent_decode(segment, false))
-            .collect();
+        // An empty name of a namespace stands for all of them.
+        let segments = path.trim_matches('/').split('/');
+        let segments: Vec<Cow<'_, str>> = segments.map(|segment| percent_decode(segment, false)).collect();
         let (group, version, mut rest) = match segments.as_slice() {
             [api, version, rest @ ..] if api == "api" => ("", version, rest),
             [apis, group, version, rest @ ..] if apis == "apis" => (&**group, version, rest),
@@ -148,6 +146,8 @@ mod tests {
     #[test]
     fn namespaces_are_a_scope_and_a_resource() {
         assert_eq!(route("/api/v1/namespaces").resource, "namespaces");
+        let all = route("/api/v1/namespaces//configmaps");
+        assert_eq!((all.namespace.as_str(), all.resource.as_str()), ("", "configmaps"));
         let one = route("/api/v1/namespaces/a");
         assert_eq!((one.resource.as_str(), one.name.as_str()), ("namespaces", "a"));
         let status = route("/api/v1/namespaces/a/finalize");

@@ -50,6 +50,7 @@ pub struct ServerBuilder {
     token_keys: Option<TokenKeys>,
     plugins: AdmissionPlugins,
     always_allow: bool,
+    keeps_roles: bool,
 }
 
 /// Why a server was not built.
@@ -118,6 +119,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets whether cluster roles with an `aggregationRule` get the rules of the roles that it selects. Default: true,
+    /// though that is the task of kube-controller-manager in a cluster. Without it, they keep the rules that clients write.
+    pub fn aggregate_cluster_roles(mut self, enabled: bool) -> Self {
+        self.keeps_roles = !enabled;
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -143,6 +151,7 @@ impl ServerBuilder {
             builtin,
             definitions: tokio::sync::Mutex::new(Definitions::new(Arc::clone(&clients))),
             scales: Arc::new(builtin::scales(&catalog)),
+            aggregates_roles: !self.keeps_roles,
             unsettled_definitions: AtomicBool::new(false),
             plugins: self.plugins,
             webhooks: Webhooks::new(clients),

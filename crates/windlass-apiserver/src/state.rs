@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub(crate) served: ArcSwap<ServedResources>,
     /// The built-in part of them.
     pub(crate) builtin: ServedResources,
+    /// Whether aggregated cluster roles follow those that they select.
+    pub(crate) aggregates_roles: bool,
     /// The resource that stands for the scales of others.
     pub(crate) scales: Arc<Resource>,
     /// What was made of the CustomResourceDefinitions; locked while one is settled.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::env::Env;
-use crate::resource::Resource;
+use crate::resource::{Resource, ScalePaths};
 use crate::wire::TableVersion;
 use crate::wire::table::{IncludeObject, TableKind, TableOptions};
 
@@ -15,11 +15,30 @@ impl Resource {
             None => TableKind::built_in(&self.group, &self.plural),
         }
     }
+
+    /// The columns of the `Scale` of the resource.
+    pub(crate) fn scale_table_kind(&self) -> TableKind {
+        match self.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
+            Some(paths) => TableKind::custom(&scale_columns(paths)),
+            None => TableKind::built_in("autoscaling", "scales"),
+        }
+    }
+}
+
+fn scale_columns(paths: &ScalePaths) -> Vec<Value> {
+    let counts = [
+        (&paths.spec_replicas, "Desired", ".spec.replicas"),
+        (&paths.status_replicas, "Available", ".status.replicas"),
+    ];
+    let counts = counts.into_iter().filter(|(path, ..)| !path.is_empty());
+    let counts = counts.map(|(_, name, path)| json!({"name": name, "type": "integer", "jsonPath": path}));
+    let age = json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"});
+    counts.chain([age]).collect()
 }
 
 /// Makes a `Table` of objects. Its metadata is that of `list`; for a single object, `list` is that object.
 pub(crate) fn table(
-    resource: &Resource,
+    kind: &TableKind,
     env: &Env,
     version: TableVersion,
     include: IncludeObject,
@@ -34,5 +53,5 @@ pub(crate) fn table(
         }
     }
     let options = TableOptions { include, version, headers: columns, now: env.now() };
-    resource.table_kind().table(json!(metadata), objects.iter().copied(), options)
+    kind.table(json!(metadata), objects.iter().copied(), options)
 }

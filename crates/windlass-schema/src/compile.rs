@@ -184,13 +184,13 @@ fn rules(schema: &Map<String, Value>, kind: Type, depth: usize, names: &Names<'_
 
 /// Returns the format if the server checks it for this type.
 fn format(name: &str, kind: Type) -> Option<Box<str>> {
-    let known = match kind {
-        Type::Integer => matches!(name, "int32" | "int64"),
-        Type::Number => matches!(name, "float" | "double"),
-        Type::String | Type::Any => crate::validate::is_known_format(name),
-        Type::Object | Type::Array | Type::Boolean => false,
+    let kind = match kind {
+        Type::Integer => "integer",
+        Type::Number => "number",
+        Type::String | Type::Any => "string",
+        Type::Object | Type::Array | Type::Boolean => return None,
     };
-    known.then(|| name.into())
+    crate::validate::knows_format(kind, name).then(|| name.into())
 }
 
 impl RareRules {

@@ -100,6 +100,7 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
             }
             drop_empty(value, member);
             canonicalize_quantity(value, member);
+            encode_bytes(value, member);
             !is_omitted(value, member)
         }),
         Value::Array(items) => {
@@ -109,6 +110,18 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Encodes a list of bytes, which Go takes for bytes as well, in base64.
+fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
+    if schema.format() != Some("byte") || schema.is_custom() {
+        return;
+    }
+    if let Value::Array(items) = value {
+        #[expect(clippy::cast_possible_truncation, reason = "Go converts in the same way")]
+        let bytes: Vec<u8> = items.iter().map(|item| item.as_i64().unwrap_or(0) as u8).collect();
+        *value = crate::protobuf::scalar::base64(&bytes);
     }
 }
 

@@ -45,5 +45,5 @@ pub use quantity::{Quantity, QuantityError};
 pub use restore::restore;
 pub use structural::check_structural;
 pub use typecheck::decode_error;
-pub use validate::{validate, validate_status, validate_update};
+pub use validate::{knows_format, validate, validate_status, validate_structure, validate_update};
 pub use zero::zero;

@@ -3,7 +3,7 @@
 //! Go clients send built-in kinds in this encoding. The field numbers come from the catalog; no kind has code of its
 //! own.
 
-mod scalar;
+pub(crate) mod scalar;
 mod wire;
 
 use std::fmt;

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use crate::graph::{Edge, NodeRef, Schema, Type};
-use crate::typecheck::{scalar, type_name};
+use crate::typecheck::{scalar, type_name, union_error};
 
 /// Makes the fields of an object of a built-in kind fit their Go types: integers that are too large wrap, and `2.0` is
 /// an integer.
@@ -50,7 +50,8 @@ fn one(node: NodeRef<'_>, edge: &Edge, go: Option<&str>, value: &mut Value) -> R
     }
     match node.format() {
         Some("quantity") => return scalar::quantity(value).map_or(Ok(()), Err),
-        Some("raw" | "json" | "fields-v1" | "json-or") => return Ok(()),
+        Some("raw" | "json" | "fields-v1") => return Ok(()),
+        Some("json-or") => return union_error(node, value).map_or(Ok(()), Err),
         Some("int-or-string") => return int_or_string(value),
         Some(format @ ("date-time" | "micro-time")) => {
             let Value::String(text) = value else {
@@ -78,6 +79,12 @@ fn one(node: NodeRef<'_>, edge: &Edge, go: Option<&str>, value: &mut Value) -> R
             Value::String(text) => {
                 scalar::base64(text).map_or(Ok(()), |why| Err(format!("error decoding from json: {why}")))
             }
+            Value::Array(items) => items.iter().try_for_each(|item| match item {
+                Value::Null => Ok(()),
+                Value::Number(number) if !number.is_f64() => Ok(()),
+                Value::Number(_) => Err("cannot convert float64 to uint8".to_owned()),
+                _ => Err("unrecognized type: uint8".to_owned()),
+            }),
             _ => Err(format!("cannot restore slice from {found}")),
         },
         (Type::Array, _) => {

@@ -114,6 +114,9 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
             let go = edge.go.as_deref().and_then(|go| go.kind.as_deref());
             reported(items.iter().map(|item| element(inner, item, go, at)))
         }
+        (Type::String, Value::Array(items)) if node.format() == Some("byte") => {
+            reported(items.iter().map(|item| byte(item, at)))
+        }
         (Type::String, Value::String(text)) if node.format() == Some("byte") => {
             scalar::base64(text).map(Wrong::saved)
         }
@@ -132,6 +135,19 @@ fn check(node: NodeRef<'_>, edge: &Edge, value: &Value, at: FieldPath<'_>) -> Op
         }
         _ => Some(Wrong::saved(at.unmarshal_error(json_type(value), &type_name(node, edge)))),
     }
+}
+
+/// Checks a byte of a list of bytes, which may stand for their base64 text.
+fn byte(value: &Value, at: FieldPath<'_>) -> Option<Wrong> {
+    let found = match value {
+        Value::Null => return None,
+        Value::Number(number) if number.as_u64().is_some_and(|number| u8::try_from(number).is_ok()) => {
+            return None;
+        }
+        Value::Number(number) => format!("number {}", crate::go::go_number(number)),
+        other => json_type(other).to_owned(),
+    };
+    Some(Wrong::saved(at.unmarshal_error(&found, "uint8")))
 }
 
 /// Checks an element of a list. An error about a scalar prints its named type `go`, if it has one.
@@ -183,14 +199,35 @@ fn time(value: &Value, micros: bool, at: FieldPath<'_>) -> Option<String> {
 
 /// Checks `JSONSchemaPropsOrBool` and similar unions.
 fn json_schema_or(node: NodeRef<'_>, value: &Value, at: FieldPath<'_>) -> Option<String> {
-    let of_bool = node.definition().is_some_and(|name| name.ends_with("OrBool"));
-    match value {
-        Value::Object(_) => {
-            fields(node, value, FieldPath { owner: "JSONSchemaProps", ..at }).map(|wrong| wrong.text)
+    const SCHEMA: &str = "JSONSchemaProps";
+    let name = node.definition().map_or("", short);
+    let at = FieldPath { owner: SCHEMA, ..at };
+    let wrong_item = |item: &Value, kind: &str| {
+        Some(Wrong::saved(at.unmarshal_error(json_type(item), kind))).filter(|_| !item.is_null())
+    };
+    match (name, value) {
+        (_, Value::Object(_)) => fields(node, value, at).map(|wrong| wrong.text),
+        ("JSONSchemaPropsOrBool", Value::Bool(_)) => None,
+        ("JSONSchemaPropsOrBool", _) => Some("boolean or JSON schema expected".to_owned()),
+        ("JSONSchemaPropsOrArray", Value::Array(items)) => {
+            let of_item = |item| match item {
+                &Value::Object(_) => fields(node, item, at),
+                _ => wrong_item(item, "v1.JSONSchemaProps"),
+            };
+            reported(items.iter().map(of_item)).map(|wrong| wrong.text)
         }
-        Value::Bool(_) => None,
-        _ => of_bool.then(|| "boolean or JSON schema expected".to_owned()),
+        ("JSONSchemaPropsOrStringArray", Value::Array(items)) => {
+            let of_item = |item: &Value| if item.is_string() { None } else { wrong_item(item, "string") };
+            reported(items.iter().map(of_item)).map(|wrong| wrong.text)
+        }
+        // Go reads any other value as nothing.
+        _ => None,
     }
+}
+
+/// Returns the error of Go's decoder about a union with a JSON schema, which is decoded on its own.
+pub(crate) fn union_error(node: NodeRef<'_>, value: &Value) -> Option<String> {
+    json_schema_or(node, value, FieldPath { owner: "", step: None })
 }
 
 /// Returns the Go type of a field.

@@ -20,7 +20,19 @@ use crate::{FieldError, path};
 use old_items::OldItems;
 use result::ValidationResult;
 
-pub(crate) use format::is_known as is_known_format;
+/// Returns whether the server checks a format for values of a JSON type. An empty type stands for `string`.
+///
+/// ```
+/// assert!(windlass_schema::knows_format("integer", "int32") && !windlass_schema::knows_format("string", "int32"));
+/// ```
+pub fn knows_format(kind: &str, name: &str) -> bool {
+    match kind {
+        "integer" => matches!(name, "int32" | "int64"),
+        "number" => matches!(name, "float" | "double"),
+        "string" | "" => format::is_known(name),
+        _ => false,
+    }
+}
 
 /// The field of an error that concerns no particular field, as kube-apiserver prints it.
 pub(crate) const NO_FIELD: &str = "<nil>";
@@ -31,6 +43,14 @@ pub(crate) const NO_FIELD: &str = "<nil>";
 pub fn validate(schema: &Schema, object: &Value) -> Vec<FieldError> {
     let mut errors = check(schema.root(), object, None);
     errors.extend(embedded::check(schema.root(), object));
+    errors.extend(list::check(schema.root(), object));
+    errors
+}
+
+/// Validates the parts of a custom resource that are checked even if its kind or version is wrong: embedded resources
+/// and the keys of lists.
+pub fn validate_structure(schema: &Schema, object: &Value) -> Vec<FieldError> {
+    let mut errors = embedded::check(schema.root(), object);
     errors.extend(list::check(schema.root(), object));
     errors
 }

@@ -202,8 +202,9 @@ fn special(definition: &str, schema: &Value) -> Option<&'static str> {
         "RawExtension" => Some("raw"),
         "FieldsV1" => Some("fields-v1"),
         "JSON" => Some("json"),
+        // The fields of the schema in these unions are described as usual.
         "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrStringArray" => {
-            Some("json-or")
+            schema.get("type").is_none().then_some("json-or")
         }
         "Time" => Some("date-time"),
         "MicroTime" => Some("micro-time"),

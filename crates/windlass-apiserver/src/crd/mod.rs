@@ -3,11 +3,13 @@
 //! Everything here is a function of definitions as JSON; nothing is read or stored.
 
 mod conditions;
+mod formats;
 mod names;
 mod prepare;
 mod validate;
 
 pub(crate) use conditions::{condition_is_true, set_condition};
+pub(crate) use formats::unknown_formats;
 pub(crate) use names::{Names, accept};
 pub(crate) use prepare::{default, prepare_create, prepare_update};
 pub(crate) use validate::{validate_create, validate_update};

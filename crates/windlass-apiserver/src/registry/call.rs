@@ -44,6 +44,7 @@ impl Call<'_> {
             store: &self.state.store,
             name: &self.route.name,
             version: &self.resource.version,
+            is_dry_run: self.query.get("dryRun").is_some_and(|value| !value.is_empty()),
             subresource: &self.route.subresource,
         }
     }

@@ -19,10 +19,11 @@ pub(super) fn validate(
     let Some(custom) = &resource.custom else { return Vec::new() };
     let of_status = subresource == "status";
     let mut errors = envelope(resource, object);
+    let schema = resource.schema.get();
     if !errors.is_empty() {
+        errors.extend(windlass_schema::validate_structure(schema, object));
         return errors;
     }
-    let schema = resource.schema.get();
     errors.extend(match old {
         None => windlass_schema::validate(schema, object),
         Some(old) if of_status => windlass_schema::validate_status(schema, object, old),

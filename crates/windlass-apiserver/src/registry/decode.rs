@@ -9,6 +9,7 @@ use windlass_schema::{go_quote, json_type};
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
 use crate::managed_fields;
+use crate::meta;
 use crate::resource::Resource;
 use crate::wire::{self, ApiError};
 
@@ -25,7 +26,7 @@ impl Call<'_> {
         let mut decoded =
             wire::decode_body(content_type, self.body, &kind, |bytes| self.state.decode_protobuf(bytes))?;
         self.expect_kind(&mut decoded.value, options)?;
-        self.expect_fields(&decoded.value).map_err(|why| self.misread(&why))?;
+        self.expect_fields(&decoded.value).map_err(|why| self.misread(&decoded.value, &why))?;
         let unknown = self.admit_fields(&mut decoded.value);
         match options.field_validation {
             FieldValidation::Ignore => {}
@@ -33,13 +34,19 @@ impl Call<'_> {
             FieldValidation::Strict => {
                 let complaints = decoded.strict_complaints(&unknown);
                 if !complaints.is_empty() {
+                    let (kind, version) = self.found_kind(&decoded.value);
                     return Err(ApiError::bad_request(format!(
                         "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {}",
-                        go_quote(&self.resource.version),
+                        go_quote(version),
                         complaints.join(", ")
                     )));
                 }
             }
+        }
+        let (version, found) = (self.resource.api_version(), meta::at(&decoded.value, "/apiVersion"));
+        let found = found.and_then(Value::as_str).unwrap_or_default();
+        if self.resource.is_custom() && found != version {
+            return Err(other_version(found, version));
         }
         Ok(decoded.value)
     }
@@ -75,12 +82,33 @@ impl Call<'_> {
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
         name_nothing(object);
         let resets_managers = managed_fields::is_reset(object);
-        let unknown = self.resource.default_and_prune(object);
+        let mut unknown = self.resource.default_and_prune(object);
+        if self.resource.is_custom() && !self.is_of_the_kind(object) {
+            // The real server prunes only objects of the kind. All others are refused later.
+            unknown.retain(|field| field.starts_with("metadata."));
+        }
         if resets_managers {
             // To Go, an empty list is not an absent one.
             managed_fields::reset(object);
         }
         unknown
+    }
+
+    /// Whether an object has the group and kind of the resource.
+    fn is_of_the_kind(&self, object: &Value) -> bool {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        group == self.resource.group && text("kind") == self.resource.kind
+    }
+
+    /// Returns the kind and the version that errors about the body name: for a custom resource, those of the body.
+    fn found_kind<'o>(&'o self, object: &'o Value) -> (&'o str, &'o str) {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        if !self.resource.is_custom() || text("kind").is_empty() {
+            return (&self.resource.kind, &self.resource.version);
+        }
+        let version = text("apiVersion");
+        (text("kind"), version.rsplit('/').next().unwrap_or(version))
     }
 
     /// Checks that the body has the kind and version of the resource. Those of a built-in kind may be absent.
@@ -99,7 +127,7 @@ impl Call<'_> {
             }
         }
         if !resource.is_custom() && (found_version.is_empty() || found_kind.is_empty()) {
-            let fields = crate::meta::fields_mut(object);
+            let fields = meta::fields_mut(object);
             if found_version.is_empty() {
                 fields.insert("apiVersion".into(), version.into());
             }
@@ -141,16 +169,12 @@ impl Call<'_> {
                 let body = String::from_utf8_lossy(self.body);
                 let why = format!("Object 'Kind' is missing in '{body}'");
                 return Err(match options.field_validation {
-                    FieldValidation::Ignore => self.misread(&why),
+                    FieldValidation::Ignore => self.misread(object, &why),
                     FieldValidation::Warn | FieldValidation::Strict => self.unrecognized(&why),
                 });
             }
-            // A wrong kind is found by validation.
-            return if found_version == version {
-                Ok(())
-            } else {
-                Err(other_version(found_version, version))
-            };
+            // A wrong version is found when the fields are read, and a wrong kind by validation.
+            return Ok(());
         }
         let (found_group, plain_version) = found_version.split_once('/').unwrap_or(("", found_version));
         let is_known = self.state.served.load().kind(found_group, plain_version, found_kind).is_some();
@@ -251,11 +275,12 @@ impl Call<'_> {
     }
 
     /// 400 for a body whose fields have the wrong types.
-    fn misread(&self, why: &str) -> ApiError {
+    fn misread(&self, object: &Value, why: &str) -> ApiError {
+        let (kind, version) = self.found_kind(object);
         ApiError::bad_request(format!(
-            "{kind} in version {} cannot be handled as a {kind}: {why}",
-            go_quote(&self.resource.version),
-            kind = self.resource.kind,
+            "{kind} in version {} cannot be handled as a {}: {why}",
+            go_quote(version),
+            self.resource.kind,
         ))
     }
 }

@@ -11,6 +11,7 @@ use super::{Call, list, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
+use crate::resource::Resource;
 use crate::store::{Rejected, Stored, View};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
@@ -98,9 +99,7 @@ pub(super) async fn remove(
         };
         let old = current.value();
         if last.is_none() {
-            // The real server names the kind here where a resource belongs.
-            let names = wire::GroupResource::new(&*resource.storage.group, &*resource.kind);
-            check_preconditions(&names, name, &old, options)?;
+            check_preconditions_of(resource, name, &old, options)?;
         }
         let mut object = old.clone();
         let Some(Marked { fate, grace }) = mark(call, &view, &mut object, options)? else {
@@ -145,6 +144,33 @@ enum Fate {
     IsMarked,
     /// It is removed.
     Goes,
+}
+
+/// Checks the preconditions of the deletion of an object.
+fn check_preconditions_of(
+    resource: &Resource,
+    name: &str,
+    current: &Value,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
+    if !resource.storage.group.is_empty() || resource.plural != "namespaces" {
+        // The real server names the kind here where a resource belongs.
+        let names = wire::GroupResource::new(&*resource.storage.group, &*resource.kind);
+        return check_preconditions(&names, name, current, options);
+    }
+    let checks = [
+        ("UID", &options.uid, meta::uid(current)),
+        ("ResourceVersion", &options.resource_version, meta::resource_version(current)),
+    ];
+    for (field, wanted, found) in checks {
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) {
+            let why = format!(
+                "Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}"
+            );
+            return Err(ApiError::conflict(&resource.group_resource(), name, why));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the preconditions of a deletion. Errors name the object by `names`.

@@ -11,6 +11,7 @@ use super::get::not_older;
 use super::options::{self, ListOptions, VersionMatch};
 use super::{Call, reply};
 use crate::body::Body;
+use crate::resource::InternalForm;
 use crate::respond::write_partial_metadata;
 use crate::store::{Stored, View};
 use crate::wire::table::{IncludeObject, TableKind};
@@ -63,8 +64,8 @@ pub(super) async fn reply(
 /// How the items of a list are written.
 enum ItemForm {
     Object { is_custom: bool },
-    Metadata(TableVersion),
-    Row { kind: TableKind, include: IncludeObject, version: TableVersion, now: Timestamp },
+    Metadata { version: TableVersion, form: InternalForm },
+    Row { kind: TableKind, include: IncludeObject, version: TableVersion, form: InternalForm, now: Timestamp },
 }
 
 impl ItemForm {
@@ -74,11 +75,14 @@ impl ItemForm {
             Representation::PartialObjectMetadata(_) => {
                 return Err(ApiError::wrong_form(true, &call.resource.go_list_type()));
             }
-            Representation::PartialObjectMetadataList(version) => Self::Metadata(version),
+            Representation::PartialObjectMetadataList(version) => {
+                Self::Metadata { version, form: call.resource.internal_form() }
+            }
             Representation::Table(version) => Self::Row {
                 kind: call.resource.table_kind(),
                 include: call.include_object()?,
                 version,
+                form: call.resource.internal_form(),
                 now: call.state.env.now(),
             },
         })
@@ -88,7 +92,7 @@ impl ItemForm {
     fn writes_null_for_nothing(&self) -> bool {
         match self {
             Self::Object { .. } => false,
-            Self::Metadata(_) => true,
+            Self::Metadata { .. } => true,
             Self::Row { kind, .. } => kind.writes_null_for_no_rows(),
         }
     }
@@ -98,7 +102,7 @@ impl ItemForm {
         let resource = &call.resource;
         let (kind, version, items) = match self {
             Self::Object { .. } => (resource.list_kind.as_str(), resource.api_version(), "items"),
-            Self::Metadata(version) => ("PartialObjectMetadataList", version.api_version(), "items"),
+            Self::Metadata { version, .. } => ("PartialObjectMetadataList", version.api_version(), "items"),
             Self::Row { version, .. } => ("Table", version.api_version(), "rows"),
         };
         if !matches!(self, Self::Object { .. }) && metadata.get("continue").is_some_and(|token| token == "") {
@@ -125,9 +129,15 @@ impl ItemForm {
     fn write(&self, item: &Stored, out: &mut Vec<u8>) {
         match self {
             Self::Object { is_custom } => reply::write_item(*is_custom, item, out),
-            Self::Metadata(version) => write_partial_metadata(item.metadata(), version.api_version(), out),
-            Self::Row { kind, include, version, now } => {
-                let row = kind.row(&item.value(), *include, *version, *now);
+            Self::Metadata { version, form } => {
+                write_partial_metadata(&form.metadata(item.metadata()), version.api_version(), out);
+            }
+            Self::Row { kind, include, version, form, now } => {
+                let object = match include {
+                    IncludeObject::Object => item.value(),
+                    _ => form.object(item.value()),
+                };
+                let row = kind.row(&object, *include, *version, *now);
                 out.extend_from_slice(row.to_string().as_bytes());
             }
         }

@@ -115,6 +115,10 @@ pub(super) fn read(
         Value::Null if essence == MERGE => Err(ApiError::bad_request("Invalid JSON Patch")),
         // To Go, nothing is a map without members.
         Value::Null => Ok(Patch::Strategic(Document { value: Value::Object(Map::new()), duplicates })),
+        Value::Array(_) if essence == MERGE && lenient => Ok(Patch::Merge(Document { value, duplicates })),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) if essence == MERGE && lenient => {
+            Err(ApiError::bad_request("Invalid JSON Patch"))
+        }
         Value::Object(_) if essence == MERGE => Ok(Patch::Merge(Document { value, duplicates })),
         Value::Object(_) => Ok(Patch::Strategic(Document { value, duplicates })),
         other => {
@@ -163,6 +167,15 @@ fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
 
 /// Go reads an object without a version as its internal type, which knows none of the fields.
 fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch, new: &Value) -> ApiError {
+    let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if !kind.is_empty() && kind != call.resource.kind {
+        let (kind, group) =
+            (windlass_schema::go_quote(kind), windlass_schema::go_quote(&call.resource.group));
+        let why = format!(
+            "no kind {kind} is registered for the internal version of group {group} in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        return not_an_object_of_the_kind(&patch.shown(new), why);
+    }
     let fields = new.as_object().into_iter().flatten().map(|(name, _)| name);
     let unknown = fields.filter(|name| !["apiVersion", "kind"].contains(&name.as_str()));
     let complaints = unknown.map(|name| format!("unknown field {}", windlass_schema::go_quote(name)));
@@ -174,15 +187,6 @@ fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch,
             let why = format!("strict decoding error: {}", complaints.join(", "));
             return not_an_object_of_the_kind(&patch.shown(new), why);
         }
-    }
-    let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if !kind.is_empty() && kind != call.resource.kind {
-        let (kind, group) =
-            (windlass_schema::go_quote(kind), windlass_schema::go_quote(&call.resource.group));
-        let why = format!(
-            "no kind {kind} is registered for the internal version of group {group} in scheme \"pkg/runtime/scheme.go:111\""
-        );
-        return not_an_object_of_the_kind(&patch.shown(new), why);
     }
     undeterminable_name(call)
 }

@@ -45,13 +45,14 @@ impl Call<'_> {
             Representation::Object => shown.json().clone(),
             Representation::PartialObjectMetadata(version) => {
                 let mut out = Vec::with_capacity(shown.metadata().len() + 128);
-                respond::write_partial_metadata(shown.metadata(), version.api_version(), &mut out);
+                let metadata = self.resource.internal_form().metadata(shown.metadata());
+                respond::write_partial_metadata(&metadata, version.api_version(), &mut out);
                 out.into()
             }
             Representation::PartialObjectMetadataList(_) => return Err(self.not_a_list()),
             Representation::Table(version) => {
                 let value = shown.value();
-                respond::object_bytes(&self.table(version, &[&value], &value)?)
+                respond::object_bytes(&self.table(version, &value)?)
             }
         };
         self.json(code, bytes, negotiated).await
@@ -62,14 +63,16 @@ impl Call<'_> {
         IncludeObject::parse(self.query.get("includeObject"))
     }
 
-    pub(super) fn table(
-        &self,
-        version: TableVersion,
-        objects: &[&Value],
-        list: &Value,
-    ) -> Result<Value, ApiError> {
+    /// Returns the table of one object.
+    fn table(&self, version: TableVersion, object: &Value) -> Result<Value, ApiError> {
         let include = self.include_object()?;
-        Ok(crate::table::table(&self.resource, &self.state.env, version, include, objects, list, true))
+        let is_scale = self.route.subresource == "scale";
+        let kind = if is_scale { self.resource.scale_table_kind() } else { self.resource.table_kind() };
+        let object = match include {
+            IncludeObject::Object => object.clone(),
+            _ => self.resource.internal_form().object(object.clone()),
+        };
+        Ok(crate::table::table(&kind, &self.state.env, version, include, &[&object], &object, true))
     }
 
     /// An object that is not stored, in the representation that was asked for.
@@ -81,7 +84,7 @@ impl Call<'_> {
                 respond::object_bytes(&partial_object_metadata(value, version))
             }
             Representation::PartialObjectMetadataList(_) => return Err(self.not_a_list()),
-            Representation::Table(version) => respond::object_bytes(&self.table(version, &[value], value)?),
+            Representation::Table(version) => respond::object_bytes(&self.table(version, value)?),
         };
         self.json(code, bytes, negotiated).await
     }

@@ -245,7 +245,7 @@ fn scale_or_zero(call: &Call<'_>, object: &Value) -> Result<Value, ApiError> {
         "spec": {},
         "status": status,
     });
-    if spec != 0 || call.resource.is_custom() {
+    if spec != 0 {
         scale["spec"]["replicas"] = spec.into();
     }
     Ok(scale)

@@ -19,9 +19,8 @@ pub(super) fn create(
     others: impl FnOnce() -> Vec<FieldError>,
 ) -> Vec<FieldError> {
     let checks = checks(resource);
-    let envelope = custom::envelope(resource, object);
-    if !envelope.is_empty() {
-        return envelope;
+    if !custom::envelope(resource, object).is_empty() {
+        return others();
     }
     if !checks.on_create {
         let errors = others();

@@ -146,6 +146,11 @@ impl Watcher {
         if self.done {
             return None;
         }
+        let since = self.resource.custom.as_ref().map_or(0, |custom| custom.since);
+        if self.cursor < since {
+            // As on kube-apiserver, a resource has no history from before it was served.
+            return Some(self.fail(&ApiError::too_old_resource_version(self.cursor, since)));
+        }
         if !self.initial.is_empty() {
             let mut out = Vec::new();
             let batch: Vec<_> = self.initial.drain(..self.initial.len().min(INITIAL_BATCH)).collect();
@@ -288,12 +293,16 @@ impl Watcher {
             Representation::Object => out.extend_from_slice(shown.json()),
             Representation::PartialObjectMetadata(version)
             | Representation::PartialObjectMetadataList(version) => {
-                write_partial_metadata(shown.metadata(), version.api_version(), out);
+                let metadata = self.resource.internal_form().metadata(shown.metadata());
+                write_partial_metadata(&metadata, version.api_version(), out);
             }
             Representation::Table(version) => {
-                let value = shown.value();
+                let value = match self.include {
+                    IncludeObject::Object => shown.value(),
+                    _ => self.resource.internal_form().object(shown.value()),
+                };
                 let table = crate::table::table(
-                    &self.resource,
+                    &self.resource.table_kind(),
                     &self.state.env,
                     version,
                     self.include,
@@ -331,11 +340,14 @@ impl Watcher {
         object["kind"] = kind.into();
         object["apiVersion"] = version.into();
         object["metadata"] = metadata;
-        if let Representation::Table(version) = self.representation {
-            let is_first = !std::mem::replace(&mut self.columns_sent, true);
-            let (env, include) = (&self.state.env, self.include);
-            object =
-                crate::table::table(&self.resource, env, version, include, &[&object], &object, is_first);
+        match self.representation {
+            Representation::Object => self.resource.strategy.complete_zero(&mut object),
+            Representation::Table(version) => {
+                let columns = !std::mem::replace(&mut self.columns_sent, true);
+                let (kind, env, include) = (self.resource.table_kind(), &self.state.env, self.include);
+                object = crate::table::table(&kind, env, version, include, &[&object], &object, columns);
+            }
+            _ => {}
         }
         let mut out = Vec::new();
         write_event(&mut out, "BOOKMARK", &object_bytes(&object));

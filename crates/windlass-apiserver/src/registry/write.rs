@@ -477,6 +477,9 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     for field in ["resourceVersion", "generation", "creationTimestamp"] {
         meta::copy(new, old, field);
     }
+    if meta::is_deleting(old) {
+        meta::copy(new, old, "deletionTimestamp");
+    }
     meta::set(new, "selfLink", None);
     meta::drop_empty(new);
     resource.strategy.prepare_update(&call.context(view), new, old)?;
@@ -498,7 +501,14 @@ fn refuse_invalid(resource: &Resource, object: &Value, errors: &[FieldError]) ->
         return Ok(());
     }
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&resource.kind);
-    Err(ApiError::invalid(&resource.storage.group, kind, meta::name(object), errors))
+    // The group of a custom resource is what its object says.
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = match version.split_once('/') {
+        Some((group, _)) if resource.is_custom() => group,
+        None if resource.is_custom() => "",
+        _ => &*resource.storage.group,
+    };
+    Err(ApiError::invalid(group, kind, meta::name(object), errors))
 }
 
 /// Whether the change is one that `metadata.generation` counts.

@@ -53,7 +53,7 @@ fn one(
     let stored = storage_version(definition).unwrap_or_default();
     let storage_version: Arc<str> = api_version(group, stored).into();
     let version_name = text(version, &["name"]);
-    let custom = CustomResource { converter, ..custom(definition, version) };
+    let custom = CustomResource { converter, since: source.rv, ..custom(definition, version) };
     let schema_of = |version_name: &str| {
         // The definition is parsed again when the schema is needed: most schemas never are.
         let (source, version_name) = (Arc::clone(source), version_name.to_owned());

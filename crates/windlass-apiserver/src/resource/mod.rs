@@ -4,6 +4,7 @@ pub(crate) mod builtin;
 mod custom;
 mod definitions;
 mod fields;
+mod internal;
 mod present;
 mod served;
 
@@ -17,6 +18,7 @@ use windlass_schema::Schema;
 
 pub(crate) use self::definitions::{Consequences, Definitions, definitions_id};
 pub(crate) use self::fields::drop_malformed_metadata;
+pub(crate) use self::internal::InternalForm;
 pub(crate) use self::served::{Group, ServedResources, Version, version_rank};
 use crate::conversion::Converter;
 use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
@@ -75,6 +77,8 @@ pub(crate) struct CustomResource {
     pub(crate) definition: String,
     /// Its uid: a definition that is created again serves other resources.
     pub(crate) definition_uid: String,
+    /// The resource version of the definition when this resource was made of it. Watches begin there at the earliest.
+    pub(crate) since: u64,
     /// Its generation when this resource was made of it.
     pub(crate) generation: i64,
     /// `additionalPrinterColumns` of the version, as they stand in the definition.

@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions.
 
 use serde_json::Value;
-use windlass_schema::FieldError;
+use windlass_schema::{FieldError, go_quote};
 
 use super::facts::not_enforced;
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
@@ -54,7 +54,7 @@ impl Strategy for Definitions {
         if cx.subresource.is_empty() { crd::validate_update(object, old) } else { Vec::new() }
     }
 
-    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = Vec::new();
         if !cx.subresource.is_empty() {
             return warnings;
@@ -62,6 +62,9 @@ impl Strategy for Definitions {
         if has_rules(&object["spec"]["versions"]) {
             warnings.push(not_enforced("x-kubernetes-validations are not evaluated"));
         }
+        let known = old.map(crd::unknown_formats).unwrap_or_default();
+        let formats = crd::unknown_formats(object).into_iter().filter(|format| !known.contains(format));
+        warnings.extend(formats.map(|format| format!("unrecognized format {}", go_quote(&format))));
         warnings
     }
 

@@ -72,6 +72,10 @@ const SIGNING_REQUESTS: Facts = Facts {
 struct SigningRequests;
 
 impl Strategy for SigningRequests {
+    fn complete_zero(&self, object: &mut Value) {
+        spec_mut(object).insert("request".to_owned(), Value::Null);
+    }
+
     fn facts(&self) -> &'static Facts {
         &SIGNING_REQUESTS
     }

@@ -59,6 +59,9 @@ pub(crate) struct Facts {
     pub(crate) writes: WritesOf,
     /// The time after the last write at which an object is deleted. `None` keeps objects for ever.
     pub(crate) ttl: Option<Duration>,
+    /// The annotations that stand for fields of Go's internal type. Tables and partial metadata are made from that type
+    /// and do not have them.
+    pub(crate) encoding_annotations: &'static [&'static str],
     /// What does not happen, although kube-apiserver with its controllers would do it. Each create and update of an
     /// object is answered with a warning that says so.
     pub(crate) unenforced: Option<&'static str>,
@@ -76,6 +79,7 @@ impl Facts {
         selectable: &[],
         writes: Writes::STATUS,
         ttl: None,
+        encoding_annotations: &[],
         unenforced: None,
     };
 

@@ -67,6 +67,8 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) version: &'a str,
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
+    /// Whether the write is a dry run, which stores nothing.
+    pub(crate) is_dry_run: bool,
     /// The subresource that is written. Empty for the object itself.
     pub(crate) subresource: &'a str,
 }
@@ -257,6 +259,9 @@ pub(crate) trait Strategy: Send + Sync {
 
     /// Converts an object to `version`. The caller sets `apiVersion`.
     fn convert(&self, _object: &mut Value, _version: &str) {}
+
+    /// Completes an object without any field set, which bookmarks carry, as Go encodes its internal type.
+    fn complete_zero(&self, _object: &mut Value) {}
 
     /// Returns the fields that a field selector may use besides `metadata.name` and `metadata.namespace`.
     fn selectable_fields(&self) -> Vec<&'static str> {

@@ -42,6 +42,14 @@ impl Strategy for RuntimeClasses {
     }
 
     fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        immutable(object, old, "/handler").into_iter().collect()
+        // What does not change is not validated again.
+        let change: Vec<FieldError> = immutable(object, old, "/handler").into_iter().collect();
+        let mut errors = place::validate("", object, |class, errors| {
+            if !change.is_empty() {
+                class.at("handler").require_check(names::dns_1123_label, errors);
+            }
+        });
+        errors.extend(change);
+        errors
     }
 }

@@ -43,7 +43,24 @@ pub(super) fn ordered(
     live: &[Value],
     schema: Option<NodeRef<'_>>,
 ) -> Result<Vec<Value>> {
-    arrange(merged, order, live, merge_key(schema))
+    let key = merge_key(schema);
+    if let Some(key) = key {
+        merged.iter().try_for_each(|item| find(item, order, key))?;
+    }
+    arrange(merged, order, live, key)
+}
+
+/// Looks for an element in the order of a patch, one after the other. Fails at one that is not an object.
+fn find(item: &Value, order: &[Value], key: &str) -> Result<()> {
+    for (index, candidate) in order.iter().enumerate() {
+        let Value::Object(members) = candidate else {
+            return Err(PatchError::mismatch(format!("value for key {index} is not a map")));
+        };
+        if members.get(key).is_some_and(|value| Some(value) == item.get(key)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the order of the object's list after a merge, by which elements that only the object has find their places.

@@ -16,7 +16,7 @@ pub(super) fn double(bits: u64) -> Result<Value> {
     number.map(Value::Number).ok_or_else(|| DecodeError::new(format!("json: unsupported value: {value}")))
 }
 
-pub(super) fn base64(bytes: &[u8]) -> Value {
+pub(crate) fn base64(bytes: &[u8]) -> Value {
     base64::engine::general_purpose::STANDARD.encode(bytes).into()
 }
 

@@ -64,6 +64,14 @@ pub(super) const KINDS: &[BuiltIn] = &[
         columns: HPA_COLUMNS,
         cells: autoscaler,
     },
+    BuiltIn {
+        group: "autoscaling",
+        resource: "scales",
+        columns: &[Column::text("Name"), Column::integer("Desired"), Column::integer("Available"), AGE],
+        cells: |row| {
+            vec![row.name(), row.number("/spec/replicas"), row.number("/status/replicas"), row.age()]
+        },
+    },
 ];
 
 fn binding(row: &Row<'_>) -> Vec<Value> {

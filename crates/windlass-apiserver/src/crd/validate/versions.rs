@@ -74,11 +74,37 @@ pub(super) fn contents(spec: &Value) -> Vec<FieldError> {
             errors.push(FieldError::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
         }
     }
+    for (index, version) in versions.iter().enumerate() {
+        errors.extend(deprecation(version, &format!("spec.versions[{index}].deprecationWarning")));
+    }
     each(versions, "subresources", "subresources", &mut errors, subresources);
     each(versions, "additionalPrinterColumns", "additionalPrinterColumns", &mut errors, columns);
     each(versions, "selectableFields", "selectableFields", &mut errors, selectable_fields);
     errors.extend(unknown_selectable_fields(versions));
     errors
+}
+
+/// Checks the warning of a deprecated version.
+fn deprecation(version: &Value, path: &str) -> Vec<FieldError> {
+    let Some(warning) = version["deprecationWarning"].as_str() else { return Vec::new() };
+    let mut reasons = Vec::new();
+    if version["deprecated"] != true {
+        reasons.push("can only be set for deprecated versions".to_owned());
+        return because(path, warning, reasons);
+    }
+    if warning.len() > 256 {
+        reasons.push("must be <= 256 characters long".to_owned());
+    }
+    if warning.is_empty() {
+        reasons.push("must not be an empty string".to_owned());
+    }
+    let is_unprintable =
+        |(_, letter): &(usize, char)| *letter != ' ' && (letter.is_control() || letter.is_whitespace());
+    if let Some((index, _)) = warning.char_indices().find(is_unprintable) {
+        let what = "must only contain printable UTF-8 characters; non-printable character found at index";
+        reasons.push(format!("{what} {index}"));
+    }
+    because(path, warning, reasons)
 }
 
 /// Checks a field of each version, or once under `shared` where all versions say the same.

@@ -23,8 +23,11 @@ fn annotate(object: &mut Value, generation: i64) {
     }
 }
 
-const FACTS: Facts =
-    Facts { unenforced: Some("no pods are made, because there is no daemon set controller"), ..Facts::SPEC };
+const FACTS: Facts = Facts {
+    encoding_annotations: &[TEMPLATE_GENERATION],
+    unenforced: Some("no pods are made, because there is no daemon set controller"),
+    ..Facts::SPEC
+};
 
 const COUNTERS: Counters = Counters {
     fields: &[
@@ -48,6 +51,11 @@ pub(super) struct DaemonSets;
 impl Strategy for DaemonSets {
     fn facts(&self) -> &'static Facts {
         &FACTS
+    }
+
+    fn complete_zero(&self, object: &mut Value) {
+        spec_mut(object).insert("selector".to_owned(), Value::Null);
+        annotate(object, 0);
     }
 
     fn default(&self, object: &mut Value) {

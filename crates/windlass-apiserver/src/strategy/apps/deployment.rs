@@ -5,13 +5,16 @@ use windlass_schema::FieldError;
 
 use super::counters::Counters;
 use super::rollout::{default_rolling_update, validate_rollout};
-use super::template::{default_template, template_warnings, validate_selector, validate_template};
+use super::template::{
+    complete_zero_scale, default_template, template_warnings, validate_selector, validate_template,
+};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::{int_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext, Writes};
 use crate::wire::ApiError;
 
 const FACTS: Facts = Facts {
+    encoding_annotations: &["deprecated.deployment.rollback.rollbackTo"],
     // The controller writes the number of the rollout, an annotation, with the status.
     writes: &[("", Writes::AllBut(&["status"])), ("status", Writes::AllBut(&["spec", "metadata.labels"]))],
     ..Facts::SPEC
@@ -38,6 +41,10 @@ pub(super) struct Deployments;
 impl Strategy for Deployments {
     fn facts(&self) -> &'static Facts {
         &FACTS
+    }
+
+    fn complete_zero(&self, object: &mut Value) {
+        complete_zero_scale(object);
     }
 
     fn default(&self, object: &mut Value) {

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
 use super::counters::Counters;
-use super::template::{default_template, template_warnings, validate_selector, validate_template};
+use super::template::{
+    complete_zero_scale, default_template, template_warnings, validate_selector, validate_template,
+};
 use crate::strategy::checks::{immutable, validate_not_negative};
 use crate::strategy::fields::spec_mut;
 use crate::strategy::{Facts, Strategy, StrategyContext};
@@ -30,6 +32,10 @@ pub(super) struct ReplicaSets;
 impl Strategy for ReplicaSets {
     fn facts(&self) -> &'static Facts {
         &Facts::SPEC
+    }
+
+    fn complete_zero(&self, object: &mut Value) {
+        complete_zero_scale(object);
     }
 
     fn default(&self, object: &mut Value) {

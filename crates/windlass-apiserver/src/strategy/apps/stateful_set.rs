@@ -8,7 +8,8 @@ use windlass_schema::FieldError;
 use super::counters::Counters;
 use super::rollout::{at_most_all, int_or_percent, positive_int_or_percent, show_strategy};
 use super::template::{
-    default_template, template_warnings, validate_restarts, validate_selector, validate_template,
+    complete_zero_scale, default_template, template_warnings, validate_restarts, validate_selector,
+    validate_template,
 };
 use crate::strategy::checks::invalid_names;
 use crate::strategy::core::validate_claim_spec;
@@ -54,6 +55,10 @@ pub(super) struct StatefulSets;
 impl Strategy for StatefulSets {
     fn facts(&self) -> &'static Facts {
         &FACTS
+    }
+
+    fn complete_zero(&self, object: &mut Value) {
+        complete_zero_scale(object);
     }
 
     fn default(&self, object: &mut Value) {

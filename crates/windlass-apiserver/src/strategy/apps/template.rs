@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use crate::strategy::checks::{dns_label_warning, validate_labels};
 use crate::strategy::core::{self, default_spec};
-use crate::strategy::fields::{entry_mut, map_at, text_at};
+use crate::strategy::fields::{entry_mut, map_at, spec_mut, text_at};
 use crate::strategy::place::{self, Errors, Place};
 use crate::wire::{LabelSelector, names};
 
@@ -17,6 +17,13 @@ pub(in crate::strategy) fn default_template(spec: &mut Map<String, Value>) {
             default_spec(pod);
         }
     }
+}
+
+/// Completes a workload without any field set: to Go's internal types, its replicas are never absent.
+pub(super) fn complete_zero_scale(object: &mut Value) {
+    let spec = spec_mut(object);
+    spec.insert("replicas".to_owned(), 0.into());
+    spec.insert("selector".to_owned(), Value::Null);
 }
 
 /// Validates the selector of a workload.

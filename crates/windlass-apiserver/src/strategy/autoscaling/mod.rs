@@ -20,6 +20,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
 }
 
 const FACTS: Facts = Facts {
+    encoding_annotations: &version1::ANNOTATIONS,
     unenforced: Some("nothing is scaled, because there is no autoscaling controller"),
     ..Facts::DATA
 };

@@ -9,6 +9,8 @@ const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
+/// The annotations that hold what version 1 has no fields for.
+pub(super) const ANNOTATIONS: [&str; 4] = [METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR];
 
 /// A field of `v1`, where `v2` has it, and whether it is there even if it is not set.
 type Field = (&'static str, &'static str, bool);

@@ -61,6 +61,14 @@ impl Strategy for Jobs {
 
     fn default(&self, object: &mut Value) {
         default_job(spec_mut(object));
+        // The labels of the pods are the default of the job's labels. In a new job, they are added later.
+        if map_at(object, "/metadata/labels").is_none_or(Map::is_empty)
+            && let Some(labels) = map_at(object, "/spec/template/metadata/labels")
+            && labels.contains_key(UID_LABELS[1])
+        {
+            let labels = Value::Object(labels.clone());
+            meta::set(object, "labels", Some(labels));
+        }
     }
 
     fn selectable_value(&self, object: &Value, field: &str) -> String {

@@ -110,11 +110,12 @@ impl Strategy for Namespaces {
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&GroupResource::new("", "namespaces"), name, why));
         }
-        let held = !list_at(object, "/spec/finalizers").is_empty();
-        if held {
+        // The first deletion only marks it, even if nothing holds it.
+        let is_first = !meta::is_deleting(object);
+        if is_first {
             object["status"]["phase"] = "Terminating".into();
         }
-        Ok(held)
+        Ok(is_first || !list_at(object, "/spec/finalizers").is_empty())
     }
 }
 

@@ -41,9 +41,12 @@ fn mirror_range(spec: &mut Map<String, Value>) {
 }
 
 impl Strategy for Nodes {
-    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
         let spec = &object["spec"];
         let mut warnings = Vec::new();
+        if !cx.subresource.is_empty() {
+            return warnings;
+        }
         if !spec["configSource"].is_null() {
             warnings.push("spec.configSource: the feature is removed".to_owned());
         }

@@ -111,6 +111,15 @@ impl Strategy for Volumes {
         place::validate("", object, validate)
     }
 
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
+        if cx.subresource == "status" {
+            return self.validate_status(object, old);
+        }
+        // The real server validates the object twice, which shows in the number of the causes.
+        let errors = self.validate(object);
+        [errors.clone(), errors, self.validate_change(object, old)].concat()
+    }
+
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         place::validate("", object, |object, errors| validate_change(object, &object.with(old), errors))
     }

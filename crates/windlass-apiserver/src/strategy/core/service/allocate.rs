@@ -12,7 +12,7 @@ use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
 use crate::strategy::fields::{int_at, items_mut, spec_mut};
-use crate::wire::ApiError;
+use crate::wire::{ApiError, names};
 
 /// The range of cluster addresses.
 const RANGE: &str = "10.0.0.0/16";
@@ -65,9 +65,14 @@ impl Allocation<'_> {
             return Ok(());
         }
         let given = spec.get("clusterIP").and_then(Value::as_str).unwrap_or_default();
-        if !given.is_empty() {
-            return self.check_address(spec, given);
+        if given == "None" {
+            return Ok(());
         }
+        if !given.is_empty() {
+            self.check_address(spec, given)?;
+            return self.check_name(spec, given);
+        }
+        self.check_name(spec, given)?;
         let dynamic = ADDRESSES - STATIC_ADDRESSES;
         let start = (self.cx.env.random_u64() % u64::from(dynamic)) as u32;
         let address = (0..dynamic)
@@ -79,6 +84,27 @@ impl Allocation<'_> {
         spec.insert("clusterIP".to_owned(), address.to_string().into());
         spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
         Ok(())
+    }
+
+    /// Refuses a service whose name the owner of an address, which is an object of its own, cannot have.
+    fn check_name(&self, spec: &Map<String, Value>, given: &str) -> Result<(), ApiError> {
+        let field = "spec.parentRef.name";
+        let mut problems: Vec<FieldError> = names::path_segment_name(&self.name, false)
+            .into_iter()
+            .map(|problem| FieldError::invalid(field, self.name.as_str(), problem))
+            .collect();
+        if self.name.is_empty() {
+            problems = vec![FieldError::required(field, "")];
+        }
+        if problems.is_empty() || self.cx.is_dry_run {
+            return Ok(());
+        }
+        let address = if given.is_empty() { "10.0.0.2" } else { given };
+        let why = ApiError::invalid("networking.k8s.io", "IPAddress", address, &problems);
+        let list = spec.get("clusterIPs").cloned().unwrap_or_else(|| json!([given]));
+        let place = if given.is_empty() { String::new() } else { format!(" {given}") };
+        let why = format!("failed to allocate IP{place}: {}", why.status().message);
+        Err(self.refuse(FieldError::invalid("spec.clusterIPs", list, why)))
     }
 
     /// Refuses an address outside of the range, and one of another service.

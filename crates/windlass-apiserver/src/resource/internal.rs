@@ -1,0 +1,48 @@
+//! Objects as Go's internal types have them, of which tables and partial metadata are made.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::Resource;
+use crate::meta;
+use crate::store::read_value;
+
+/// Removes the annotations that stand for fields of the internal type of a kind.
+#[derive(Clone, Copy)]
+pub(crate) struct InternalForm {
+    annotations: &'static [&'static str],
+}
+
+impl Resource {
+    /// Returns how objects of the kind become those of its internal type.
+    pub(crate) fn internal_form(&self) -> InternalForm {
+        InternalForm { annotations: self.strategy.facts().encoding_annotations }
+    }
+}
+
+impl InternalForm {
+    /// Returns the metadata of an object, given as JSON.
+    pub(crate) fn metadata<'m>(&self, metadata: &'m [u8]) -> Cow<'m, [u8]> {
+        if self.annotations.is_empty() {
+            return Cow::Borrowed(metadata);
+        }
+        let Ok(metadata_value) = read_value(metadata) else { return Cow::Borrowed(metadata) };
+        let object = self.object(serde_json::json!({ "metadata": metadata_value }));
+        Cow::Owned(object["metadata"].to_string().into_bytes())
+    }
+
+    /// Returns an object without the annotations.
+    pub(crate) fn object(&self, mut object: Value) -> Value {
+        if self.annotations.is_empty() {
+            return object;
+        }
+        if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
+            annotations.retain(|name, _| !self.annotations.contains(&name.as_str()));
+            if annotations.is_empty() {
+                meta::set(&mut object, "annotations", None);
+            }
+        }
+        object
+    }
+}

@@ -184,7 +184,7 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// The resource version of an object that a message quotes.
-static QUOTED_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\?"resourceVersion\?":\?")\d+"#));
+static QUOTED_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\\?"resourceVersion\\?":\\?")\d+"#));
 /// The oldest resource version of which there is history.
 static OLDEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(too old resource version: (?:RV|\d+)) \(\d+\)"));
 /// A strategic patch in a message. The real server has removed parts of it that are merged already.

@@ -100,7 +100,10 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
             }
             drop_empty(value, member);
             canonicalize_quantity(value, member);
-            encode_bytes(value, member);
+            let is_field = schema.property(name).is_some();
+            if is_field && !member.is_custom() || !is_field && schema.empty_policy() != EmptyPolicy::Keep {
+                encode_bytes(value, member);
+            }
             !is_omitted(value, member)
         }),
         Value::Array(items) => {
@@ -115,7 +118,7 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
 
 /// Encodes a list of bytes, which Go takes for bytes as well, in base64.
 fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
-    if schema.format() != Some("byte") || schema.is_custom() {
+    if schema.format() != Some("byte") {
         return;
     }
     if let Value::Array(items) = value {

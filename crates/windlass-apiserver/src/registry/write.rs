@@ -278,7 +278,11 @@ pub(super) async fn commit(
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
 ) -> Result<Arc<Stored>, Rejected> {
     let now = state.env.now();
-    let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
+    let labels = state.store.labels();
+    let draft = object.map(|object| match expected {
+        None => resource.draft_new(object, labels, now),
+        Some(_) => resource.draft(object, labels, now),
+    });
     commit_draft(state, resource, key, expected, draft, guard).await
 }
 

@@ -25,6 +25,9 @@ use crate::store::{Draft, Facets, Labels, Layout, ResourceId, Stored};
 use crate::strategy::Strategy;
 use crate::wire::GroupResource;
 
+/// The fingerprint of the schema in the layout of objects of built-in kinds that are stored without some defaults.
+const WITHOUT_LATE_DEFAULTS: u64 = 1;
+
 /// A subresource and what may be done with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Subresource {
@@ -264,7 +267,25 @@ impl Resource {
 
     /// Whether an update of `stored` that changes nothing may change how it is stored.
     pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
-        self.is_custom() && *stored.layout() != self.storage_layout()
+        let may_differ = self.is_custom() || !self.strategy.facts().late_defaults.is_empty();
+        may_differ && *stored.layout() != self.storage_layout()
+    }
+
+    /// Makes a new object of the storage version ready to be stored at `now`.
+    pub(crate) fn draft_new(&self, object: &Value, labels: &Labels, now: Timestamp) -> Draft {
+        let late = self.strategy.facts().late_defaults;
+        if late.is_empty() {
+            return self.draft(object, labels, now);
+        }
+        let mut object = object.clone();
+        for pointer in late {
+            let Some((parent, field)) = pointer.rsplit_once('/') else { continue };
+            if let Some(Value::Object(fields)) = object.pointer_mut(parent) {
+                fields.remove(field);
+            }
+        }
+        let layout = Layout { schema: WITHOUT_LATE_DEFAULTS, ..self.storage_layout() };
+        Draft::new(&object, layout, self.facets_by(self.storage_strategy, &object), labels)
     }
 
     /// Makes an object of the storage version ready to be stored at `now`.

@@ -119,6 +119,9 @@ impl Resource {
             return object.relabelled(&self.layout, &self.kind);
         }
         let mut value = self.as_stored(object);
+        if !self.is_custom() && object.layout().schema != self.layout.schema {
+            self.default_and_prune(&mut value);
+        }
         self.to_this_version(&mut value);
         if self.stored_schema.is_some() {
             windlass_schema::prune(self.schema.get(), &mut value);

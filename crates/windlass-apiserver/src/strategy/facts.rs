@@ -62,6 +62,9 @@ pub(crate) struct Facts {
     /// The annotations that stand for fields of Go's internal type. Tables and partial metadata are made from that type
     /// and do not have them.
     pub(crate) encoding_annotations: &'static [&'static str],
+    /// JSON pointers to defaults that a new object is stored without. Its first update stores them, even if it changes
+    /// nothing else.
+    pub(crate) late_defaults: &'static [&'static str],
     /// What does not happen, although kube-apiserver with its controllers would do it. Each create and update of an
     /// object is answered with a warning that says so.
     pub(crate) unenforced: Option<&'static str>,
@@ -80,6 +83,7 @@ impl Facts {
         writes: Writes::STATUS,
         ttl: None,
         encoding_annotations: &[],
+        late_defaults: &[],
         unenforced: None,
     };
 

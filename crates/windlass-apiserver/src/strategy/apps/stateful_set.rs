@@ -11,9 +11,9 @@ use super::template::{
     complete_zero_scale, default_template, template_warnings, validate_restarts, validate_selector,
     validate_template,
 };
-use crate::strategy::checks::invalid_names;
+use crate::strategy::checks::{invalid_names, validate_annotations, validate_labels};
 use crate::strategy::core::validate_claim_spec;
-use crate::strategy::fields::{default, default_text, entry_mut, list_at, spec_mut, text, text_at};
+use crate::strategy::fields::{default, default_text, entry_mut, list_at, map_at, spec_mut, text, text_at};
 use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
@@ -140,7 +140,18 @@ fn validate(object: &Value, with_template: bool) -> Vec<FieldError> {
     } else {
         validate_restarts(&spec["template"], "StatefulSet", &mut errors);
     }
+    validate_metadata(&spec["template"], &mut errors);
     errors
+}
+
+/// Validates the labels and annotations of the template once more, as the real server does.
+fn validate_metadata(template: &Value, errors: &mut Vec<FieldError>) {
+    if let Some(labels) = map_at(template, "/metadata/labels") {
+        errors.extend(validate_labels(labels, "spec.template.labels"));
+    }
+    if let Some(annotations) = map_at(template, "/metadata/annotations") {
+        errors.extend(validate_annotations(annotations, "spec.template.annotations"));
+    }
 }
 
 fn validate_fields(spec: &Place<'_>, errors: &mut Errors) {

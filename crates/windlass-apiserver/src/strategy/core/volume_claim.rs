@@ -23,11 +23,13 @@ const RESIZES: [&str; 5] = [
     "NodeResizePending",
 ];
 
+const CLAIM_FACTS: Facts = Facts { late_defaults: &["/status/phase"], ..FACTS };
+
 pub(super) struct Claims;
 
 impl Strategy for Claims {
     fn facts(&self) -> &'static Facts {
-        &FACTS
+        &CLAIM_FACTS
     }
 
     fn default(&self, object: &mut Value) {

@@ -189,8 +189,8 @@ static QUOTED_VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r#"(\\?"resource
 static OLDEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(too old resource version: (?:RV|\d+)) \(\d+\)"));
 /// A strategic patch in a message. The real server has removed parts of it that are merged already.
 static PATCH: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "map\[(\\.|[^"\\])*\]": "#));
-/// An empty list or object in a message: the embedded server has dropped it.
-static EMPTY: LazyLock<Regex> = LazyLock::new(|| regex(r"( value: )(\[\]|\{\}): "));
+/// An empty value in a message: the embedded server has dropped it.
+static EMPTY: LazyLock<Regex> = LazyLock::new(|| regex(r#"( value: )(\[\]|\{\}|""): "#));
 /// An address of a service.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
 /// A node port in a table of services.

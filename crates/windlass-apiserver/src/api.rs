@@ -199,7 +199,9 @@ impl Api {
         let response = registry::dispatch(&mut call).await.unwrap_or_else(|error| {
             let pretty = respond::wants_pretty(request.headers(), request.uri().query());
             let mut response = respond::error(&error, pretty);
-            respond::warn(response.headers_mut(), &call.warnings);
+            if !error.is_of_router() {
+                respond::warn(response.headers_mut(), &call.warnings);
+            }
             response
         });
         drop(in_flight);

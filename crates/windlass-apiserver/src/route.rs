@@ -97,11 +97,13 @@ impl Route {
         if watch_prefix {
             rest = &rest[1..];
         }
+        let mut is_inside = false;
         if rest[0] == "namespaces"
             && let Some(namespace) = rest.get(1)
         {
             route.namespace = namespace.to_string();
-            if rest.get(2).is_some_and(|part| part != "status" && part != "finalize") {
+            is_inside = rest.get(2).is_some_and(|part| part != "status" && part != "finalize");
+            if is_inside {
                 rest = &rest[2..];
             }
         }
@@ -110,7 +112,7 @@ impl Route {
         route.name = parts.next().unwrap_or_default();
         route.subresource = parts.next().unwrap_or_default();
         route.rest = parts.collect();
-        if route.resource == "namespaces" && route.group.is_empty() {
+        if route.resource == "namespaces" && route.group.is_empty() && !is_inside {
             // A namespace is not in a namespace, though authorisation treats it so.
             route.namespace.clear();
         }

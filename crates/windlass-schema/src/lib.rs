@@ -44,6 +44,6 @@ pub use prune::prune;
 pub use quantity::{Quantity, QuantityError};
 pub use restore::restore;
 pub use structural::check_structural;
-pub use typecheck::decode_error;
+pub use typecheck::{decode_error, metadata_error};
 pub use validate::{knows_format, validate, validate_status, validate_structure, validate_update};
 pub use zero::zero;

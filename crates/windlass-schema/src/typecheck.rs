@@ -25,6 +25,18 @@ pub fn decode_error(schema: &Schema, kind: &str, object: &Value) -> Option<Strin
     fields(schema.root(), object, FieldPath { owner: kind, step: None }).map(|wrong| wrong.text)
 }
 
+/// Returns the first error that Go reports when it decodes the `metadata` of an object.
+///
+/// ```
+/// assert_eq!(
+///     windlass_schema::metadata_error(&serde_json::json!({"labels": "x"})).unwrap(),
+///     "json: cannot unmarshal string into Go struct field ObjectMeta.labels of type map[string]string",
+/// );
+/// ```
+pub fn metadata_error(metadata: &Value) -> Option<String> {
+    decode_error(&crate::catalog::object_meta(), "ObjectMeta", metadata)
+}
+
 /// An error. Go stops at those of types that decode themselves, and reports others only if it finds none of these.
 struct Wrong {
     text: String,

@@ -362,6 +362,11 @@ impl ApiError {
         error
     }
 
+    /// Whether kube-apiserver's router gives the reply, before a handler could add warnings.
+    pub fn is_of_router(&self) -> bool {
+        self.0.reason == "NotAcceptable" && self.0.message.starts_with("406: ")
+    }
+
     /// 415.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(

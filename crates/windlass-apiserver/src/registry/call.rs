@@ -44,9 +44,14 @@ impl Call<'_> {
             store: &self.state.store,
             name: &self.route.name,
             version: &self.resource.version,
-            is_dry_run: self.query.get("dryRun").is_some_and(|value| !value.is_empty()),
+            is_dry_run: self.is_dry_run(),
             subresource: &self.route.subresource,
         }
+    }
+
+    /// Whether the request stores nothing.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.query.get("dryRun").is_some_and(|value| !value.is_empty())
     }
 
     /// Records in `new` which fields this request changed. `old` is `None` for a new object.

@@ -117,14 +117,8 @@ impl Call<'_> {
         let version = resource.api_version();
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (found_version, found_kind) = (text("apiVersion"), text("kind"));
-        for field in ["apiVersion", "kind"] {
-            let found = &object[field];
-            if !found.is_null() && !found.is_string() {
-                return Err(self.unrecognized(&format!(
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
-                    json_type(found)
-                )));
-            }
+        if let Some(why) = wrong_type_meta(object) {
+            return Err(self.unrecognized(&why));
         }
         if !resource.is_custom() && (found_version.is_empty() || found_kind.is_empty()) {
             let fields = meta::fields_mut(object);
@@ -199,16 +193,8 @@ impl Call<'_> {
     /// the right types. The error is in Go's words.
     pub(super) fn expect_kind_of_patched(&self, object: &Value) -> Result<(), String> {
         let resource = &self.resource;
-        for field in ["apiVersion", "kind"] {
-            if let Some(found) = object.get(field)
-                && !found.is_null()
-                && !found.is_string()
-            {
-                return Err(format!(
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
-                    json_type(found)
-                ));
-            }
+        if let Some(why) = wrong_type_meta(object) {
+            return Err(why);
         }
         let text = |field: &str, default: &str| match object.get(field).and_then(Value::as_str) {
             None | Some("") if !resource.is_custom() => default.to_owned(),
@@ -283,6 +269,18 @@ impl Call<'_> {
             self.resource.kind,
         ))
     }
+}
+
+/// Explains why the kind or the version of an object cannot be read.
+pub(super) fn wrong_type_meta(object: &Value) -> Option<String> {
+    let is_wrong = |found: &Value| !found.is_null() && !found.is_string();
+    let fields = ["apiVersion", "kind"].into_iter();
+    let (field, found) =
+        fields.filter_map(|field| Some((field, object.get(field)?))).find(|(_, found)| is_wrong(found))?;
+    Some(format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{field} of type string",
+        json_type(found)
+    ))
 }
 
 /// To Go, a label or an annotation that is `null` is an empty text.

@@ -47,6 +47,9 @@ pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiE
     let (verb, named) = (call.route.verb, !call.route.name.is_empty());
     let custom = call.resource.is_custom();
     if custom && !named && matches!(verb, "update" | "patch") {
+        if verb == "patch" {
+            patch::media_type(call)?;
+        }
         return Err(ApiError::bad_request("name must be provided"));
     }
     let fits = match verb {

@@ -4,6 +4,7 @@ use http::{Response, StatusCode, header};
 use serde_json::{Map, Value};
 use windlass_schema::{FieldError, Schema, json_type};
 
+use super::decode::wrong_type_meta;
 use super::options::{FieldValidation, WriteOptions};
 use super::update::{expect_name, undeterminable_name};
 use super::write::{self, Change};
@@ -167,6 +168,9 @@ fn is_without_version(call: &Call<'_>, new: &Value) -> bool {
 
 /// Go reads an object without a version as its internal type, which knows none of the fields.
 fn refuse_versionless(call: &mut Call<'_>, options: WriteOptions, patch: &Patch, new: &Value) -> ApiError {
+    if let Some(why) = wrong_type_meta(new) {
+        return not_an_object_of_the_kind(&patch.shown(new), why);
+    }
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
     if !kind.is_empty() && kind != call.resource.kind {
         let (kind, group) =
@@ -199,6 +203,10 @@ fn expect_same(call: &Call<'_>, patch: &Patch, new: &mut Value) -> Result<(), Ap
         Patch::Json(..) | Patch::Merge(_) => call.expect_kind_of_patched(new),
     };
     read.map_err(|why| not_an_object_of_the_kind(&patch.shown(new), why))?;
+    if resource.is_custom() && new.get("apiVersion").is_none_or(Value::is_null) {
+        let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+        return Err(ApiError::internal(why));
+    }
     if !resource.is_custom() {
         new["apiVersion"] = resource.api_version().into();
         new["kind"] = resource.kind.clone().into();

@@ -159,7 +159,7 @@ impl Change for Scaling {
         if !call.is_admitted() {
             return Ok(());
         }
-        let (new, old) = (scale_of(call, new)?, scale_of(call, old)?);
+        let (new, old) = (scale_or_zero(call, new)?, scale_or_zero(call, old)?);
         call.validate(&new, Some(&old)).await
     }
 }
@@ -173,7 +173,11 @@ async fn write_scale(
     let scaling = Scaling { paths: paths(call)?, change };
     let stored = write::update(call, options, scaling).await?;
     let object = call.resource.present_one(&stored).await?.value();
-    call.value(StatusCode::OK, &scale_of(call, &object)?).await
+    let mut scale = scale_or_zero(call, &object)?;
+    if scale["spec"]["replicas"] == NO_REPLICAS {
+        scale["spec"] = json!({});
+    }
+    call.value(StatusCode::OK, &scale).await
 }
 
 /// Returns where each version of the resource keeps its replicas.

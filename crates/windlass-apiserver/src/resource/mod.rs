@@ -204,6 +204,7 @@ impl Resource {
                 ("", "services") => "services/specs",
                 ("", "endpoints") => "services/endpoints",
                 ("", "nodes") => "minions",
+                ("", "replicationcontrollers") => "controllers",
                 (_, "ingresses") => "ingress",
                 (_, plural) => plural,
             };
@@ -267,8 +268,9 @@ impl Resource {
 
     /// Whether an update of `stored` that changes nothing may change how it is stored.
     pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
+        let is_converted = !self.is_custom() && *self.storage_version != *self.api_version();
         let may_differ = self.is_custom() || !self.strategy.facts().late_defaults.is_empty();
-        may_differ && *stored.layout() != self.storage_layout()
+        is_converted || may_differ && *stored.layout() != self.storage_layout()
     }
 
     /// Makes a new object of the storage version ready to be stored at `now`.

@@ -33,11 +33,12 @@ impl MetadataChecks {
         match (group, resource) {
             ("", "events") | ("policy", "poddisruptionbudgets") => GENERIC,
             ("apiextensions.k8s.io" | "coordination.k8s.io", _) => Self::CUSTOM,
+            ("node.k8s.io", "runtimeclasses") => Self { finalizers: false, ..TWICE },
             ("", "persistentvolumes") => Self { whole: 2, ..WHOLE },
             ("", "limitranges")
             | ("discovery.k8s.io", "endpointslices")
-            | ("storage.k8s.io", "csinodes" | "volumeattachments")
-            | ("admissionregistration.k8s.io", _) => WHOLE,
+            | ("storage.k8s.io", "csinodes" | "volumeattachments") => WHOLE,
+            ("admissionregistration.k8s.io", _) => Self { finalizers: false, ..WHOLE },
             ("flowcontrol.apiserver.k8s.io", _) => Self { subresources: 0, ..WHOLE },
             ("batch", "cronjobs") => Self { subresources: 0, ..COMMON },
             (
@@ -55,7 +56,6 @@ impl MetadataChecks {
             | ("batch", "jobs")
             | ("certificates.k8s.io", "certificatesigningrequests")
             | ("networking.k8s.io", "ingresses" | "ingressclasses" | "ipaddresses")
-            | ("node.k8s.io", "runtimeclasses")
             | ("rbac.authorization.k8s.io", _)
             | ("resource.k8s.io", "deviceclasses" | "resourceclaims" | "resourceclaimtemplates")
             | ("storage.k8s.io", "csistoragecapacities" | "storageclasses" | "volumeattributesclasses") => {

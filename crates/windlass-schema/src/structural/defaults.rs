@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error_list::ErrorList;
+use crate::go::json_type;
 use crate::graph::NodeRef;
 use crate::path::Path;
 use crate::prune::prune_node;
@@ -19,7 +20,7 @@ fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorLi
     let embedded = node.is_embedded_resource();
     let inside_meta = inside_meta && !embedded;
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        one(node, default, path.child("default"), errors, inside_meta);
+        one(schema, node, default, path.child("default"), errors, inside_meta);
     }
     if let Some((items, node)) = schema.get("items").zip(node.items()) {
         visit(items, node, path.child("items"), errors, inside_meta);
@@ -32,7 +33,37 @@ fn visit(schema: &Value, node: NodeRef<'_>, path: Path<'_>, errors: &mut ErrorLi
     }
 }
 
-fn one(node: NodeRef<'_>, default: &Value, path: Path<'_>, errors: &mut ErrorList, inside_meta: bool) {
+/// Reports values whose schema has a type that is none of JSON's. No value is of such a type.
+fn of_unknown_types(schema: &Value, value: &Value, base: &str, name: &str, errors: &mut ErrorList) {
+    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+    let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+    if !kind.is_empty() && !TYPES.contains(&kind) && !value.is_null() {
+        let found = match value {
+            Value::Number(number) if !number.is_f64() => "integer",
+            other => json_type(other),
+        };
+        let found = if found == "bool" { "boolean" } else { found };
+        let detail = format!("{name} in body must be of type {kind}: {found:?}");
+        let field = if name.is_empty() { base.to_owned() } else { format!("{base}.{name}") };
+        errors.push(FieldError::type_invalid(field, found, detail));
+    }
+    for (member, value) in value.as_object().into_iter().flatten() {
+        let property = schema.get("properties").and_then(|properties| properties.get(member));
+        if let Some(property) = property.or_else(|| schema.get("additionalProperties")) {
+            let name = if name.is_empty() { member.clone() } else { format!("{name}.{member}") };
+            of_unknown_types(property, value, base, &name, errors);
+        }
+    }
+}
+
+fn one(
+    schema: &Value,
+    node: NodeRef<'_>,
+    default: &Value,
+    path: Path<'_>,
+    errors: &mut ErrorList,
+    inside_meta: bool,
+) {
     if !inside_meta {
         let mut pruned = default.clone();
         prune_node(node, &mut pruned);
@@ -41,6 +72,7 @@ fn one(node: NodeRef<'_>, default: &Value, path: Path<'_>, errors: &mut ErrorLis
         }
     }
     let base = String::from(path);
+    of_unknown_types(schema, default, &base, "", errors);
     errors.extend(check_value(node, default, None).into_iter().map(|mut error| {
         error.field = if error.field == NO_FIELD { base.clone() } else { format!("{base}.{}", error.field) };
         error

@@ -185,6 +185,12 @@ fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     }
     let at_items = path.child("items");
     let Some(items) = schema.schema("items") else {
+        if schema.0.and_then(|members| members.get("items")).is_some_and(|items| !items.is_null()) {
+            let detail = "must only have a single schema if x-kubernetes-list-type is map";
+            let error = FieldError::invalid(at_items, Value::Null, detail);
+            errors.push(error.showing(r#"{"Schema":null,"JSONSchemas":null}"#));
+            return;
+        }
         errors.push(FieldError::required(at_items, "must have a schema if x-kubernetes-list-type is map"));
         return;
     };

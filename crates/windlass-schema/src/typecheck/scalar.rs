@@ -35,9 +35,9 @@ pub(crate) fn base64(text: &str) -> Option<String> {
 /// Checks an RFC 3339 time; returns the error of Go's `time.Parse`.
 pub(crate) fn time(text: &str, micros: bool) -> Option<String> {
     let layout = if micros { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let quoted = crate::go_quote(text);
+    let quoted = quote(text);
     let cannot = |rest: &str, part: &str| {
-        let rest = crate::go_quote(rest);
+        let rest = quote(rest);
         Some(format!("parsing time {quoted} as \"{layout}\": cannot parse {rest} as \"{part}\""))
     };
     const PARTS: [(&str, usize); 11] = [
@@ -86,6 +86,20 @@ pub(crate) fn time(text: &str, micros: bool) -> Option<String> {
     let names = ["year", "month", "day", "hour", "minute", "second"];
     let bad = (0..6).find(|&index| !(least[index]..=most[index]).contains(&numbers[index]))?;
     Some(format!("parsing time {quoted}: {} out of range", names[bad]))
+}
+
+/// Quotes a text as Go's package `time` does: every byte that is not printable ASCII is a number.
+fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => quoted.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn is_zone(text: &str) -> bool {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::pod::validate_amount;
-use crate::strategy::addresses::address_range;
+use crate::strategy::addresses::{address_range, parse_range};
 use crate::strategy::fields::{object_mut, spec_mut, text};
 use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{AdmissionPlugin, Facts, Strategy, StrategyContext};
@@ -124,6 +124,16 @@ fn validate(node: &Place<'_>, errors: &mut Errors) {
     let ranges = node.below("spec/podCIDRs");
     for range in ranges.items() {
         address_range(&range, &BTreeSet::new(), errors);
+    }
+    if ranges.len() > 1
+        && let Some((index, bad)) =
+            ranges.items().enumerate().find(|(_, range)| parse_range(range.text()).is_none())
+    {
+        let text = bad.text();
+        let why = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})"
+        );
+        errors.push(ranges.internal(&why));
     }
     let is_six = |range: &Place<'_>| range.text().contains(':');
     let sixes = ranges.items().filter(is_six).count();

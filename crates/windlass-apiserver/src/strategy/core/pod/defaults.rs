@@ -64,9 +64,35 @@ fn pull_policy(image: &str) -> &'static str {
     if image.is_empty() || image.contains('@') {
         return "IfNotPresent";
     }
-    let name = image.rsplit('/').next().unwrap_or(image);
-    let latest = name.split_once(':').is_none_or(|(_, tag)| tag == "latest");
-    if latest { "Always" } else { "IfNotPresent" }
+    let (folder, name) = image.rsplit_once('/').map_or(("", image), |(folder, name)| (folder, name));
+    let (name, tag) = name.split_once(':').unwrap_or((name, "latest"));
+    // What is no reference to an image has no tag.
+    let parts = folder.split('/').filter(|part| !part.is_empty()).enumerate();
+    let is_reference =
+        parts.into_iter().all(|(index, part)| is_component(part) || index == 0 && is_domain(part))
+            && is_component(name);
+    if is_reference && tag == "latest" { "Always" } else { "IfNotPresent" }
+}
+
+/// Whether a part of the path of an image consists of lower-case words.
+fn is_component(part: &str) -> bool {
+    let is_word = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    part.starts_with(is_word)
+        && part.ends_with(is_word)
+        && part.chars().all(|letter| is_word(letter) || "._-".contains(letter))
+        && !part.contains("..")
+}
+
+/// Whether the first part of an image can be a registry.
+fn is_domain(part: &str) -> bool {
+    let host = part.split_once(':').map_or(part, |(host, _)| host);
+    let is_label = |label: &str| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric();
+        label.starts_with(is_letter)
+            && label.ends_with(is_letter)
+            && label.chars().all(|letter| is_letter(letter) || letter == '-')
+    };
+    (part.contains(['.', ':']) || part == "localhost") && host.split('.').all(is_label)
 }
 
 /// Sets the requests of a container to its limits.

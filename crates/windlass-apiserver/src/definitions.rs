@@ -126,7 +126,7 @@ async fn settle_one(state: &State, definitions: &mut Definitions, name: &str) ->
         match rewrite(state, name, stored, Some(&definition)).await {
             Ok(written) => written,
             // Another write came first: it is settled next.
-            Err(Rejected::Raced | Rejected::Claimed) => return Settled::default(),
+            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => return Settled::default(),
             Err(Rejected::Guarded(_)) => Arc::clone(stored),
         }
     };
@@ -299,7 +299,7 @@ async fn remove_instance(
         let write = Write { id, key, expected: Some(stored.rv), draft, now };
         match state.store.commit(write, &guard).await {
             Ok(_) | Err(Rejected::Guarded(_)) => return,
-            Err(Rejected::Raced | Rejected::Claimed) => {}
+            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
         }
         current = state.store.view().get(id, key).cloned();
     }

@@ -4,8 +4,8 @@ use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result};
 
 use crate::{
-    deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, root_ca, scheduler,
-    service_account,
+    deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, resource_quota, root_ca,
+    scheduler, service_account,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -42,6 +42,7 @@ impl Controllers {
         [
             namespace::controller(),
             service_account::controller(),
+            resource_quota::controller(),
             scheduler::controller(),
             kubelet::controller(),
             node_lifecycle::controller(),

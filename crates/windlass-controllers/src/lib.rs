@@ -20,6 +20,7 @@ mod namespace;
 mod node_lifecycle;
 mod per_namespace;
 mod replica_set;
+mod resource_quota;
 mod resources;
 mod root_ca;
 mod scheduler;

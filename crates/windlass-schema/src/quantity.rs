@@ -62,6 +62,21 @@ const BILLION: i128 = 1_000_000_000;
 const LARGEST: i128 = i64::MAX as i128 * BILLION;
 
 impl Quantity {
+    /// Nothing, in decimal notation.
+    pub const ZERO: Self = Self { nanos: 0, format: Format::Decimal };
+
+    /// Returns a whole number, in decimal notation.
+    pub const fn whole(amount: i64) -> Self {
+        Self { nanos: amount as i128 * BILLION, format: Format::Decimal }
+    }
+
+    /// Rounds the amount up to a whole number.
+    #[must_use]
+    pub fn round_up(self) -> Self {
+        let rest = self.nanos.rem_euclid(BILLION);
+        if rest == 0 { self } else { Self { nanos: self.nanos - rest + BILLION, ..self } }
+    }
+
     /// Returns the sign: -1, 0 or 1.
     pub fn signum(&self) -> i128 {
         self.nanos.signum()
@@ -88,12 +103,23 @@ impl Quantity {
     }
 }
 
-/// Adds the amounts. The sum has the format of the first.
+/// Adds the amounts. The sum has the format of the first amount that is not zero.
 impl std::ops::Add for Quantity {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { nanos: self.nanos.saturating_add(other.nanos), format: self.format }
+        let format = if self.nanos == 0 { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+    }
+}
+
+/// Subtracts the second amount. The difference has the format of the first amount that is not zero.
+impl std::ops::Sub for Quantity {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        let format = if self.nanos == 0 { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_sub(other.nanos), format }
     }
 }
 

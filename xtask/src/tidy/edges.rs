@@ -32,6 +32,7 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-cache", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-schema", uses: &[], may_enable: &[], never: CLIENT },
     Rule { name: "windlass-wire", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
+    Rule { name: "windlass-quota", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-derive", uses: &[], may_enable: &[], never: CLUSTER },
     Rule {
         name: "windlass-runtime",
@@ -42,13 +43,13 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-webhook", uses: &[], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-apiserver",
-        uses: &["windlass-schema", "windlass-wire"],
+        uses: &["windlass-quota", "windlass-schema", "windlass-wire"],
         may_enable: &[],
         never: CLIENT,
     },
     Rule {
         name: "windlass-controllers",
-        uses: &["windlass-runtime", "windlass-schema"],
+        uses: &["windlass-quota", "windlass-runtime", "windlass-schema"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

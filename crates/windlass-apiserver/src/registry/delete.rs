@@ -130,7 +130,7 @@ pub(super) async fn remove(
                 Fate::Goes => return Ok(Deleted::Gone(stored)),
             },
             Err(Rejected::Guarded(error)) => return Err(error),
-            Err(Rejected::Raced | Rejected::Claimed) => {}
+            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
         }
     }
 }

@@ -172,7 +172,7 @@ async fn spend_budget(
         match write::commit(call.state, budgets, &key, Some(stored.rv), Some(&budget), |_| Ok(())).await {
             Ok(_) => return Ok(Some(Budget { name, pod_is_unhealthy: false })),
             Err(Rejected::Guarded(error)) => return Err(error),
-            Err(Rejected::Raced | Rejected::Claimed) => {}
+            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
         }
     }
     let name = key.rsplit('/').next().unwrap_or_default();

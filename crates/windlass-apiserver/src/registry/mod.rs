@@ -2,6 +2,7 @@
 //! differences.
 
 mod call;
+mod charge;
 mod reply;
 
 mod admission;

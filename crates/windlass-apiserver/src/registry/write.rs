@@ -6,7 +6,7 @@
 //! 4. mutating admission: the built-in plugins, and then webhooks;
 //! 5. prepare: what the kind sets, keeps or clears;
 //! 6. validate;
-//! 7. validating admission: webhooks;
+//! 7. validating admission: webhooks, and then quotas ([`charge`](super::charge));
 //! 8. commit, with a guard that runs on the state that is changed.
 //!
 //! If another write came first, the steps begin again on the newer object.
@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use windlass_schema::{FieldError, go_quote};
 
+use super::charge::{Charged, ChargedQuota};
 use super::options::WriteOptions;
 use super::{Call, custom, validate};
 use crate::admission::{Reinvocation, plugins};
@@ -66,6 +67,11 @@ pub(super) trait Change: Send {
     ) -> impl Future<Output = Result<(), ApiError>> + Send {
         call.validate(new, Some(old))
     }
+
+    /// Whether quotas limit the change.
+    fn is_charged(&self) -> bool {
+        true
+    }
 }
 
 /// A change that the server makes itself, so that no manager owns the fields, and that is not subject to admission.
@@ -93,6 +99,10 @@ where
 
     async fn validate(&mut self, _: &mut Call<'_>, _: &Value, _: &Value) -> Result<(), ApiError> {
         Ok(())
+    }
+
+    fn is_charged(&self) -> bool {
+        false
     }
 }
 
@@ -161,6 +171,7 @@ async fn create_named(
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
         let key = resource.key(meta::namespace(&new), name);
+        let charges = call.charges(&new, None).await?;
         if options.dry_run {
             if view.get(&resource.storage, &key).is_some() {
                 return Err(exists(call, &key, &new));
@@ -172,14 +183,15 @@ async fn create_named(
         if is_versioned {
             return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
-        let committed = commit(call.state, &resource, &key, None, Some(&new), |view| {
+        let mut charged = Charged { object: &new, old: None, charges };
+        let committed = commit_charged(call, &key, None, Some(&new), &mut charged, |view| {
             may_create(view, &resource, meta::namespace(&new), name)
         });
         match committed.await {
             Ok(stored) => return Ok(stored),
             Err(Rejected::Raced) => return Err(exists(call, &key, &new)),
             Err(Rejected::Guarded(error)) => return Err(error),
-            Err(Rejected::Claimed) => {}
+            Err(Rejected::Claimed | Rejected::Overtaken) => {}
         }
     }
 }
@@ -239,6 +251,7 @@ pub(super) async fn update(
         warnings.extend(resource.strategy.warnings(&call.context(&view), &new, Some(&old)));
         call.warnings.extend(warnings);
         change.validate(call, &new, &old).await?;
+        let charges = if change.is_charged() { call.charges(&new, Some(&old)).await? } else { Vec::new() };
         let same = new == old;
         if resource.is_custom() && call.route.subresource == "scale" {
             // The schema may not have the field.
@@ -260,13 +273,14 @@ pub(super) async fn update(
             return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
         }
         let draft = (!goes).then_some(&new);
-        match commit(call.state, &resource, &key, Some(current.rv), draft, |_| Ok(())).await {
+        let mut charged = Charged { object: &new, old: Some(&old), charges };
+        match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
             Ok(_) if goes => {
                 // The reply shows the last write, though the object is gone with it.
                 return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
             }
             Ok(stored) => return Ok(stored),
-            Err(Rejected::Raced | Rejected::Claimed) => {}
+            Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
             Err(Rejected::Guarded(error)) => return Err(error),
         }
     }
@@ -290,6 +304,34 @@ pub(super) async fn commit(
     commit_draft(state, resource, key, expected, draft, guard).await
 }
 
+/// [`commit`], together with what it charges the quotas of the namespace. Charges that other writes have overtaken are
+/// made again.
+async fn commit_charged(
+    call: &Call<'_>,
+    key: &str,
+    expected: Option<u64>,
+    object: Option<&Value>,
+    charged: &mut Charged<'_>,
+    guard: impl Fn(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
+    let (state, resource) = (call.state, &call.resource);
+    loop {
+        let charges = std::mem::take(&mut charged.charges);
+        if charges.is_empty() {
+            return commit(state, resource, key, expected, object, guard).await;
+        }
+        let now = state.env.now();
+        let draft = object.map(|object| resource.draft(object, state.store.labels(), now));
+        match commit_drafts(state, resource, key, expected, draft, charges, &guard).await {
+            Err(Rejected::Overtaken) => {
+                charged.charges =
+                    call.charges(charged.object, charged.old).await.map_err(Rejected::Guarded)?;
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Stores a draft, or removes the present object, and lets the server react to it.
 pub(super) async fn commit_draft(
     state: &Arc<State>,
@@ -299,11 +341,27 @@ pub(super) async fn commit_draft(
     draft: Option<Draft>,
     guard: impl FnOnce(&View) -> Result<(), ApiError>,
 ) -> Result<Arc<Stored>, Rejected> {
+    commit_drafts(state, resource, key, expected, draft, Vec::new(), guard).await
+}
+
+async fn commit_drafts(
+    state: &Arc<State>,
+    resource: &Resource,
+    key: &str,
+    expected: Option<u64>,
+    draft: Option<Draft>,
+    charges: Vec<ChargedQuota>,
+    guard: impl FnOnce(&View) -> Result<(), ApiError>,
+) -> Result<Arc<Stored>, Rejected> {
     if let Some(draft) = &draft {
         draft.check_size().map_err(Rejected::Guarded)?;
     }
-    let write = Write { id: &resource.storage, key, expected, draft, now: state.env.now() };
-    let stored = state.store.commit(write, guard).await?;
+    let now = state.env.now();
+    let write = Write { id: &resource.storage, key, expected, draft, now };
+    let keys: Vec<String> = charges.iter().map(|charge| charge.key.clone()).collect();
+    let companions = charges.into_iter().zip(&keys);
+    let companions = companions.map(|(charge, key)| charge.into_write(key, now)).collect();
+    let stored = state.store.commit_with(write, companions, guard).await?;
     definitions::committed(state, resource, key).await;
     cluster_roles::committed(state, resource).await;
     Ok(stored)

@@ -69,6 +69,8 @@ pub(crate) enum Rejected {
     Raced,
     /// Another object claims what this one claims for itself alone.
     Claimed,
+    /// An object that was to be written along with this one is not the expected one.
+    Overtaken,
     /// The guard refused it.
     Guarded(ApiError),
 }
@@ -124,10 +126,21 @@ impl Store {
         write: Write<'_>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
     ) -> Result<Arc<Stored>, Rejected> {
+        self.commit_with(write, Vec::new(), guard).await
+    }
+
+    /// [`Store::commit`], together with writes of other objects: all are done, or none. The others have the lower
+    /// revisions.
+    pub(crate) async fn commit_with(
+        &self,
+        write: Write<'_>,
+        companions: Vec<Write<'_>>,
+        guard: impl FnOnce(&View) -> Result<(), ApiError>,
+    ) -> Result<Arc<Stored>, Rejected> {
         // Many commits in a row, as those of a collection that is deleted, let other requests run in between.
         tokio::task::consume_budget().await;
         let id = write.id;
-        let stored = self.commit_now(write, guard)?;
+        let stored = self.commit_together(write, companions, guard)?;
         if self.log(id).is_crowded() {
             // Yields before the reply, so that watches send the event before the client writes again.
             tokio::task::yield_now().await;
@@ -141,39 +154,49 @@ impl Store {
         write: Write<'_>,
         guard: impl FnOnce(&View) -> Result<(), ApiError>,
     ) -> Result<Arc<Stored>, Rejected> {
-        let Write { id, key, expected, draft, now } = write;
+        self.commit_together(write, Vec::new(), guard)
+    }
+
+    fn commit_together(
+        &self,
+        write: Write<'_>,
+        companions: Vec<Write<'_>>,
+        guard: impl FnOnce(&View) -> Result<(), ApiError>,
+    ) -> Result<Arc<Stored>, Rejected> {
         let mut history = self.commit.lock();
-        let log = self.log(id);
         let view = self.view.load_full();
-        let old = view.get(id, key).cloned();
-        if old.as_ref().map(|stored| stored.rv) != expected {
+        let is_expected =
+            |write: &Write<'_>| view.get(write.id, write.key).map(|old| old.rv) == write.expected;
+        if !is_expected(&write) {
             return Err(Rejected::Raced);
         }
+        if !companions.iter().all(is_expected) {
+            return Err(Rejected::Overtaken);
+        }
         guard(&view).map_err(Rejected::Guarded)?;
-        let revision = view.revision() + 1;
-        let key: Arc<str> = key.into();
-        let (next, change, stored) = match (draft, &old) {
-            (Some(draft), old) => {
-                if draft.claims().iter().any(|claim| view.is_claimed(id, claim, &key)) {
-                    return Err(Rejected::Claimed);
-                }
-                let stored = Arc::new(draft.at(revision));
-                let change = if old.is_some() { Change::Modified } else { Change::Added };
-                (view.with(revision, id, &key, Arc::clone(&stored)), change, stored)
-            }
-            (None, Some(old)) => {
-                (view.without(revision, id, &key), Change::Deleted, Arc::new(old.at(revision)))
-            }
-            (None, None) => return Err(Rejected::Raced),
-        };
+        let now = write.now;
+        let mut steps = Vec::with_capacity(companions.len());
+        for companion in companions {
+            let log = self.log(companion.id);
+            let (next, event) = step(steps.last().map_or(&*view, |(next, _, _)| next), companion)?;
+            steps.push((next, log, event));
+        }
+        let log = self.log(write.id);
+        let (next, event) = step(steps.last().map_or(&*view, |(next, _, _)| next), write)?;
+        let stored = Arc::clone(&event.object);
+        let revision = event.rv;
         self.view.store(Arc::new(next));
-        let event = Event { rv: revision, change, key, object: Arc::clone(&stored), old };
-        let weight = event.weight();
-        log.append(event);
-        history.push(&log, revision, now, weight);
+        let others: Vec<Arc<Log>> = steps.iter().map(|(_, log, _)| Arc::clone(log)).collect();
+        let events = steps.into_iter().map(|(_, log, event)| (log, event));
+        for (log, event) in events.chain([(Arc::clone(&log), event)]) {
+            let (revision, weight) = (event.rv, event.weight());
+            log.append(event);
+            history.push(&log, revision, now, weight);
+        }
         self.drop_past(history.start());
         self.published.store(revision, Ordering::Release);
         drop(history);
+        others.iter().for_each(|log| log.wake());
         log.wake();
         Ok(stored)
     }
@@ -298,4 +321,25 @@ impl Store {
         });
         Some(Arc::new(undone.at(revision)))
     }
+}
+
+/// Makes the next view of a write whose expectation holds, and its event.
+fn step(view: &View, write: Write<'_>) -> Result<(View, Event), Rejected> {
+    let Write { id, key, draft, .. } = write;
+    let old = view.get(id, key).cloned();
+    let revision = view.revision() + 1;
+    let key: Arc<str> = key.into();
+    let (next, change, object) = match (draft, &old) {
+        (Some(draft), old) => {
+            if draft.claims().iter().any(|claim| view.is_claimed(id, claim, &key)) {
+                return Err(Rejected::Claimed);
+            }
+            let stored = Arc::new(draft.at(revision));
+            let change = if old.is_some() { Change::Modified } else { Change::Added };
+            (view.with(revision, id, &key, Arc::clone(&stored)), change, stored)
+        }
+        (None, Some(old)) => (view.without(revision, id, &key), Change::Deleted, Arc::new(old.at(revision))),
+        (None, None) => return Err(Rejected::Raced),
+    };
+    Ok((next, Event { rv: revision, change, key, object, old }))
 }

@@ -12,6 +12,8 @@ pub enum AdmissionPlugin {
     PersistentVolumeClaimResize,
     /// Pods get the priority of their PriorityClass.
     Priority,
+    /// Writes fit into the ResourceQuotas of their namespace.
+    ResourceQuota,
     /// Pods have a service account, whose token is mounted. A pod without one is refused.
     ServiceAccount,
     /// Volumes, claims and volume attributes classes get a finalizer.
@@ -21,11 +23,12 @@ pub enum AdmissionPlugin {
 }
 
 impl AdmissionPlugin {
-    const ALL: [(Self, &str); 7] = [
+    const ALL: [(Self, &str); 8] = [
         (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
         (Self::LimitRanger, "LimitRanger"),
         (Self::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),
         (Self::Priority, "Priority"),
+        (Self::ResourceQuota, "ResourceQuota"),
         (Self::ServiceAccount, "ServiceAccount"),
         (Self::StorageObjectInUseProtection, "StorageObjectInUseProtection"),
         (Self::TaintNodesByCondition, "TaintNodesByCondition"),
@@ -36,19 +39,19 @@ impl AdmissionPlugin {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(plugin, _)| *plugin)
     }
 
-    fn bit(self) -> u8 {
+    fn bit(self) -> u16 {
         1 << self as u8
     }
 }
 
 /// The plugins of a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AdmissionPlugins(u8);
+pub(crate) struct AdmissionPlugins(u16);
 
 impl Default for AdmissionPlugins {
     /// All but `ServiceAccount`: without a controller that creates service accounts, no pod would be admitted.
     fn default() -> Self {
-        Self(u8::MAX).with(AdmissionPlugin::ServiceAccount, false)
+        Self(u16::MAX).with(AdmissionPlugin::ServiceAccount, false)
     }
 }
 

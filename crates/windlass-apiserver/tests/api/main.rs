@@ -61,6 +61,7 @@ mod limits;
 mod namespaces;
 mod not_enforced;
 mod pods;
+mod quotas;
 mod recorded;
 mod service_accounts;
 mod services;

@@ -5,5 +5,6 @@ mod garbage;
 mod namespaces;
 mod nodes;
 mod pods;
+mod quotas;
 mod support;
 mod workloads;

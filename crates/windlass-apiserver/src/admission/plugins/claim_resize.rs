@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Write;
-use super::pod_resources::amounts;
 use crate::store::ResourceId;
 use crate::wire::ApiError;
+use windlass_quota::amounts;
 
 /// The annotation that named the storage class before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

@@ -3,7 +3,6 @@
 
 mod claim_resize;
 mod limit_ranger;
-mod pod_resources;
 mod service_account;
 
 use std::time::Duration;

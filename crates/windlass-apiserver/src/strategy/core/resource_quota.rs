@@ -8,11 +8,7 @@ use crate::strategy::fields::map_at;
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
 
-const FACTS: Facts = Facts {
-    returns_deleted_object: true,
-    unenforced: Some("no use of resources is counted or refused"),
-    ..Facts::DATA
-};
+const FACTS: Facts = Facts { returns_deleted_object: true, ..Facts::DATA };
 
 const STANDARD: [&str; 19] = [
     "cpu",

@@ -1,0 +1,53 @@
+//! Amounts by the names of resources.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_schema::Quantity;
+
+/// Amounts by the names of resources: a `ResourceList`.
+pub type Amounts = BTreeMap<String, Quantity>;
+
+/// Reads the amounts of a JSON map. Values that are not quantities are left out.
+pub fn amounts(map: &Value) -> Amounts {
+    let amounts = map.as_object().into_iter().flatten();
+    amounts.filter_map(|(name, amount)| Some((name.clone(), amount.as_str()?.parse().ok()?))).collect()
+}
+
+/// Adds `more` to `total`.
+pub(crate) fn add(total: &mut Amounts, more: &Amounts) {
+    for (name, amount) in more {
+        let sum = total.get(name).map_or(*amount, |present| *present + *amount);
+        total.insert(name.clone(), sum);
+    }
+}
+
+/// Raises each amount of `total` to that of `other`, if that is more.
+pub(crate) fn raise(total: &mut Amounts, other: &Amounts) {
+    for (name, amount) in other {
+        if total.get(name).is_none_or(|present| amount > present) {
+            total.insert(name.clone(), *amount);
+        }
+    }
+}
+
+/// Returns how much more `new` is than `old`; zero where it is not more.
+pub(crate) fn growth(new: &Amounts, old: &Amounts) -> Amounts {
+    let more = |(name, amount): (&String, &Quantity)| {
+        let grown = old.get(name).map_or(*amount, |old| *amount - *old);
+        (name.clone(), grown.max(Quantity::ZERO))
+    };
+    new.iter().map(more).collect()
+}
+
+/// Returns the amounts whose names `wanted` has.
+pub(crate) fn mask(amounts: &Amounts, wanted: &Amounts) -> Amounts {
+    let kept = amounts.iter().filter(|(name, _)| wanted.contains_key(*name));
+    kept.map(|(name, amount)| (name.clone(), *amount)).collect()
+}
+
+/// Writes amounts as the messages of kube-apiserver do: `cpu=1,pods=2`.
+pub(crate) fn shown(amounts: &Amounts) -> String {
+    let parts: Vec<String> = amounts.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+    parts.join(",")
+}

@@ -36,6 +36,8 @@ mod predicate;
 pub mod source;
 mod watch;
 
+pub mod permission;
+
 mod context;
 mod reconcile;
 
@@ -72,6 +74,7 @@ pub use self::{
     manager::{Manager, RunContext, Runnable, Shutdown},
     metrics::Metrics,
     objects::Objects,
+    permission::{Permission, Permissions, Verb},
     predicate::Predicate,
     reconcile::{Action, Reconciler},
     watch::Watch,

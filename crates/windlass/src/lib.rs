@@ -44,7 +44,8 @@ pub mod prelude {
     pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
     pub use windlass_runtime::{
         Action, BoxError, Context, Controller, Delta, Error, Lister, Manager, ObjectKey, ObjectKeyExt as _,
-        Objects, Predicate, Reconciler, Result, Selector, StatusUpdate, Watch, conditions, owner::Owned as _,
+        Objects, Permission, Predicate, Reconciler, Result, Selector, StatusUpdate, Verb, Watch, conditions,
+        owner::Owned as _,
     };
 }
 

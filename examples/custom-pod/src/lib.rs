@@ -31,7 +31,10 @@ pub struct CustomPodStatus {
 
 /// Returns the controller, which a manager runs.
 pub fn controller() -> Controller {
-    Controller::of::<CustomPod>(reconcile).owns::<Pod>()
+    Controller::of::<CustomPod>(reconcile)
+        .owns::<Pod>()
+        .needs(Permission::to::<Pod>([Verb::Create, Verb::Delete]))
+        .needs(Permission::status_of::<CustomPod>())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {

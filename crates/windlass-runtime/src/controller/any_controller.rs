@@ -12,6 +12,7 @@ use crate::{
     handler::QueueKey,
     kind::Kind,
     manager::{ManagerState, Shutdown},
+    permission::{Permission, Permissions},
     watch::Watch,
 };
 
@@ -20,6 +21,8 @@ pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
     /// The kinds that are watched, before [`prepare`](Self::prepare) takes the watches.
     fn watched(&self) -> Vec<ApiResource>;
+    /// The declared rights, before [`prepare`](Self::prepare) takes the watches.
+    fn permissions(&self) -> Vec<Permission>;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
     /// Requests the caches, before they are started.
@@ -37,6 +40,10 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
 
     fn watched(&self) -> Vec<ApiResource> {
         Controller::watched(self).cloned().collect()
+    }
+
+    fn permissions(&self) -> Vec<Permission> {
+        Controller::permissions(self)
     }
 
     fn needs_leader(&self) -> bool {
@@ -57,6 +64,8 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             }
             let owns = self.watches.iter().any(Watch::maps_to_owner);
             let limit = self.settings.cache_sync_timeout;
+            let rights = self.permissions().into_iter().map(|right| (self.name.as_str(), right));
+            let declared = Permissions::merge(rights, &shared.namespaces);
             let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;
             let running = Running::new(
                 &self.name,
@@ -64,6 +73,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
                 self.reconcile.clone(),
                 std::mem::take(&mut self.predicates),
                 self.settings.clone(),
+                declared,
                 shared,
             );
             for watch in self.primary_watch.take().into_iter().chain(self.watches.drain(..)) {

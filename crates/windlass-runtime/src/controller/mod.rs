@@ -23,6 +23,7 @@ use crate::{
     handler::{MapContext, QueueKey},
     informer::WatchOptions,
     kind::{Kind, Object},
+    permission::Permission,
     predicate::Predicate,
     reconcile::{Action, Reconciler},
     source::Source,
@@ -63,6 +64,7 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     sources: Vec<Source<Q>>,
     predicates: Vec<Predicate>,
     settings: Settings,
+    needs: Vec<Permission>,
     handle: ControllerHandle<Q>,
     /// A method that needs a primary kind, which the controller does not have: an error at the start.
     misused: Option<&'static str>,
@@ -191,6 +193,7 @@ impl<Q: QueueKey> Controller<Q> {
             sources: Vec::new(),
             predicates: Vec::new(),
             settings: Settings::default(),
+            needs: Vec::new(),
             handle: ControllerHandle::new(),
             misused: None,
             running: None,
@@ -359,6 +362,15 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
+    /// Declares a right that the reconciler needs besides those to list and watch what the controller watches: its writes, mostly.
+    ///
+    /// Declared rights become the rules of [`Manager::permissions`](crate::Manager::permissions), and say in an error message what to do
+    /// when the server denies a request.
+    pub fn needs(mut self, permission: Permission) -> Self {
+        self.needs.push(permission);
+        self
+    }
+
     /// Returns a handle that outlives this value: it queues keys, and adds and removes watches while the controller runs.
     pub fn handle(&self) -> ControllerHandle<Q> {
         self.handle.clone()
@@ -372,6 +384,12 @@ impl<Q: QueueKey> Controller<Q> {
     /// The watches, before [`prepare`](AnyController::prepare) takes them.
     pub(crate) fn declared_watches(&self) -> impl Iterator<Item = &Watch<Q>> {
         self.primary_watch.iter().chain(&self.watches)
+    }
+
+    /// The declared rights: those of the watches, and the others.
+    pub(crate) fn permissions(&self) -> Vec<Permission> {
+        let watches = self.declared_watches().map(|watch| Permission::of_watch(&watch.kind, &watch.options));
+        watches.chain(self.needs.iter().cloned()).collect()
     }
 
     /// The controller's own kind, if it has one.

@@ -23,12 +23,13 @@ use super::{ErasedReconcile, Settings, WatchId, hot_loop::HotLoops, write_barrie
 use crate::{
     context::{self, Caches},
     discovery,
-    error::{BoxError, Error, Result},
+    error::{BoxError, Error, Result, chain},
     handler::{EventHandler, Keys, MapContext, QueueKey},
     informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
     manager::ManagerState,
     metrics::OneController,
+    permission::{Denial, Permissions},
     predicate::Predicate,
     source::{Source, SourceContext},
     supervisor::{Supervisor, panic_message},
@@ -50,6 +51,8 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) hot_loops: HotLoops<Q>,
     pub(super) metrics: OneController,
     predicates: Arc<Vec<Predicate>>,
+    /// The declared rights, to explain a denied request.
+    declared: Permissions,
     manager: Arc<ManagerState>,
     caches: Arc<Caches>,
     /// Watches whose handler is not added yet: the queue fills only when the controller is to work, or to warm up.
@@ -119,6 +122,7 @@ impl<Q: QueueKey> Running<Q> {
         reconcile: ErasedReconcile<Q>,
         predicates: Vec<Predicate>,
         settings: Settings,
+        declared: Permissions,
         manager: &Arc<ManagerState>,
     ) -> Arc<Self> {
         let mut queue = WorkQueue::builder(name).seed(manager.env.random());
@@ -154,6 +158,7 @@ impl<Q: QueueKey> Running<Q> {
             context: Arc::new(context),
             metrics,
             predicates: Arc::new(predicates),
+            declared,
             manager: manager.clone(),
             caches,
             waiting: Mutex::default(),
@@ -271,6 +276,10 @@ impl<Q: QueueKey> Running<Q> {
                 return Ok(());
             }
             let reason = informer.last_failure().unwrap_or_else(|| "the server did not answer".to_owned());
+            let reason = match self.advice(&reason) {
+                Some(advice) => format!("{reason}; {advice}"),
+                None => reason,
+            };
             if let Some(limit) = limit.filter(|limit| begun.elapsed() >= *limit) {
                 return Err(Error::setup(format!(
                     "controller {:?}: the first list of {kind} did not end within {limit:?}: {reason}",
@@ -278,6 +287,19 @@ impl<Q: QueueKey> Running<Q> {
                 )));
             }
             tracing::warn!(controller = self.name, kind, reason, "waiting for the first list of a kind");
+        }
+    }
+
+    /// Says what to do if a text reports a denied request.
+    fn advice(&self, text: &str) -> Option<String> {
+        Denial::find(text).map(|denial| denial.advice(&self.declared))
+    }
+
+    /// Adds to an error that reports a denied request what to do about it.
+    pub(super) fn advised(&self, error: BoxError) -> BoxError {
+        match self.advice(&chain(error.as_ref())) {
+            Some(advice) => Advised { error, advice }.into(),
+            None => error,
         }
     }
 
@@ -317,6 +339,15 @@ impl<Q: QueueKey> Running<Q> {
         drop((waiting, active));
         self.queue.shut_down();
     }
+}
+
+/// An error with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}; {advice}", chain(error.as_ref()))]
+struct Advised {
+    #[source]
+    error: BoxError,
+    advice: String,
 }
 
 /// Maps the changes of a watch to keys, and queues them.

@@ -124,7 +124,7 @@ impl<Q: QueueKey> Running<Q> {
             None => reconcile.await,
         };
         match finished {
-            Ok(result) => Outcome::from(result),
+            Ok(result) => Outcome::from(result.map_err(|error| self.advised(error))),
             Err(payload) => Outcome::of_panic(payload.as_ref()),
         }
     }

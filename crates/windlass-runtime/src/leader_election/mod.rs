@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use k8s_openapi::api::coordination::v1::Lease;
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use tokio::{
     sync::watch,
@@ -33,6 +34,7 @@ use crate::{
     events::{EventType, Recorder},
     manager::ManagerState,
     metrics::NameLabel,
+    permission::{Permission, Verb},
 };
 
 /// The configuration of a leader election.
@@ -84,6 +86,23 @@ impl LeaderElection {
     pub fn release_on_stop(mut self, release: bool) -> Self {
         self.release_on_stop = release;
         self
+    }
+
+    /// The namespace of the Lease, if it is not the client's.
+    pub(crate) fn own_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The rights to the Lease.
+    pub(crate) fn permissions(&self) -> Vec<Permission> {
+        let lease = |verbs: &[Verb]| {
+            let permission = Permission::to::<Lease>(verbs.iter().copied());
+            match &self.namespace {
+                Some(namespace) => permission.in_namespace(namespace),
+                None => permission.in_operator_namespace(),
+            }
+        };
+        vec![lease(&[Verb::Create]), lease(&[Verb::Get, Verb::Update]).named(&self.name)]
     }
 
     /// Checks the configuration.

@@ -3,6 +3,7 @@
 mod http;
 mod listen;
 mod names;
+mod permissions;
 mod run;
 mod run_context;
 mod runnable;
@@ -35,6 +36,7 @@ use crate::{
     health::{Check, Health},
     leader_election::LeaderElection,
     metrics::Metrics,
+    permission::{Permission, Permissions},
 };
 
 /// Runs controllers and the other parts of an operator.
@@ -76,6 +78,7 @@ pub struct Manager {
     events_api: EventsApi,
     controllers: Vec<Box<dyn AnyController>>,
     selection: Selection,
+    needs: Vec<Permission>,
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
     samples: Vec<String>,
@@ -128,6 +131,7 @@ impl Manager {
             events_api: EventsApi::default(),
             controllers: Vec::new(),
             selection: Selection::new(["*"]),
+            needs: Vec::new(),
             runnables: Vec::new(),
             crds: Vec::new(),
             samples: Vec::new(),
@@ -204,6 +208,31 @@ impl Manager {
                 watches: controller.watched(),
             })
             .collect()
+    }
+
+    /// Declares a right that no controller and no [runnable](Runnable::needs) declares.
+    pub fn needs(mut self, permission: Permission) -> Self {
+        self.needs.push(permission);
+        self
+    }
+
+    /// Returns the rights that the operator needs: those of its controllers and runnables, of events, and of leader election.
+    ///
+    /// Settings that change them, such as [`namespaces`](Self::namespaces), come before.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// use windlass_runtime::{client::ConfigSource, permission::{Permission, Verb}};
+    ///
+    /// let controller = Controller::of::<ConfigMap>(reconcile).needs(Permission::to::<Secret>([Verb::Create]));
+    /// let permissions = Manager::from_config(ConfigSource::default()).controller(controller).permissions();
+    /// let resources: Vec<_> = permissions.cluster_role().into_iter().flat_map(|rule| rule.resources.unwrap_or_default()).collect();
+    /// assert_eq!(resources, ["configmaps", "events", "secrets"]);
+    /// ```
+    pub fn permissions(&self) -> Permissions {
+        permissions::of(self)
     }
 
     /// Limits the caches of namespaced kinds to these namespaces. Default: all namespaces.

@@ -10,7 +10,9 @@ use tokio::{
 };
 
 use super::{ManagerState, RunContext, Shutdown};
-use crate::{error::BoxError, informer::SharedInformerFactory, supervisor::panic_message};
+use crate::{
+    error::BoxError, informer::SharedInformerFactory, permission::Permission, supervisor::panic_message,
+};
 
 /// The time that an aborted task may take to end. A task can only be aborted when it awaits something.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
@@ -44,6 +46,7 @@ pub struct Runnable {
     /// The controller that it belongs to.
     pub(super) part_of: Option<String>,
     pub(super) needs_caches: bool,
+    pub(super) needs: Vec<Permission>,
     pub(super) run: Box<dyn FnOnce(RunContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>,
 }
 
@@ -60,6 +63,7 @@ impl Runnable {
             group: Group::Others,
             part_of: None,
             needs_caches: true,
+            needs: Vec::new(),
             run: Box::new(move |cx| Box::pin(async move { run(cx).await.map_err(Into::into) })),
         }
     }
@@ -76,6 +80,12 @@ impl Runnable {
     /// have ended.
     pub fn without_caches(mut self) -> Self {
         self.needs_caches = false;
+        self
+    }
+
+    /// Declares a right that it needs, for [`Manager::permissions`](crate::Manager::permissions).
+    pub fn needs(mut self, permission: Permission) -> Self {
+        self.needs.push(permission);
         self
     }
 

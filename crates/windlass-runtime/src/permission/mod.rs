@@ -1,0 +1,225 @@
+//! Declared rights: what an operator reads and writes, as RBAC rules.
+//!
+//! A controller declares most of its rights by its watches. The rest, which are its writes, it [declares](crate::Controller::needs) as
+//! [`Permission`]s. [`Manager::permissions`](crate::Manager::permissions) merges them all into the rules of a ClusterRole and of Roles.
+//!
+//! ```
+//! use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+//! use windlass_runtime::{Action, Context, Controller, ObjectKey, Result, permission::{Permission, Verb}};
+//!
+//! async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+//!
+//! let controller = Controller::of::<ConfigMap>(reconcile)
+//!     .owns::<Job>()                                                    // list and watch both kinds
+//!     .needs(Permission::to::<Job>([Verb::Create, Verb::Delete]));
+//! # let _ = controller;
+//! ```
+
+mod access;
+mod denial;
+mod permissions;
+mod rules;
+mod verb;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use kube_core::{ApiResource, Resource};
+
+pub use self::{
+    access::Access,
+    denial::Denial,
+    permissions::{Permissions, Place, Right},
+    verb::Verb,
+};
+use crate::{
+    events::EventsApi,
+    informer::WatchOptions,
+    kind::{Kind, Object},
+};
+
+/// A right that an operator needs: verbs on a kind, a subresource, certain objects, or paths.
+///
+/// Without a method that says otherwise, it holds where the manager's caches look: in all namespaces, or in those of
+/// [`Manager::namespaces`](crate::Manager::namespaces). Rights to cluster-scoped kinds hold in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    pub(crate) verbs: BTreeSet<Verb>,
+    pub(crate) target: Target,
+    pub(crate) scope: Scope,
+    pub(crate) optional: bool,
+}
+
+/// The objects or paths that a permission is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Resource { group: String, resource: String, subresource: Option<String>, names: BTreeSet<String> },
+    Url(String),
+}
+
+/// Where a permission holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// In the namespaces of the manager, or in all if it is not limited.
+    Manager,
+    Namespaces(Vec<String>),
+    /// In the namespace that the operator runs in.
+    Operator,
+    Cluster,
+}
+
+impl Permission {
+    /// Permits verbs on the kind `K`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use windlass_runtime::permission::{Permission, Verb};
+    ///
+    /// let read_the_password = Permission::to::<Secret>([Verb::Get]).named("password").in_namespace("vault");
+    /// # let _ = read_the_password;
+    /// ```
+    pub fn to<K>(verbs: impl IntoIterator<Item = Verb>) -> Self
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        let kind = Kind::of::<K>();
+        let permission = Self::to_resource(&kind.resource, verbs);
+        if kind.namespaced == Some(false) { permission.cluster_wide() } else { permission }
+    }
+
+    /// As [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, call
+    /// [`cluster_wide`](Self::cluster_wide), too.
+    pub fn to_resource(resource: &ApiResource, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        Self::to_plural(&resource.group, &resource.plural, verbs)
+    }
+
+    pub(crate) fn to_plural(group: &str, resource: &str, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        Self {
+            verbs: verbs.into_iter().collect(),
+            target: Target::Resource {
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                subresource: None,
+                names: BTreeSet::new(),
+            },
+            scope: Scope::Manager,
+            optional: false,
+        }
+    }
+
+    /// Permits verbs on a path that is not a resource's, as `/metrics`. A `*` at the end stands for all paths that begin so.
+    pub fn to_url(path: impl Into<String>, verbs: impl IntoIterator<Item = Verb>) -> Self {
+        Self {
+            verbs: verbs.into_iter().collect(),
+            target: Target::Url(path.into()),
+            scope: Scope::Cluster,
+            optional: false,
+        }
+    }
+
+    /// Permits to write the status of objects of kind `K`: `patch` on the subresource `status`, which is what
+    /// [`Context::update_status`](crate::Context::update_status) and server-side apply send.
+    pub fn status_of<K>() -> Self
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        Self::to::<K>([Verb::Patch]).subresource("status")
+    }
+
+    /// Permits to add and remove finalizers of objects of kind `K`: `patch` on the object, which is what
+    /// [`finalizer::guard`](crate::finalizer::guard) sends.
+    pub fn finalizers_of<K>() -> Self
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        Self::to::<K>([Verb::Patch])
+    }
+
+    /// Permits to own objects by objects of kind `K` on clusters that run the admission plugin
+    /// `OwnerReferencesPermissionEnforcement`, as OpenShift does: `update` on the subresource `finalizers`. No request needs it by itself,
+    /// so that it is [optional](Self::optional).
+    pub fn owner<K>() -> Self
+    where
+        K: Object + Resource<DynamicType = ()>,
+    {
+        Self::to::<K>([Verb::Update]).subresource("finalizers").optional()
+    }
+
+    /// Limits it to a subresource: `status`, `scale`, `log`. Without effect on a path.
+    pub fn subresource(mut self, name: impl Into<String>) -> Self {
+        if let Target::Resource { subresource, .. } = &mut self.target {
+            *subresource = Some(name.into());
+        }
+        self
+    }
+
+    /// Limits it to objects of this name; called several times, of these names. Without effect on a path.
+    ///
+    /// RBAC does not know the name of an object that is created, nor the names in a list without a field selector: such requests are
+    /// not permitted by a permission with names.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        if let Target::Resource { names, .. } = &mut self.target {
+            names.insert(name.into());
+        }
+        self
+    }
+
+    /// Limits it to one namespace.
+    pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.scope = Scope::Namespaces(vec![namespace.into()]);
+        self
+    }
+
+    /// Limits it to the namespace that the operator runs in.
+    pub fn in_operator_namespace(mut self) -> Self {
+        self.scope = Scope::Operator;
+        self
+    }
+
+    /// Extends it to all namespaces and to objects in none, whatever the manager's namespaces are.
+    pub fn cluster_wide(mut self) -> Self {
+        self.scope = Scope::Cluster;
+        self
+    }
+
+    /// Marks it as needed only sometimes, so that a test does not report it as unused.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// The rights of a watch: `list` and `watch`.
+    pub(crate) fn of_watch(kind: &Kind, options: &WatchOptions) -> Self {
+        let mut permission = Self::to_resource(&kind.resource, [Verb::List, Verb::Watch]);
+        if kind.namespaced == Some(false) {
+            permission.scope = Scope::Cluster;
+        } else if !options.namespaces.is_empty() {
+            permission.scope = Scope::Namespaces(options.namespaces.clone());
+        }
+        permission
+    }
+
+    /// The rights of the event recorder.
+    pub(crate) fn of_events(api: EventsApi) -> Self {
+        let group = match api {
+            EventsApi::CoreV1 => "",
+            EventsApi::EventsV1 => "events.k8s.io",
+        };
+        Self::to_plural(group, "events", [Verb::Create, Verb::Patch]).optional()
+    }
+
+    /// Whether it may be about objects outside of namespaces.
+    pub(crate) fn is_cluster_wide(&self) -> bool {
+        self.scope == Scope::Cluster && matches!(self.target, Target::Resource { .. })
+    }
+
+    /// The namespaces that it names.
+    pub(crate) fn own_namespaces(&self) -> &[String] {
+        match &self.scope {
+            Scope::Namespaces(namespaces) => namespaces,
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The rights of an operator, merged.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::{
+    Access, Permission, Scope, Target, Verb,
+    access::{AccessObject, in_group},
+    rules,
+};
+
+/// Where a right holds, and so the role that grants it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Everywhere: a ClusterRole with a ClusterRoleBinding.
+    Cluster,
+    /// In the namespace that the operator runs in: a Role there.
+    Operator,
+    /// In a namespace: a Role there.
+    Namespace(String),
+}
+
+/// One right: one verb on one resource, object or path, in one place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Right {
+    pub(super) place: Place,
+    pub(super) object: RightObject,
+    pub(super) verb: Verb,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum RightObject {
+    /// With the subresource, as a rule writes it.
+    Resource {
+        group: String,
+        resource: String,
+        name: Option<String>,
+    },
+    Url(String),
+}
+
+/// The rights of an operator: merged, sorted, and without those that another one includes.
+///
+/// [`Manager::permissions`](crate::Manager::permissions) returns them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    rights: BTreeMap<Right, Needs>,
+}
+
+/// Who needs a right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Needs {
+    by: BTreeSet<String>,
+    optional: bool,
+}
+
+impl Permissions {
+    /// Merges the permissions that the parts of a manager need. `namespaces` are the manager's; none stands for all.
+    pub(crate) fn merge<'a>(
+        needed: impl IntoIterator<Item = (&'a str, Permission)>,
+        namespaces: &[String],
+    ) -> Self {
+        let mut rights = BTreeMap::new();
+        for (part, permission) in needed {
+            for right in rights_of(&permission, namespaces) {
+                add(&mut rights, right, part, permission.optional);
+            }
+        }
+        Self { rights: without_included(rights) }
+    }
+
+    /// Returns the rules of the ClusterRole.
+    pub fn cluster_role(&self) -> Vec<PolicyRule> {
+        self.rules_of(&Place::Cluster)
+    }
+
+    /// Returns the rules of the Role in the namespace that the operator runs in.
+    pub fn operator_role(&self) -> Vec<PolicyRule> {
+        self.rules_of(&Place::Operator)
+    }
+
+    /// Returns the rules of the Roles in other namespaces, by namespace.
+    pub fn roles(&self) -> BTreeMap<String, Vec<PolicyRule>> {
+        let namespaces: BTreeSet<_> = self.rights.keys().map(|right| &right.place).collect();
+        let of = |place: &Place| match place {
+            Place::Namespace(namespace) => Some((namespace.clone(), self.rules_of(place))),
+            Place::Cluster | Place::Operator => None,
+        };
+        namespaces.into_iter().filter_map(of).collect()
+    }
+
+    fn rules_of(&self, place: &Place) -> Vec<PolicyRule> {
+        rules::rules(self.rights.keys().filter(|right| right.place == *place))
+    }
+
+    /// Returns the single rights, sorted.
+    pub fn rights(&self) -> impl Iterator<Item = &Right> {
+        self.rights.keys()
+    }
+
+    /// Returns the names of the controllers and runnables that need a right, separated by commas.
+    pub fn needed_by(&self, right: &Right) -> String {
+        let needs = self.rights.get(right);
+        needs
+            .map(|needs| needs.by.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            .unwrap_or_default()
+    }
+
+    /// Whether a right is needed only sometimes. See [`Permission::optional`].
+    pub fn is_optional(&self, right: &Right) -> bool {
+        self.rights.get(right).is_some_and(|needs| needs.optional)
+    }
+
+    /// Returns the right that permits an access, if there is one. `operator` is the namespace that the operator runs in.
+    pub fn granting(&self, access: &Access, operator: &str) -> Option<&Right> {
+        self.rights.keys().find(|right| right.grants(access, Some(operator)))
+    }
+
+    /// Whether a right permits an access. The operator may run in the namespace of the access.
+    pub(crate) fn covers_somewhere(&self, access: &Access) -> bool {
+        self.rights.keys().any(|right| right.grants(access, None))
+    }
+}
+
+impl Right {
+    /// Whether the right permits an access. Without `operator`, any namespace may be the one that the operator runs in.
+    fn grants(&self, access: &Access, operator: Option<&str>) -> bool {
+        if self.verb != access.verb {
+            return false;
+        }
+        match (&self.object, &access.object) {
+            (RightObject::Url(pattern), AccessObject::Url(path)) => match pattern.strip_suffix('*') {
+                Some(start) => path.starts_with(start),
+                None => pattern == path,
+            },
+            (
+                RightObject::Resource { group, resource, name },
+                AccessObject::Resource { group: in_group, resource: of, namespace, name: named },
+            ) => {
+                let here = match &self.place {
+                    Place::Cluster => true,
+                    Place::Operator => {
+                        namespace.is_some()
+                            && operator.is_none_or(|operator| namespace.as_deref() == Some(operator))
+                    }
+                    Place::Namespace(place) => namespace.as_ref() == Some(place),
+                };
+                here && group == in_group && resource == of && (name.is_none() || name == named)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether this right permits all that another one permits.
+    fn includes(&self, other: &Self) -> bool {
+        let objects = match (&self.object, &other.object) {
+            (
+                RightObject::Resource { group, resource, name: None },
+                RightObject::Resource { group: other_group, resource: other_resource, .. },
+            ) => group == other_group && resource == other_resource,
+            (one, other) => one == other,
+        };
+        let places = self.place == Place::Cluster || self.place == other.place;
+        self.verb == other.verb && objects && places && self != other
+    }
+}
+
+/// Adds a right that a part needs.
+fn add(rights: &mut BTreeMap<Right, Needs>, right: Right, part: &str, optional: bool) {
+    let needs = rights.entry(right).or_insert_with(|| Needs { by: BTreeSet::new(), optional: true });
+    needs.by.insert(part.to_owned());
+    needs.optional &= optional;
+}
+
+/// The single rights of a permission.
+fn rights_of(permission: &Permission, namespaces: &[String]) -> Vec<Right> {
+    let places = match &permission.scope {
+        Scope::Cluster => vec![Place::Cluster],
+        Scope::Operator => vec![Place::Operator],
+        Scope::Manager if namespaces.is_empty() => vec![Place::Cluster],
+        Scope::Manager => namespaces.iter().cloned().map(Place::Namespace).collect(),
+        Scope::Namespaces(namespaces) => namespaces.iter().cloned().map(Place::Namespace).collect(),
+    };
+    let objects: Vec<RightObject> = match &permission.target {
+        Target::Url(path) => vec![RightObject::Url(path.clone())],
+        Target::Resource { group, resource, subresource, names } => {
+            let resource = match subresource {
+                Some(subresource) => format!("{resource}/{subresource}"),
+                None => resource.clone(),
+            };
+            let object =
+                |name| RightObject::Resource { group: group.clone(), resource: resource.clone(), name };
+            if names.is_empty() {
+                vec![object(None)]
+            } else {
+                names.iter().map(|name| object(Some(name.clone()))).collect()
+            }
+        }
+    };
+    let mut rights = Vec::new();
+    for place in places {
+        for object in &objects {
+            for verb in &permission.verbs {
+                rights.push(Right { place: place.clone(), object: object.clone(), verb: *verb });
+            }
+        }
+    }
+    rights
+}
+
+/// Removes the rights that another one includes. The other one is then needed by the same parts.
+fn without_included(rights: BTreeMap<Right, Needs>) -> BTreeMap<Right, Needs> {
+    let mut kept = rights.clone();
+    for (right, needs) in &rights {
+        // Rights of the cluster come first: the widest includer is found first, and is not included itself.
+        let Some(wider) = rights.keys().find(|wider| wider.includes(right)) else { continue };
+        kept.remove(right);
+        if let Some(wider) = kept.get_mut(wider) {
+            wider.by.extend(needs.by.iter().cloned());
+            wider.optional &= needs.optional;
+        }
+    }
+    kept
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.verb)?;
+        match &self.object {
+            RightObject::Url(path) => f.write_str(path)?,
+            RightObject::Resource { group, resource, name } => {
+                f.write_str(&in_group(group, resource))?;
+                if let Some(name) = name {
+                    write!(f, " {name:?}")?;
+                }
+            }
+        }
+        match &self.place {
+            Place::Cluster => Ok(()),
+            Place::Operator => f.write_str(" in the operator's namespace"),
+            Place::Namespace(namespace) => write!(f, " in namespace {namespace}"),
+        }
+    }
+}

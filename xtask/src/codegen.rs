@@ -1,6 +1,7 @@
-//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes. It needs no
-//! network. `crates/windlass-schema/src/catalog/` reads the format.
+//! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes, whose format
+//! `crates/windlass-schema/src/catalog/` reads, and writes the apply configurations of `windlass-apply`. It needs no network.
 
+mod apply;
 #[path = "../../crates/windlass-schema/src/catalog/bits.rs"]
 mod bits;
 mod pack;
@@ -20,7 +21,7 @@ use pack::Packer;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail if the blob differs from the data files
+    /// Change nothing; fail if a generated file differs from the data files
     #[arg(long)]
     check: bool,
 }
@@ -30,11 +31,16 @@ const BLOB: &str = "crates/windlass-schema/src/catalog/builtin.bin";
 pub(crate) fn run(args: Args) -> Result {
     let root = project::root();
     let data = DataFiles::read(&root.join("catalog"))?;
-    let raw = encode(&data)?;
-    let path = root.join(BLOB);
-    if args.check {
+    blob(&root.join(BLOB), &data, args.check)?;
+    apply::run(root, &data, args.check)
+}
+
+/// Writes the blob of `windlass-schema`, or compares it.
+fn blob(path: &Path, data: &DataFiles, check: bool) -> Result {
+    let raw = encode(data)?;
+    if check {
         // The unpacked bytes are compared, because another version of the compressor may write other bytes.
-        let current = fs::read(&path).ok().and_then(|blob| unpack(&blob));
+        let current = fs::read(path).ok().and_then(|blob| unpack(&blob));
         return match current {
             Some(current) if current == raw => Ok(()),
             _ => Err(format!("{BLOB} differs from catalog/; run `cargo xtask codegen`").into()),

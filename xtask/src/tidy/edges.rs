@@ -34,9 +34,10 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-wire", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-quota", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-derive", uses: &[], may_enable: &[], never: CLUSTER },
+    Rule { name: "windlass-apply", uses: &["windlass-derive"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-runtime",
-        uses: &["windlass-cache", "windlass-workqueue"],
+        uses: &["windlass-apply", "windlass-cache", "windlass-workqueue"],
         may_enable: &[],
         never: &["kube-runtime"],
     },
@@ -68,7 +69,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass",
-        uses: &["windlass-derive", "windlass-runtime", "windlass-webhook"],
+        uses: &["windlass-apply", "windlass-derive", "windlass-runtime", "windlass-webhook"],
         may_enable: &["windlass-codegen", "windlass-dev"],
         never: &["kube-runtime"],
     },

@@ -1,0 +1,70 @@
+//! Apply configurations: the fields of an object that one field manager sets by
+//! [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/), and no others.
+//!
+//! An object of `k8s_openapi` serializes fields that its author never set, and with them the controller would own what it does not
+//! care about. An [`ApplyConfiguration`] serializes only what was set.
+//!
+//! ```
+//! # #[cfg(feature = "apps-v1")] {
+//! use windlass_apply::{
+//!     ApplyConfiguration as _,
+//!     apps::v1::deployment,
+//!     core::v1::{container, pod_template_spec},
+//!     meta::v1::label_selector,
+//! };
+//!
+//! let web = deployment("web", "default")
+//!     .label("app", "web")
+//!     .replicas(3)
+//!     .selector(label_selector().match_labels([("app", "web")]))
+//!     .template(pod_template_spec().label("app", "web").containers([container("main").image("nginx")]));
+//!
+//! assert_eq!(serde_json::to_value(deployment("web", "default").replicas(3))?, serde_json::json!({
+//!     "apiVersion": "apps/v1", "kind": "Deployment",
+//!     "metadata": { "name": "web", "namespace": "default" },
+//!     "spec": { "replicas": 3 },
+//! }));
+//! # drop(web); }
+//! # Ok::<_, serde_json::Error>(())
+//! ```
+//!
+//! The crate knows no client: the runtime's `Context::apply` sends a configuration.
+//!
+//! # Configurations of built-in kinds
+//!
+//! They are in modules named as those of `k8s_openapi`, each behind the feature of its group and version: `apps-v1`, `core-v1`, … A
+//! feature enables those of the groups that its types refer to: `apps-v1` enables `core-v1`. `full` enables all. They need the types
+//! of Kubernetes 1.36, which are the feature `v1_36` of `k8s-openapi`; an API server may be older, since it receives only what was set.
+//!
+//! - A function makes a configuration: `deployment(name, namespace)`, `namespace(name)`, and `deployment_spec()` for a part of a kind.
+//!   A part that is an item of a list with keys is made with its keys: `container("main")`, `container_port(80)`.
+//! - A setter of a list or map **adds** to it. Called with nothing, it sets an empty list, which is sent.
+//! - A kind and a template have the setters of their `spec`, too: `deployment(..).replicas(3)` is
+//!   `deployment(..).spec(deployment_spec().replicas(3))`, and keeps what else is set in the spec.
+//! - All fields are public, for what setters do not do, and for tests.
+//!
+//! # Configurations of your own kinds
+//!
+//! `#[derive(ApplyConfiguration)]` makes them; see [`derive@ApplyConfiguration`].
+#![forbid(unsafe_code)]
+
+mod configuration;
+mod field;
+mod generated;
+mod leaf;
+mod members;
+
+pub use windlass_derive::ApplyConfiguration;
+
+pub use self::{configuration::ApplyConfiguration, field::ApplyField, generated::*, leaf::IntoLeaf};
+
+/// Names for the output of macros. Not part of the public API: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use k8s_openapi;
+    pub use kube_core;
+    pub use serde;
+    pub use serde_json;
+
+    pub use crate::members::{Configuration, Member, Members, debug, equal, serialize, to_json};
+}

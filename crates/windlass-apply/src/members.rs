@@ -1,0 +1,260 @@
+//! How a configuration becomes JSON. The code is not generic over the serializer, so that it is compiled once, and not in every crate
+//! that applies something.
+
+use std::{collections::BTreeMap, fmt};
+
+use k8s_openapi::{
+    ByteString,
+    apimachinery::pkg::{
+        api::resource::Quantity,
+        apis::meta::v1::{Condition, MicroTime, ObjectMeta, OwnerReference, Time},
+        util::intstr::IntOrString,
+    },
+};
+use serde::{Serialize, Serializer, ser::Error as _};
+use serde_json::{Map, Value};
+
+/// A struct of optional members.
+pub trait Configuration {
+    /// Adds the members that are set.
+    fn members(&self, to: &mut Members);
+}
+
+/// A value of a member.
+pub trait Member {
+    /// Converts the value to JSON.
+    fn to_json(&self) -> serde_json::Result<Value>;
+}
+
+/// The members of a configuration that are set.
+#[derive(Default)]
+pub struct Members {
+    members: Map<String, Value>,
+    /// The first failure. Types of this crate do not fail; a type of a user may.
+    error: Option<serde_json::Error>,
+}
+
+impl Members {
+    /// Adds a member if it is set.
+    pub fn set<T: Member>(&mut self, name: &str, value: &Option<T>) {
+        if let Some(value) = value {
+            self.put(name, value.to_json());
+        }
+    }
+
+    /// Adds a member of any type that serializes, if it is set.
+    pub fn set_atomic<T: Serialize>(&mut self, name: &str, value: &Option<T>) {
+        if let Some(value) = value {
+            self.put(name, serde_json::to_value(value));
+        }
+    }
+
+    /// Adds the API version and kind of an object, and its metadata.
+    pub fn set_object(&mut self, api_version: &str, kind: &str, metadata: &ObjectMeta) {
+        self.put("apiVersion", Ok(api_version.into()));
+        self.put("kind", Ok(kind.into()));
+        self.put("metadata", metadata.to_json());
+    }
+
+    /// Adds the members of another configuration, as serde's `flatten` does.
+    pub fn flatten<T: Member>(&mut self, value: &Option<T>) {
+        match value.as_ref().map(Member::to_json) {
+            None => {}
+            Some(Ok(Value::Object(members))) => self.members.extend(members),
+            Some(Ok(_)) => {
+                self.error
+                    .get_or_insert_with(|| serde_json::Error::custom("only a struct or map is flattened"));
+            }
+            Some(Err(error)) => drop(self.error.get_or_insert(error)),
+        }
+    }
+
+    fn put(&mut self, name: &str, value: serde_json::Result<Value>) {
+        match value {
+            Ok(value) => drop(self.members.insert(name.to_owned(), value)),
+            Err(error) => drop(self.error.get_or_insert(error)),
+        }
+    }
+}
+
+/// Converts a configuration to JSON.
+pub fn to_json(configuration: &dyn Configuration) -> serde_json::Result<Value> {
+    let mut members = Members::default();
+    configuration.members(&mut members);
+    match members.error {
+        Some(error) => Err(error),
+        None => Ok(Value::Object(members.members)),
+    }
+}
+
+/// Serializes a configuration.
+pub fn serialize<S: Serializer>(configuration: &dyn Configuration, serializer: S) -> Result<S::Ok, S::Error> {
+    to_json(configuration).map_err(S::Error::custom)?.serialize(serializer)
+}
+
+/// Prints a configuration as JSON.
+pub fn debug(configuration: &dyn Configuration, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match to_json(configuration) {
+        Ok(value) if f.alternate() => write!(f, "{value:#}"),
+        Ok(value) => write!(f, "{value}"),
+        Err(error) => write!(f, "{error}"),
+    }
+}
+
+/// Whether two configurations send the same.
+pub fn equal(one: &dyn Configuration, other: &dyn Configuration) -> bool {
+    matches!((to_json(one), to_json(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+macro_rules! serialized {
+    ($($leaf:ty)*) => {$(
+        impl Member for $leaf {
+            fn to_json(&self) -> serde_json::Result<Value> {
+                serde_json::to_value(self)
+            }
+        }
+    )*};
+}
+
+serialized! {
+    bool char i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 String Value
+    ByteString Condition IntOrString MicroTime ObjectMeta OwnerReference Quantity Time
+}
+
+impl<T: Member> Member for Box<T> {
+    fn to_json(&self) -> serde_json::Result<Value> {
+        T::to_json(self)
+    }
+}
+
+impl<T: Member> Member for Vec<T> {
+    fn to_json(&self) -> serde_json::Result<Value> {
+        self.iter().map(Member::to_json).collect()
+    }
+}
+
+impl<T: Member> Member for BTreeMap<String, T> {
+    fn to_json(&self) -> serde_json::Result<Value> {
+        self.iter().map(|(key, value)| Ok((key.clone(), value.to_json()?))).collect()
+    }
+}
+
+/// Implements the traits of a struct that is a [`Configuration`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __configuration {
+    ($name:ident) => {
+        impl $crate::__private::serde::Serialize for $name {
+            fn serialize<S: $crate::__private::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                $crate::__private::serialize(self, serializer)
+            }
+        }
+
+        impl ::core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::__private::debug(self, f)
+            }
+        }
+
+        impl ::core::cmp::PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                $crate::__private::equal(self, other)
+            }
+        }
+
+        impl $crate::__private::Member for $name {
+            fn to_json(&self) -> $crate::__private::serde_json::Result<$crate::__private::serde_json::Value> {
+                $crate::__private::to_json(self)
+            }
+        }
+    };
+    ($name:ident of $type:ty) => {
+        $crate::__configuration!($name);
+
+        impl $crate::ApplyField for $type {
+            type Configuration = $name;
+        }
+    };
+}
+
+/// Implements the traits of a configuration of a kind, which has `metadata`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __kind {
+    ($name:ident of $object:ty) => {
+        impl $crate::__private::kube_core::Resource for $name {
+            type DynamicType = ();
+            type Scope = <$object as $crate::__private::kube_core::Resource>::Scope;
+
+            fn kind(_: &()) -> ::std::borrow::Cow<'_, str> {
+                <$object as $crate::__private::kube_core::Resource>::kind(&())
+            }
+
+            fn group(_: &()) -> ::std::borrow::Cow<'_, str> {
+                <$object as $crate::__private::kube_core::Resource>::group(&())
+            }
+
+            fn version(_: &()) -> ::std::borrow::Cow<'_, str> {
+                <$object as $crate::__private::kube_core::Resource>::version(&())
+            }
+
+            fn plural(_: &()) -> ::std::borrow::Cow<'_, str> {
+                <$object as $crate::__private::kube_core::Resource>::plural(&())
+            }
+
+            fn meta(&self) -> &$crate::__private::kube_core::ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut $crate::__private::kube_core::ObjectMeta {
+                &mut self.metadata
+            }
+        }
+
+        impl $crate::ApplyConfiguration for $name {
+            type Object = $object;
+        }
+    };
+}
+
+/// Adds setters of metadata to the configuration of a template.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __template_metadata {
+    ($name:ident) => {
+        impl $name {
+            /// Adds a label to the template.
+            pub fn label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+                self.labels([(key, value)])
+            }
+
+            /// Adds labels to the template.
+            pub fn labels(
+                mut self,
+                labels: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+            ) -> Self {
+                let known = self.metadata.get_or_insert_default().labels.get_or_insert_default();
+                known.extend(labels.into_iter().map(|(key, value)| (key.into(), value.into())));
+                self
+            }
+
+            /// Adds an annotation to the template.
+            pub fn annotation(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+                self.annotations([(key, value)])
+            }
+
+            /// Adds annotations to the template.
+            pub fn annotations(
+                mut self,
+                annotations: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+            ) -> Self {
+                let known = self.metadata.get_or_insert_default().annotations.get_or_insert_default();
+                known.extend(annotations.into_iter().map(|(key, value)| (key.into(), value.into())));
+                self
+            }
+        }
+    };
+}

@@ -1,0 +1,173 @@
+//! The attributes that the macro reads: its own, serde's and kube's.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{Attribute, Error, Ident, LitStr, Meta, Path, Result, Type, spanned::Spanned as _};
+
+use crate::case::Case;
+
+/// The attributes of a type.
+#[derive(Default)]
+pub(crate) struct TypeAttributes {
+    pub(crate) atomic: bool,
+    /// The path of `windlass_apply`.
+    pub(crate) krate: Option<Path>,
+    pub(crate) case: Case,
+    /// What `#[kube(…)]` says, for the spec of a custom resource.
+    pub(crate) kind: Option<KindAttributes>,
+}
+
+/// The kind whose spec is derived.
+pub(crate) struct KindAttributes {
+    /// The name of the struct that kube makes.
+    pub(crate) object: Ident,
+    pub(crate) namespaced: bool,
+    pub(crate) status: Option<Type>,
+}
+
+/// The attributes of a field.
+#[derive(Default)]
+pub(crate) struct FieldAttributes {
+    pub(crate) atomic: bool,
+    pub(crate) rename: Option<String>,
+    pub(crate) flatten: bool,
+    pub(crate) skip: bool,
+}
+
+impl TypeAttributes {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut of_type = Self::default();
+        for attribute in attributes {
+            if attribute.path().is_ident("apply") {
+                attribute.parse_nested_meta(|meta| {
+                    if meta.path.is_ident("atomic") {
+                        of_type.atomic = true;
+                    } else if meta.path.is_ident("crate") {
+                        of_type.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?);
+                    } else {
+                        return Err(meta.error("unknown attribute; a type has `atomic` or `crate = \"…\"`"));
+                    }
+                    Ok(())
+                })?;
+            } else if attribute.path().is_ident("serde") {
+                for entry in entries(attribute)? {
+                    if entry.key == "rename_all"
+                        && let Some(rule) = entry.text()
+                    {
+                        let case = Case::parse(&rule.value());
+                        of_type.case =
+                            case.ok_or_else(|| Error::new(rule.span(), "unknown rule of `rename_all`"))?;
+                    }
+                }
+            }
+        }
+        of_type.kind = KindAttributes::of(attributes)?;
+        Ok(of_type)
+    }
+}
+
+impl KindAttributes {
+    /// Returns the kind, or `None` if no attribute names one.
+    fn of(attributes: &[Attribute]) -> Result<Option<Self>> {
+        let (mut kind, mut object, mut namespaced, mut status) = (None, None, false, None);
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("kube")) {
+            for entry in entries(attribute)? {
+                match entry.key.as_str() {
+                    "kind" => kind = entry.text(),
+                    "root" => object = entry.text(),
+                    "namespaced" => namespaced = true,
+                    "status" => status = entry.text().map(|path| path.parse()).transpose()?,
+                    _ => {}
+                }
+            }
+        }
+        let Some(name) = object.or(kind) else { return Ok(None) };
+        Ok(Some(Self { object: name.parse()?, namespaced, status }))
+    }
+}
+
+impl FieldAttributes {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut of_field = Self::default();
+        for attribute in attributes {
+            if attribute.path().is_ident("apply") {
+                attribute.parse_nested_meta(|meta| {
+                    if !meta.path.is_ident("atomic") {
+                        return Err(meta.error("unknown attribute; a field has `atomic`"));
+                    }
+                    of_field.atomic = true;
+                    Ok(())
+                })?;
+            } else if attribute.path().is_ident("serde") {
+                for entry in entries(attribute)? {
+                    of_field.read_serde(&entry)?;
+                }
+            }
+        }
+        Ok(of_field)
+    }
+
+    fn read_serde(&mut self, entry: &Entry) -> Result<()> {
+        match entry.key.as_str() {
+            "rename" => self.rename = entry.text().map(|name| name.value()).or(self.rename.take()),
+            "flatten" => self.flatten = true,
+            "skip" | "skip_serializing" => self.skip = true,
+            "with" | "serialize_with" => {
+                let message = format!(
+                    "`{}` is not supported by `ApplyConfiguration`, which would send something else; give the type of the \
+                     field a `Serialize` of its own",
+                    entry.key
+                );
+                return Err(Error::new(entry.span, message));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// One entry of an attribute: `key`, `key = value` or `key(…)`.
+struct Entry {
+    key: String,
+    span: proc_macro2::Span,
+    value: Vec<TokenTree>,
+}
+
+impl Entry {
+    /// The value as a string literal; that of `serialize`, if there is one for each direction.
+    fn text(&self) -> Option<LitStr> {
+        match self.value.as_slice() {
+            [TokenTree::Punct(equals), value] if equals.as_char() == '=' => {
+                syn::parse2(TokenStream::from(value.clone())).ok()
+            }
+            [TokenTree::Group(directions)] => {
+                let mut entries = split(directions.stream()).into_iter();
+                entries.find(|entry| entry.key == "serialize").and_then(|entry| entry.text())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the entries of an attribute, without reading values that are of no interest here.
+fn entries(attribute: &Attribute) -> Result<Vec<Entry>> {
+    match &attribute.meta {
+        Meta::List(list) => Ok(split(list.tokens.clone())),
+        other => Err(Error::new(other.span(), "expected a list of attributes in parentheses")),
+    }
+}
+
+fn split(tokens: TokenStream) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut current: Option<Entry> = None;
+    for token in tokens {
+        match (token, &mut current) {
+            (TokenTree::Punct(comma), _) if comma.as_char() == ',' => entries.extend(current.take()),
+            (token, Some(entry)) => entry.value.push(token),
+            (token, None) => {
+                current = Some(Entry { key: token.to_string(), span: token.span(), value: Vec::new() });
+            }
+        }
+    }
+    entries.extend(current);
+    entries
+}

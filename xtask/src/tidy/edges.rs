@@ -37,7 +37,7 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-apply", uses: &["windlass-derive"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-runtime",
-        uses: &["windlass-apply", "windlass-cache", "windlass-workqueue"],
+        uses: &["windlass-apply", "windlass-cache", "windlass-webhook", "windlass-workqueue"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

@@ -1,0 +1,165 @@
+//! Handlers of raw admission requests, and what all handlers are inside.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube_core::{
+    DynamicObject,
+    admission::{AdmissionRequest, AdmissionResponse},
+    response::Status,
+};
+use serde_json::Value;
+
+use super::context::Notes;
+use crate::denial::Denial;
+
+/// Answers admission requests of any kind.
+///
+/// Any `async fn(AdmissionRequest<DynamicObject>) -> AdmissionResponse` is one. The types are kube's; [`Patched`] computes a
+/// patch from a changed object.
+///
+/// ```
+/// use kube_core::{DynamicObject, admission::{AdmissionRequest, AdmissionResponse}};
+/// use windlass_webhook::{AdmissionWebhook, Webhooks};
+///
+/// async fn no_exec(request: AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+///     let response = AdmissionResponse::from(&request);
+///     match request.user_info.username.as_deref() {
+///         Some("admin") => response,
+///         _ => response.deny("only admin may execute commands in pods"),
+///     }
+/// }
+/// # let _ = Webhooks::new().admission(AdmissionWebhook::validating("/no-exec", no_exec));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not handle admission requests",
+    note = "a handler is an `async fn(AdmissionRequest<DynamicObject>) -> AdmissionResponse`, or a type that implements \
+            `AdmissionHandler`"
+)]
+pub trait AdmissionHandler: Send + Sync + 'static {
+    /// Answers one request.
+    fn handle(
+        &self,
+        request: AdmissionRequest<DynamicObject>,
+    ) -> impl Future<Output = AdmissionResponse> + Send;
+}
+
+impl<F, Fut> AdmissionHandler for F
+where
+    F: Fn(AdmissionRequest<DynamicObject>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = AdmissionResponse> + Send,
+{
+    fn handle(
+        &self,
+        request: AdmissionRequest<DynamicObject>,
+    ) -> impl Future<Output = AdmissionResponse> + Send {
+        self(request)
+    }
+}
+
+/// Adds the difference between two states of an object to a response, as a JSON patch.
+pub trait Patched: Sized {
+    /// Sets the patch that makes `changed` of `original`. Without a difference there is no patch.
+    #[must_use]
+    fn patched(self, original: &Value, changed: &Value) -> Self;
+}
+
+impl Patched for AdmissionResponse {
+    fn patched(self, original: &Value, changed: &Value) -> Self {
+        let patch = json_patch::diff(original, changed);
+        if patch.0.is_empty() {
+            return self;
+        }
+        // kube-core has another version of json-patch: the patch passes as JSON.
+        let patch = serde_json::to_value(&patch).and_then(serde_json::from_value);
+        let (uid, types) = (self.uid.clone(), self.types.clone());
+        match patch {
+            Ok(patch) => self.with_patch(patch).unwrap_or_else(|error| {
+                let mut response = errored(500, error.to_string());
+                (response.uid, response.types) = (uid, types);
+                response
+            }),
+            Err(error) => errored(500, error.to_string()),
+        }
+    }
+}
+
+/// A decoded request. The objects are as the API server sent them, `null` where there is none.
+pub(crate) struct Call {
+    pub(crate) request: AdmissionRequest<DynamicObject>,
+    pub(crate) object: Value,
+    pub(crate) old: Value,
+}
+
+pub(crate) type AdmitFuture = BoxFuture<'static, AdmissionResponse>;
+
+/// A handler without its type.
+pub(crate) type Admit = Arc<dyn Fn(Call) -> AdmitFuture + Send + Sync>;
+
+pub(crate) fn handling(handler: impl AdmissionHandler) -> Admit {
+    let handler = Arc::new(handler);
+    Arc::new(move |call: Call| {
+        let handler = handler.clone();
+        Box::pin(async move {
+            let Call { mut request, object, old } = call;
+            let decoded = (|| {
+                request.object = decode_dynamic(object)?;
+                request.old_object = decode_dynamic(old)?;
+                Ok::<_, String>(request)
+            })();
+            match decoded {
+                Ok(request) => handler.handle(request).await,
+                Err(error) => errored(400, error),
+            }
+        })
+    })
+}
+
+fn decode_dynamic(object: Value) -> Result<Option<DynamicObject>, String> {
+    match object {
+        Value::Null => Ok(None),
+        object => serde_json::from_value(object).map(Some).map_err(|error| undecodable(&error)),
+    }
+}
+
+/// An object that does not decode. The message has the place but repeats no value, which may be secret.
+pub(crate) fn undecodable(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    // serde's messages quote strings in `"`, and other unexpected values in backquotes: `invalid type: string "x", ..`.
+    let safe = text.split_once(": ").filter(|(what, _)| what.starts_with("invalid "));
+    match safe {
+        Some((what, rest)) => {
+            let expected =
+                rest.rsplit_once(", expected ").map(|(_, expected)| format!(": expected {expected}"));
+            format!("the object does not decode: {what}{}", expected.unwrap_or_default())
+        }
+        None => format!("the object does not decode: {text}"),
+    }
+}
+
+/// A denial for a request that failed. The caller sets the uid.
+pub(crate) fn errored(code: u16, message: impl Into<String>) -> AdmissionResponse {
+    let mut response = AdmissionResponse::invalid("");
+    response.result = Status { code, message: message.into(), ..Status::default() };
+    response
+}
+
+/// An allowing response.
+pub(crate) fn allowed(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+    AdmissionResponse::from(request)
+}
+
+pub(crate) fn denied(request: &AdmissionRequest<DynamicObject>, denial: Denial) -> AdmissionResponse {
+    let mut response = AdmissionResponse::from(request);
+    response.allowed = false;
+    response.result = denial.into_status();
+    response
+}
+
+pub(crate) fn with_notes(mut response: AdmissionResponse, notes: Notes) -> AdmissionResponse {
+    if !notes.warnings.is_empty() {
+        response.warnings.get_or_insert_default().extend(notes.warnings);
+    }
+    response.audit_annotations.extend(notes.audit_annotations);
+    response
+}

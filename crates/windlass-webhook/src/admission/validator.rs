@@ -1,0 +1,217 @@
+//! Validation: webhooks that allow or deny requests.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use kube_core::admission::{AdmissionResponse, Operation};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{
+    AdmissionContext,
+    handler::{Admit, Call, allowed, denied, errored, undecodable, with_notes},
+};
+use crate::denial::{BoxError, Denial};
+
+/// Allows or denies requests for objects of one kind.
+///
+/// An error denies the request; the client of the API server gets its text. See [`Denial`] for other codes and causes of fields,
+/// and [`AdmissionContext::warn`] for warnings.
+///
+/// Any `async fn(Change<K>, AdmissionContext) -> Result<(), E>` is one. For state of its own, or to validate one operation
+/// only, implement it for a struct. An operation that is not implemented is allowed.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass_webhook::{AdmissionContext, Denial, FieldError, Validator};
+///
+/// struct Sizes {
+///     most: usize,
+/// }
+///
+/// impl Validator<ConfigMap> for Sizes {
+///     type Error = Denial;
+///
+///     async fn validate_create(&self, config: ConfigMap, cx: AdmissionContext) -> Result<(), Denial> {
+///         let keys = config.data.unwrap_or_default().len();
+///         if keys > self.most {
+///             let error = FieldError::invalid("data", keys, format_args!("must have at most {} keys", self.most));
+///             return Err(Denial::invalid::<ConfigMap>(cx.name(), [error]));
+///         }
+///         Ok(())
+///     }
+///
+///     async fn validate_update(&self, old: ConfigMap, new: ConfigMap, cx: AdmissionContext) -> Result<(), Denial> {
+///         if old.data == new.data {
+///             return Ok(());
+///         }
+///         self.validate_create(new, cx).await
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a validator of `{K}`",
+    note = "a validator is an `async fn(Change<{K}>, AdmissionContext) -> Result<(), E>` where `E: Into<BoxError>`, \
+            or a type that implements `Validator<{K}>`"
+)]
+pub trait Validator<K: Send + 'static>: Send + Sync + 'static {
+    /// The error: any type that converts into [`BoxError`]. See [`Denial`].
+    type Error: Into<BoxError>;
+
+    /// Validates an object that is created. Default: allows.
+    fn validate_create(
+        &self,
+        object: K,
+        cx: AdmissionContext,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        drop((object, cx));
+        async { Ok(()) }
+    }
+
+    /// Validates an update. Default: allows.
+    fn validate_update(
+        &self,
+        old: K,
+        new: K,
+        cx: AdmissionContext,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        drop((old, new, cx));
+        async { Ok(()) }
+    }
+
+    /// Validates a deletion. It is called only if the webhook's operations include [`Operation::Delete`]. Default: allows.
+    fn validate_delete(
+        &self,
+        object: K,
+        cx: AdmissionContext,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        drop((object, cx));
+        async { Ok(()) }
+    }
+}
+
+/// A request to change an object, for validators that are functions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change<K> {
+    /// The object is created.
+    Create(K),
+    /// The object is updated.
+    Update {
+        /// The object as it is stored.
+        old: K,
+        /// The object as it will be stored.
+        new: K,
+    },
+    /// The object is deleted.
+    Delete(K),
+}
+
+impl<K> Change<K> {
+    /// Returns the object as it will be stored, or `None` for a deletion.
+    pub fn new_object(&self) -> Option<&K> {
+        match self {
+            Self::Create(new) | Self::Update { new, .. } => Some(new),
+            Self::Delete(_) => None,
+        }
+    }
+
+    /// Returns the object as it is stored, or `None` for a creation.
+    pub fn old_object(&self) -> Option<&K> {
+        match self {
+            Self::Delete(old) | Self::Update { old, .. } => Some(old),
+            Self::Create(_) => None,
+        }
+    }
+}
+
+impl<K, F, Fut, E> Validator<K> for F
+where
+    K: Send + 'static,
+    F: Fn(Change<K>, AdmissionContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), E>> + Send,
+    E: Into<BoxError>,
+{
+    type Error = E;
+
+    fn validate_create(&self, object: K, cx: AdmissionContext) -> impl Future<Output = Result<(), E>> + Send {
+        self(Change::Create(object), cx)
+    }
+
+    fn validate_update(
+        &self,
+        old: K,
+        new: K,
+        cx: AdmissionContext,
+    ) -> impl Future<Output = Result<(), E>> + Send {
+        self(Change::Update { old, new }, cx)
+    }
+
+    fn validate_delete(&self, object: K, cx: AdmissionContext) -> impl Future<Output = Result<(), E>> + Send {
+        self(Change::Delete(object), cx)
+    }
+}
+
+/// Erases the type of a validator.
+pub(crate) fn validating<K, V>(validator: V) -> Admit
+where
+    K: DeserializeOwned + Send + 'static,
+    V: Validator<K>,
+{
+    let validator = Arc::new(Validating::<K, V> { validator, kind: PhantomData });
+    Arc::new(move |call| {
+        let validator = validator.clone();
+        Box::pin(async move { validator.admit(call).await })
+    })
+}
+
+struct Validating<K, V> {
+    validator: V,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K, V> Validating<K, V>
+where
+    K: DeserializeOwned + Send + 'static,
+    V: Validator<K>,
+{
+    async fn admit(&self, call: Call) -> AdmissionResponse {
+        let Call { request, object, old } = call;
+        let change = match change::<K>(&request.operation, &object, &old) {
+            Ok(Some(change)) => change,
+            Ok(None) => return allowed(&request),
+            Err(error) => return errored(400, error),
+        };
+        let cx = AdmissionContext::new(request, old);
+        let (validator, own) = (&self.validator, cx.clone());
+        let result = match change {
+            Change::Create(object) => validator.validate_create(object, own).await,
+            Change::Update { old, new } => validator.validate_update(old, new, own).await,
+            Change::Delete(object) => validator.validate_delete(object, own).await,
+        };
+        let response = match result {
+            Ok(()) => allowed(cx.request()),
+            Err(error) => denied(cx.request(), Denial::from_error(&error.into())),
+        };
+        with_notes(response, cx.take_notes())
+    }
+}
+
+/// Decodes what is validated: nothing for a CONNECT request.
+fn change<K: DeserializeOwned>(
+    operation: &Operation,
+    object: &Value,
+    old: &Value,
+) -> Result<Option<Change<K>>, String> {
+    Ok(Some(match operation {
+        Operation::Create => Change::Create(decode(object)?),
+        Operation::Update => Change::Update { new: decode(object)?, old: decode(old)? },
+        Operation::Delete => Change::Delete(decode(old)?),
+        Operation::Connect => return Ok(None),
+    }))
+}
+
+fn decode<K: DeserializeOwned>(object: &Value) -> Result<K, String> {
+    if object.is_null() {
+        return Err("there is no content to decode".to_owned());
+    }
+    K::deserialize(object).map_err(|error| undecodable(&error))
+}

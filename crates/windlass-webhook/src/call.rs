@@ -1,0 +1,79 @@
+//! What all webhooks have in common: the time that a call may take, and panics.
+
+use std::{any::Any, time::Duration};
+
+use bytes::Bytes;
+
+/// The longest time that the API server waits for a webhook.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The time that remains for the reply to travel.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// The time that a handler may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deadline(Duration);
+
+impl Deadline {
+    /// Reads the parameter `timeout`, by which the API server says how long it waits. Without it, or with another value than
+    /// 1 ms to 30 s, it is 30 s. A tenth of it, at most 500 ms, is left for the reply.
+    pub(crate) fn from_query(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let timeout = pairs.into_iter().find(|(key, _)| key == "timeout").and_then(|(_, text)| {
+            let timeout: Duration = text.parse::<jiff::SignedDuration>().ok()?.try_into().ok()?;
+            (timeout >= Duration::from_millis(1)).then_some(timeout.min(LONGEST))
+        });
+        let timeout = timeout.unwrap_or(LONGEST);
+        Self(timeout.saturating_sub(MARGIN.min(timeout / 10)))
+    }
+
+    pub(crate) fn limit(self) -> Duration {
+        self.0
+    }
+
+    /// Returns the output of a future, or `None` if it does not complete in time.
+    pub(crate) async fn run<F: Future>(self, future: F) -> Option<F::Output> {
+        tokio::time::timeout(self.0, future).await.ok()
+    }
+}
+
+/// The size from which JSON is decoded on a thread of its own, so that it blocks no other request.
+const LARGE: usize = 256 << 10;
+
+/// Runs a function on `body`, which may take long if it is large.
+pub(crate) async fn on_body<T: Send + 'static>(
+    body: Bytes,
+    function: impl FnOnce(&[u8]) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    if body.len() < LARGE {
+        return function(&body);
+    }
+    let result = tokio::task::spawn_blocking(move || function(&body)).await;
+    result.unwrap_or_else(|_| Err("the request was not decoded".to_owned()))
+}
+
+/// The message of a panic.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_server_says_how_long_it_waits() {
+        let millis = |query: &str| Deadline::from_query(Some(query)).limit().as_millis();
+        assert_eq!(millis("timeout=10s"), 9500);
+        assert_eq!(millis("a=b&timeout=1s"), 900);
+        assert_eq!(millis("timeout=1m0s"), 29_500);
+        assert_eq!(millis("timeout=-1s"), 29_500);
+        assert_eq!(millis("timeout=0s"), 29_500);
+        assert_eq!(millis("timeout=soon"), 29_500);
+        assert_eq!(Deadline::from_query(None).limit().as_millis(), 29_500);
+    }
+}

@@ -1,0 +1,19 @@
+//! Certificates of an HTTPS server: from files, or issued by the operator itself.
+
+mod authority;
+mod bundle;
+mod files;
+mod rotation;
+mod secret;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    bundle::{Location, Trust},
+    files::{CertificateFiles, CertificateMetrics},
+    rotation::{Lifetimes, Observed, Plan, Rotation, SecretWrite},
+    secret::SecretState,
+    store::{CertificateError, CertificateStore, ServingCertificate},
+};

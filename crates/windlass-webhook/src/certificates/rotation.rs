@@ -1,0 +1,197 @@
+//! Certificates that an operator issues for itself: when they are renewed, written and served.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    Location, SecretState, ServingCertificate, Trust,
+    authority::{Facts, create_authority, issue_server},
+    secret::Contents,
+    store::CertificateError,
+};
+
+/// The lives of self-issued certificates. Each is renewed after two thirds of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// The life of an authority. Default: 365 days.
+    pub authority: Duration,
+    /// The life of a serving certificate. Default: 90 days.
+    pub serving: Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        Self { authority: 365 * DAY, serving: 90 * DAY }
+    }
+}
+
+/// The rotation of self-issued certificates: a state machine without clock, network and tasks.
+///
+/// The state is in the cluster, so that replicas share it: a Secret with the authorities and the serving certificate, and the
+/// `caBundle`s. [`plan`](Self::plan) gets what is there and says what to write; the caller writes it, looks again, and calls
+/// again until there is nothing left to do. Any replica may write: the resource version of the Secret lets one win.
+///
+/// A rotation goes in this order, whichever replica takes the next step:
+///
+/// 1. a new authority is added to the Secret; the serving certificate stays,
+/// 2. the new authority is added to all `caBundle`s, beside the old ones,
+/// 3. once all `caBundle`s have it, it signs a new serving certificate, which is written into the Secret,
+/// 4. each replica serves the new certificate; expired authorities are removed.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    location: Location,
+    names: Vec<String>,
+    lifetimes: Lifetimes,
+}
+
+/// What there is in the cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The Secret, or `None` if it does not exist.
+    pub secret: Option<&'a SecretState>,
+    /// The webhook configurations and CustomResourceDefinitions whose `caBundle`s are ours to maintain. Objects without a
+    /// webhook at our location are left alone.
+    pub objects: &'a [Value],
+    /// The certificate that this replica serves.
+    pub serving: Option<&'a ServingCertificate>,
+}
+
+/// What to do now.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The certificate to serve from now on, or `None` to keep the present one.
+    pub serve: Option<ServingCertificate>,
+    /// The write of the Secret. If it fails with a conflict, another replica was faster: look again.
+    pub secret: Option<SecretWrite>,
+    /// JSON patches of `objects`, by index.
+    pub patches: Vec<(usize, Value)>,
+}
+
+/// A write of the Secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretWrite {
+    /// The version that must still be current, or `None` to create the Secret.
+    pub resource_version: Option<String>,
+    /// The data. The Secret's type is `kubernetes.io/tls`.
+    pub data: BTreeMap<String, Vec<u8>>,
+    /// What changes and why, for the log.
+    pub reason: &'static str,
+}
+
+impl std::fmt::Debug for SecretWrite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecretWrite")
+            .field("resource_version", &self.resource_version)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rotation {
+    /// Issues certificates for the names of a location.
+    pub fn new(location: Location, lifetimes: Lifetimes) -> Self {
+        Self { names: location.names(), location, lifetimes }
+    }
+
+    /// Adds DNS names and IP addresses to the certificate.
+    pub fn names(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.names.extend(names);
+        self
+    }
+
+    /// Returns the location.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Returns the next steps. An empty plan means: all is well at this time.
+    ///
+    /// # Errors
+    ///
+    /// A certificate cannot be created, because a name is not a DNS name for example.
+    pub fn plan(&self, now: Timestamp, observed: Observed<'_>) -> Result<Plan, CertificateError> {
+        let contents = observed.secret.map(|secret| Contents::read(secret, now)).unwrap_or_default();
+        let mut plan = Plan { secret: self.secret(now, observed, contents.clone())?, ..Plan::default() };
+        plan.serve = self.serve(now, observed, &contents);
+        let authorities: Vec<&[u8]> = contents.authorities.iter().map(|authority| &*authority.der).collect();
+        // Without an authority there is nothing to trust yet.
+        if !authorities.is_empty() {
+            for (at, object) in observed.objects.iter().enumerate() {
+                plan.patches.extend(
+                    Trust::of(&self.location, object).patch(&authorities, now).map(|patch| (at, patch)),
+                );
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Returns the write of the Secret that is due.
+    fn secret(
+        &self,
+        now: Timestamp,
+        observed: Observed<'_>,
+        mut contents: Contents,
+    ) -> Result<Option<SecretWrite>, CertificateError> {
+        let mut reason = None;
+        let is_due = |facts: &Facts| now >= two_thirds(facts) || now < facts.not_before;
+        let newest = contents.authorities.first();
+        if newest.is_none_or(|authority| is_due(&authority.facts)) {
+            contents.add_authority(&create_authority(now, self.lifetimes.authority)?);
+            reason = Some("a new certificate authority");
+        }
+        let Some(newest) = contents.authorities.first().cloned() else { return Ok(None) };
+        // One that the API server can still verify: it is replaced in peace.
+        let usable = contents.serving.as_ref().map(|(_, facts)| facts).filter(|facts| {
+            let is_signed = contents.authorities.iter().any(|by| by.facts.common_name == facts.issuer);
+            is_signed && now < facts.not_after && self.names.iter().all(|name| facts.names.contains(name))
+        });
+        let renew = match usable {
+            None => true,
+            Some(facts) => {
+                let newer = facts.issuer != newest.facts.common_name;
+                (newer || is_due(facts)) && self.is_trusted(observed.objects, &newest.der)
+            }
+        };
+        if renew {
+            let (names, life) = (&self.names, self.lifetimes.serving);
+            contents.set_serving(issue_server(&newest.facts, contents.authority_key(), names, now, life)?);
+            reason = reason.or(Some("a new serving certificate"));
+        }
+        Ok(reason.map(|reason| SecretWrite {
+            resource_version: observed.secret.map(|secret| secret.resource_version.clone()),
+            data: contents.data(),
+            reason,
+        }))
+    }
+
+    /// Returns the Secret's certificate if it is better than the one that is served.
+    fn serve(
+        &self,
+        now: Timestamp,
+        observed: Observed<'_>,
+        contents: &Contents,
+    ) -> Option<ServingCertificate> {
+        let (certificate, facts) = contents.serving.as_ref()?;
+        let issuer =
+            contents.authorities.iter().find(|authority| authority.facts.common_name == facts.issuer)?;
+        let replaceable = match observed.serving {
+            None => true,
+            Some(present) if present.is_same(certificate) => false,
+            Some(present) => now >= present.not_after() || self.is_trusted(observed.objects, &issuer.der),
+        };
+        replaceable.then(|| certificate.clone())
+    }
+
+    /// Whether all `caBundle`s of ours have this authority.
+    fn is_trusted(&self, objects: &[Value], authority: &[u8]) -> bool {
+        objects.iter().all(|object| Trust::of(&self.location, object).has(authority))
+    }
+}
+
+fn two_thirds(facts: &Facts) -> Timestamp {
+    let life = facts.not_after.duration_since(facts.not_before);
+    facts.not_before.checked_add(life * 2 / 3).unwrap_or(facts.not_after)
+}

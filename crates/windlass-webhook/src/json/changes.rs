@@ -1,0 +1,112 @@
+//! Changes between two states of an object, applied to a third one.
+
+use serde_json::{Map, Value};
+
+/// The fields by which elements of a list are recognised after a change, in the order in which they are tried.
+const IDENTITIES: &[&str] =
+    &["name", "key", "id", "type", "containerPort", "port", "mountPath", "ip", "topologyKey"];
+
+/// The longest search for the counterparts of changed elements, in comparisons. Longer lists are compared by index.
+const MAX_COMPARISONS: usize = 1_000_000;
+
+/// Applies the changes between `before` and `after` to `original`.
+///
+/// `before` is what a Rust type kept of `original`. Whatever the type did not keep and the change does not concern
+/// stays as it is in `original`.
+pub(crate) fn apply_changes(original: &Value, before: &Value, after: &Value) -> Value {
+    if before == after {
+        return original.clone();
+    }
+    match (original, before, after) {
+        (Value::Object(original), Value::Object(before), Value::Object(after)) => {
+            Value::Object(apply_to_object(original, before, after))
+        }
+        (Value::Array(original), Value::Array(before), Value::Array(after))
+            if original.len() == before.len() =>
+        {
+            Value::Array(apply_to_array(original, before, after))
+        }
+        _ => after.clone(),
+    }
+}
+
+fn apply_to_object(
+    original: &Map<String, Value>,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut result = original.clone();
+    for (field, new) in after {
+        match (original.get(field), before.get(field)) {
+            (Some(original), Some(before)) => {
+                result.insert(field.clone(), apply_changes(original, before, new));
+            }
+            // A default of the type that the object does not spell out.
+            (None, Some(before)) if before == new => {}
+            _ => {
+                result.insert(field.clone(), new.clone());
+            }
+        }
+    }
+    for field in before.keys().filter(|field| !after.contains_key(*field)) {
+        result.remove(field);
+    }
+    result
+}
+
+fn apply_to_array(original: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
+    let shorter = before.len().min(after.len());
+    let prefix = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    let ends = before.iter().rev().zip(after.iter().rev());
+    let suffix = ends.take_while(|(old, new)| old == new).count().min(shorter - prefix);
+    let (old, new) = (prefix..before.len() - suffix, prefix..after.len() - suffix);
+    let counterparts = counterparts(&before[old.clone()], &after[new.clone()]);
+    let mut result = original[..prefix].to_vec();
+    for (element, counterpart) in after[new].iter().zip(counterparts) {
+        result.push(match counterpart {
+            Some(at) => apply_changes(&original[old.start + at], &before[old.start + at], element),
+            None => element.clone(),
+        });
+    }
+    result.extend_from_slice(&original[old.end..]);
+    result
+}
+
+/// Returns the index of the old element that each new element was made from.
+fn counterparts(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
+    let mut free = vec![true; old.len()];
+    let mut found = vec![None; new.len()];
+    if old.len().saturating_mul(new.len()) <= MAX_COMPARISONS {
+        let relations: [fn(&Value, &Value) -> bool; 2] = [|old, new| old == new, same_element];
+        for is_same in relations {
+            for (new, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+                *found = (0..old.len()).find(|at| free[*at] && is_same(&old[*at], new));
+                if let Some(at) = *found {
+                    free[at] = false;
+                }
+            }
+        }
+    }
+    if old.len() == new.len() {
+        for (at, found) in found.iter_mut().enumerate() {
+            let anonymous = identity(&old[at]).is_none() && identity(&new[at]).is_none();
+            if found.is_none() && free[at] && anonymous {
+                *found = Some(at);
+            }
+        }
+    }
+    found
+}
+
+/// Returns whether two elements of a list have the same identity, such as the same `name`.
+pub(crate) fn same_element(one: &Value, other: &Value) -> bool {
+    identity(one).is_some_and(|identity| Some(identity) == self::identity(other))
+}
+
+fn identity(element: &Value) -> Option<(&'static str, &Value)> {
+    let element = element.as_object()?;
+    IDENTITIES.iter().find_map(|field| {
+        let value = element.get(*field)?;
+        (value.is_string() || value.is_number()).then_some((*field, value))
+    })
+}

@@ -1,0 +1,12 @@
+//! JSON of objects: depth, and changes that keep fields which a Rust type does not know.
+
+mod changes;
+mod depth;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::{
+    changes::{apply_changes, same_element},
+    depth::{MAX_DEPTH, is_deeper_than},
+};

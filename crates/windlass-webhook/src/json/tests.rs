@@ -1,0 +1,107 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{apply_changes, is_deeper_than};
+
+/// A type that does not know all fields of its objects.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Known {
+    #[serde(default)]
+    size: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    colour: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Part {
+    name: String,
+    #[serde(default)]
+    count: u32,
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    ("[a-d]", 0..3_u32).prop_map(|(name, count)| Part { name, count })
+}
+
+fn known() -> impl Strategy<Value = Known> {
+    let labels = proptest::collection::btree_map("[a-c]", "[x-z]", 0..3);
+    let parts = proptest::collection::vec(part(), 0..4);
+    (0..3_u32, proptest::option::of("[a-b]"), parts, labels).prop_map(|(size, colour, parts, labels)| Known {
+        size,
+        colour,
+        parts,
+        labels,
+    })
+}
+
+/// An object as a server sends it: with fields that the type does not know.
+fn with_unknown_fields(known: &Known) -> Value {
+    let mut object = serde_json::to_value(known).unwrap();
+    object["unknown"] = json!({"keep": [1, 2]});
+    object["nothing"] = Value::Null;
+    for (at, part) in object.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten().enumerate()
+    {
+        part["unknown"] = json!(at);
+    }
+    object
+}
+
+proptest! {
+    #[test]
+    fn a_change_of_the_known_fields_keeps_the_unknown_ones(before in known(), after in known()) {
+        let original = with_unknown_fields(&before);
+        let (old, new) = (serde_json::to_value(&before).unwrap(), serde_json::to_value(&after).unwrap());
+        let changed = apply_changes(&original, &old, &new);
+        prop_assert_eq!(&changed["unknown"], &original["unknown"]);
+        prop_assert!(changed.get("nothing").is_some());
+        prop_assert_eq!(serde_json::from_value::<Known>(changed.clone()).unwrap(), after);
+        let patch = json_patch::diff(&original, &changed);
+        let mut patched = original.clone();
+        json_patch::patch(&mut patched, &patch).unwrap();
+        prop_assert_eq!(patched, changed);
+    }
+
+    #[test]
+    fn without_a_change_nothing_differs(before in known()) {
+        let original = with_unknown_fields(&before);
+        let old = serde_json::to_value(&before).unwrap();
+        prop_assert_eq!(apply_changes(&original, &old, &old), original);
+    }
+
+    #[test]
+    fn the_depth_of_any_text_is_known(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = is_deeper_than(&text, 5);
+    }
+}
+
+#[test]
+fn an_element_keeps_its_unknown_fields_wherever_it_moves() {
+    let original = json!([{"name": "a", "x": 1}, {"name": "b", "x": 2}, {"name": "c", "x": 3}]);
+    let before = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+    let after = json!([{"name": "new"}, {"name": "c", "count": 5}, {"name": "a"}]);
+    assert_eq!(
+        apply_changes(&original, &before, &after),
+        json!([{"name": "new"}, {"name": "c", "count": 5, "x": 3}, {"name": "a", "x": 1}])
+    );
+}
+
+#[test]
+fn elements_without_a_name_are_compared_by_index() {
+    let original = json!([{"size": 1, "x": 1}, {"size": 2, "x": 2}]);
+    let (before, after) = (json!([{"size": 1}, {"size": 2}]), json!([{"size": 1}, {"size": 3}]));
+    assert_eq!(apply_changes(&original, &before, &after), json!([{"size": 1, "x": 1}, {"size": 3, "x": 2}]));
+}
+
+#[test]
+fn braces_in_strings_are_not_nesting() {
+    assert!(!is_deeper_than(br#"{"a": "[[[[{{\"[[", "b": [1]}"#, 2));
+    assert!(is_deeper_than(br#"{"a": [[1]]}"#, 2));
+    assert!(is_deeper_than(&vec![b'['; 1_000_000], 100));
+}

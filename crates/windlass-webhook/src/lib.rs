@@ -1,0 +1,52 @@
+//! Admission and conversion webhooks of an operator.
+//!
+//! - [`Defaulter`], [`Validator`], [`AdmissionHandler`], [`Converter`]: the user's code.
+//! - [`Webhooks`]: all of them, with what they declare ([`AdmissionWebhook`]), as functions from bytes to bytes ([`Dispatcher`]).
+//! - [`WebhookServer`]: the HTTPS server around them.
+//! - [`certificates`]: from files, or issued by the operator itself.
+//! - [`manifests`]: the configurations that tell the API server about the webhooks.
+//!
+//! The crate knows no client of the API server: what is to be written there is returned as data, and the runtime writes it.
+#![forbid(unsafe_code)]
+
+mod call;
+mod json;
+
+mod denial;
+
+pub mod certificates;
+
+mod metrics;
+
+mod admission;
+mod conversion;
+
+mod declaration;
+pub mod manifests;
+
+mod webhooks;
+
+mod probe;
+mod server;
+
+pub use kube_core::{
+    admission::{AdmissionRequest, AdmissionResponse, Operation},
+    response::{Status, StatusCause, StatusDetails},
+};
+
+pub use self::{
+    admission::{AdmissionContext, AdmissionHandler, Change, Defaulter, Patched, Validator},
+    conversion::{Converter, Spoke},
+    declaration::{
+        AdmissionDeclaration, AdmissionKind, AdmissionWebhook, ConversionDeclaration, FailurePolicy,
+        MatchPolicy, ReinvocationPolicy, Rule, SideEffects,
+    },
+    denial::{BoxError, Denial, FieldError},
+    metrics::WebhookMetrics,
+    probe::{Admission, Admitted},
+    server::{
+        CertificateSource, DEFAULT_PORT, SelfIssued, ServerError, WebhookListener, WebhookServer,
+        server_config,
+    },
+    webhooks::{DeclarationError, Dispatcher, Reply, Request, Webhooks},
+};

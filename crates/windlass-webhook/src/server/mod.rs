@@ -1,0 +1,174 @@
+//! The HTTPS server of webhooks.
+
+mod connection;
+mod http;
+mod listen;
+mod self_issued;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
+
+pub use self::{
+    listen::WebhookListener,
+    self_issued::SelfIssued,
+    tls::{ServerError, server_config},
+};
+use crate::{
+    certificates::{CertificateFiles, CertificateStore},
+    metrics::WebhookMetrics,
+    webhooks::Webhooks,
+};
+
+/// The port that a webhook server listens on by default.
+pub const DEFAULT_PORT: u16 = 9443;
+
+/// Where the certificate of a server comes from.
+#[derive(Clone, Debug)]
+pub enum CertificateSource {
+    /// From files, which something else writes: a mounted Secret of cert-manager, for example.
+    Files(CertificateFiles),
+    /// The operator issues it.
+    SelfIssued(SelfIssued),
+}
+
+/// Serves [`Webhooks`] over HTTPS. Give it to `Manager::webhooks`.
+///
+/// ```no_run
+/// use windlass_webhook::{SelfIssued, WebhookServer, Webhooks};
+/// # let webhooks = Webhooks::new();
+///
+/// let server = WebhookServer::new(webhooks).self_issued(SelfIssued::for_service("ops", "webhook-service"));
+/// # drop(server);
+/// ```
+///
+/// | limit | |
+/// |---|---|
+/// | body of an admission request | 7 MiB |
+/// | body of a conversion request, with all objects of a list | 128 MiB |
+/// | bodies in memory | 160 MiB; others wait |
+/// | nesting of JSON | 120 levels |
+/// | requests at a time | 256; others wait |
+/// | connections | 1024; others wait |
+/// | TLS handshake | 10 s |
+/// | headers | 32 s, 1 MiB |
+/// | idle connection | 90 s |
+/// | a handler | the API server's `timeout`, less a tenth and at most 500 ms of it; 29.5 s without one |
+pub struct WebhookServer {
+    webhooks: Webhooks,
+    host: Option<IpAddr>,
+    port: Option<u16>,
+    certificates: Option<CertificateSource>,
+    client_ca: Option<PathBuf>,
+    metrics: WebhookMetrics,
+}
+
+impl From<Webhooks> for WebhookServer {
+    fn from(webhooks: Webhooks) -> Self {
+        Self::new(webhooks)
+    }
+}
+
+impl WebhookServer {
+    /// Serves webhooks on all addresses, at the port 9443, with the certificate in the files of [`CertificateFiles::default`].
+    pub fn new(webhooks: Webhooks) -> Self {
+        Self {
+            webhooks,
+            host: None,
+            port: None,
+            certificates: None,
+            client_ca: None,
+            metrics: WebhookMetrics::default(),
+        }
+    }
+
+    /// Listens on one address. Default: on all, of IPv4 and IPv6.
+    pub fn host(mut self, host: IpAddr) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Sets the port; 0 stands for a free one. Default: 9443, or the flag `--webhook-port`.
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
+    /// Reads the certificate from files. Default: the flags `--webhook-cert-path`, `--webhook-cert-name` and
+    /// `--webhook-cert-key`.
+    pub fn certificate_files(mut self, files: CertificateFiles) -> Self {
+        self.certificates = Some(CertificateSource::Files(files));
+        self
+    }
+
+    /// Issues the certificate.
+    pub fn self_issued(mut self, issued: SelfIssued) -> Self {
+        self.certificates = Some(CertificateSource::SelfIssued(issued));
+        self
+    }
+
+    /// Accepts only clients with a certificate that an authority in this PEM file has signed. A relative path is that of a
+    /// file beside the server's certificate. Default: no certificate is asked for.
+    pub fn client_ca(mut self, path: impl Into<PathBuf>) -> Self {
+        self.client_ca = Some(path.into());
+        self
+    }
+
+    /// Returns the webhooks.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
+    }
+
+    /// Returns where the certificate comes from, if it was set.
+    pub fn certificate_source(&self) -> Option<&CertificateSource> {
+        self.certificates.as_ref()
+    }
+
+    /// Returns the metrics.
+    pub fn metrics(&self) -> &WebhookMetrics {
+        &self.metrics
+    }
+
+    /// Sets the port and the certificate's files, if they are not set.
+    pub fn with_defaults(mut self, port: u16, files: CertificateFiles) -> Self {
+        self.port.get_or_insert(port);
+        self.certificates.get_or_insert(CertificateSource::Files(files));
+        self
+    }
+
+    /// Listens, without serving yet.
+    ///
+    /// # Errors
+    ///
+    /// The address is in use, the client authorities cannot be read, or the webhooks' declaration is wrong.
+    pub async fn bind(self) -> Result<WebhookListener, ServerError> {
+        let Self { webhooks, host, port, certificates, client_ca, metrics } = self;
+        let conversions = webhooks.conversions();
+        let dispatcher = webhooks.dispatcher(metrics.clone()).map_err(ServerError::new)?;
+        let source = certificates.unwrap_or_else(|| CertificateSource::Files(CertificateFiles::default()));
+        let store = CertificateStore::default();
+        let client_ca = match client_ca {
+            Some(path) => Some(tls::read_client_ca(&source, &path).await?),
+            None => None,
+        };
+        let tls = server_config(&store, client_ca.as_deref())?;
+        let host = host.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+        let address = SocketAddr::new(host, port.unwrap_or(DEFAULT_PORT));
+        listen::bind(address, listen::Parts { dispatcher, conversions, source, store, tls, metrics }).await
+    }
+}
+
+impl fmt::Debug for WebhookServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookServer")
+            .field("webhooks", &self.webhooks)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}

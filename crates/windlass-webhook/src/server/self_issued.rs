@@ -1,0 +1,83 @@
+//! Settings of self-issued certificates.
+
+use crate::certificates::{Lifetimes, Location, Rotation};
+
+/// Certificates that the operator issues for its webhooks.
+///
+/// The replicas share them in a Secret. The authorities are written into the `caBundle` of every webhook configuration and
+/// CustomResourceDefinition that calls the webhooks at this location. The operator needs these rights:
+///
+/// | resource | verbs |
+/// |---|---|
+/// | `secrets`, in its namespace | `get`, `create`, `update` |
+/// | `mutatingwebhookconfigurations`, `validatingwebhookconfigurations` | `list`, `patch` |
+/// | `customresourcedefinitions`, of its converters | `get`, `patch` |
+#[derive(Clone, Debug)]
+pub struct SelfIssued {
+    location: Location,
+    secret: Option<String>,
+    secret_namespace: Option<String>,
+    names: Vec<String>,
+    lifetimes: Lifetimes,
+}
+
+impl SelfIssued {
+    /// Issues certificates for a service, as in a cluster.
+    pub fn for_service(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(Location::Service { namespace: namespace.into(), name: name.into() })
+    }
+
+    /// Issues certificates for a host name or IP address, for an operator that runs outside of the cluster.
+    pub fn for_host(host: impl Into<String>, port: u16) -> Self {
+        Self::new(Location::Url { host: host.into(), port })
+    }
+
+    fn new(location: Location) -> Self {
+        Self {
+            location,
+            secret: None,
+            secret_namespace: None,
+            names: Vec::new(),
+            lifetimes: Lifetimes::default(),
+        }
+    }
+
+    /// Sets the Secret. Default: `webhook-server-cert`, in the namespace of the service; without one, in `default`.
+    pub fn secret(mut self, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        self.secret = Some(name.into());
+        self.secret_namespace = Some(namespace.into());
+        self
+    }
+
+    /// Adds DNS names and IP addresses to the certificate.
+    pub fn names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.names.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the lives of the authorities and certificates.
+    pub fn lifetimes(mut self, lifetimes: Lifetimes) -> Self {
+        self.lifetimes = lifetimes;
+        self
+    }
+
+    /// Returns where the API server reaches the webhooks.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Returns the namespace and the name of the Secret.
+    pub fn secret_name(&self) -> (&str, &str) {
+        let own = match &self.location {
+            Location::Service { namespace, .. } => namespace,
+            Location::Url { .. } => "default",
+        };
+        let name = self.secret.as_deref().unwrap_or("webhook-server-cert");
+        (self.secret_namespace.as_deref().unwrap_or(own), name)
+    }
+
+    /// Returns the state machine.
+    pub fn rotation(&self) -> Rotation {
+        Rotation::new(self.location.clone(), self.lifetimes).names(self.names.clone())
+    }
+}

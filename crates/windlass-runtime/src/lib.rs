@@ -9,7 +9,8 @@
 //!   ([`read_your_writes`]).
 //! - [`informer`]: shared caches, one watch per kind and selector.
 //!
-//! Beside these: [`source`]s of keys other than watches, [`events`], [`finalizer`], [`owner`], [`conditions`], [`leader_election`].
+//! Beside these: [`source`]s of keys other than watches, [`events`], [`finalizer`], [`owner`], [`conditions`], [`leader_election`],
+//! [`webhook`]s, [`storage_migration`].
 #![forbid(unsafe_code)]
 
 mod error;
@@ -55,9 +56,14 @@ pub mod leader_election;
 
 pub mod manager;
 
+pub mod storage_migration;
+
+mod webhooks;
+
 pub mod fake;
 
 pub use prometheus_client;
+pub use windlass_webhook as webhook;
 pub use windlass_workqueue as workqueue;
 
 pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};

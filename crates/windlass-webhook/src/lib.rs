@@ -45,8 +45,8 @@ pub use self::{
     metrics::WebhookMetrics,
     probe::{Admission, Admitted},
     server::{
-        CertificateSource, DEFAULT_PORT, SelfIssued, ServerError, WebhookListener, WebhookServer,
-        server_config,
+        CertificateSource, DEFAULT_PORT, SelfIssued, ServerDefaults, ServerError, WebhookListener,
+        WebhookServer, server_config,
     },
     webhooks::{DeclarationError, Dispatcher, Reply, Request, Webhooks},
 };

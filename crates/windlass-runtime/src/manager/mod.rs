@@ -18,6 +18,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_client::Client;
 use kube_core::ApiResource;
 use tokio::sync::{mpsc, oneshot};
+use windlass_webhook::ServerDefaults;
 
 pub(crate) use self::state::ManagerState;
 use self::{names::Selection, run::RunningManager};
@@ -83,6 +84,7 @@ pub struct Manager {
     crds: Vec<CustomResourceDefinition>,
     samples: Vec<String>,
     run_hook: Option<RunHook>,
+    pub(crate) webhook_defaults: ServerDefaults,
     changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
 }
 
@@ -136,6 +138,7 @@ impl Manager {
             crds: Vec::new(),
             samples: Vec::new(),
             run_hook: None,
+            webhook_defaults: ServerDefaults::default(),
             changes: mpsc::unbounded_channel(),
         }
     }
@@ -233,6 +236,13 @@ impl Manager {
     /// ```
     pub fn permissions(&self) -> Permissions {
         permissions::of(self)
+    }
+
+    /// Sets where [`webhooks`](Self::webhooks) that are added later listen and find their certificate, unless they say
+    /// otherwise.
+    pub fn webhook_defaults(mut self, defaults: ServerDefaults) -> Self {
+        self.webhook_defaults = defaults;
+        self
     }
 
     /// Limits the caches of namespaced kinds to these namespaces. Default: all namespaces.

@@ -17,4 +17,5 @@ mod read_your_writes;
 mod restart;
 mod sources;
 mod undecodable;
+mod webhooks;
 mod write;

@@ -362,7 +362,7 @@ async fn a_manager_is_not_ready_before_its_caches_are_filled() {
 }
 
 /// Sends a GET request and returns the status code and the body.
-async fn get(address: std::net::SocketAddr, path: &str) -> Result<(u16, String), std::io::Error> {
+pub(crate) async fn get(address: std::net::SocketAddr, path: &str) -> Result<(u16, String), std::io::Error> {
     request(address, path, "*/*").await
 }
 

@@ -38,6 +38,21 @@ pub enum CertificateSource {
     SelfIssued(SelfIssued),
 }
 
+/// Where a server listens and finds its certificate, unless it says otherwise: the flags `--webhook-*`.
+#[derive(Clone, Debug)]
+pub struct ServerDefaults {
+    /// The port. Default: 9443.
+    pub port: u16,
+    /// The files of the certificate.
+    pub files: CertificateFiles,
+}
+
+impl Default for ServerDefaults {
+    fn default() -> Self {
+        Self { port: DEFAULT_PORT, files: CertificateFiles::default() }
+    }
+}
+
 /// Serves [`Webhooks`] over HTTPS. Give it to `Manager::webhooks`.
 ///
 /// ```no_run
@@ -136,9 +151,9 @@ impl WebhookServer {
     }
 
     /// Sets the port and the certificate's files, if they are not set.
-    pub fn with_defaults(mut self, port: u16, files: CertificateFiles) -> Self {
-        self.port.get_or_insert(port);
-        self.certificates.get_or_insert(CertificateSource::Files(files));
+    pub fn with_defaults(mut self, defaults: ServerDefaults) -> Self {
+        self.port.get_or_insert(defaults.port);
+        self.certificates.get_or_insert(CertificateSource::Files(defaults.files));
         self
     }
 

@@ -1,5 +1,7 @@
 //! Settings of self-issued certificates.
 
+use std::time::Duration;
+
 use crate::certificates::{Lifetimes, Location, Rotation};
 
 /// Certificates that the operator issues for its webhooks.
@@ -19,6 +21,7 @@ pub struct SelfIssued {
     secret_namespace: Option<String>,
     names: Vec<String>,
     lifetimes: Lifetimes,
+    interval: Duration,
 }
 
 impl SelfIssued {
@@ -39,6 +42,7 @@ impl SelfIssued {
             secret_namespace: None,
             names: Vec::new(),
             lifetimes: Lifetimes::default(),
+            interval: Duration::from_secs(10),
         }
     }
 
@@ -59,6 +63,17 @@ impl SelfIssued {
     pub fn lifetimes(mut self, lifetimes: Lifetimes) -> Self {
         self.lifetimes = lifetimes;
         self
+    }
+
+    /// Sets the time between two looks at the cluster. Default: 10 s.
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Returns the time between two looks at the cluster.
+    pub fn check_interval(&self) -> Duration {
+        self.interval
     }
 
     /// Returns where the API server reaches the webhooks.

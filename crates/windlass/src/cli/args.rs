@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use windlass_runtime::{
     client::ConfigSource,
     leader_election::{LeaderElection, Timing},
+    webhook::{DEFAULT_PORT, ServerDefaults, certificates::CertificateFiles},
 };
 
 #[cfg_attr(
@@ -45,6 +46,18 @@ pub struct ManagerArgs {
     /// Address of the health endpoints, such as :8081; 0 turns them off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub health_probe_bind_address: BindAddress,
+    /// Port of the webhook server
+    #[arg(long, global = true, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    pub webhook_port: u16,
+    /// Folder with the certificate of the webhook server; default: k8s-webhook-server/serving-certs in the folder for temporary files
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub webhook_cert_path: Option<PathBuf>,
+    /// File with the certificate of the webhook server, in its folder
+    #[arg(long, global = true, value_name = "NAME", default_value = "tls.crt")]
+    pub webhook_cert_name: String,
+    /// File with the private key of the webhook server, in its folder
+    #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
+    pub webhook_cert_key: String,
     /// Elect a leader among the replicas; only the leader reconciles
     #[arg(long, global = true)]
     pub leader_elect: bool,
@@ -128,6 +141,13 @@ impl ManagerArgs {
 
     pub(super) fn namespaces(&self) -> impl Iterator<Item = &String> {
         self.namespace.iter().filter(|namespace| !namespace.is_empty())
+    }
+
+    pub(super) fn webhook_defaults(&self) -> ServerDefaults {
+        let folder = self.webhook_cert_path.clone().filter(|folder| !folder.as_os_str().is_empty());
+        let files = folder.map_or_else(CertificateFiles::default, CertificateFiles::in_folder);
+        let files = files.certificate_name(&self.webhook_cert_name).key_name(&self.webhook_cert_key);
+        ServerDefaults { port: self.webhook_port, files }
     }
 
     pub(super) fn leader_election(&self) -> Option<LeaderElection> {

@@ -46,7 +46,8 @@ impl FromArgs for Manager {
     fn with_args(args: ManagerArgs) -> Self {
         let mut manager = Self::from_config(args.config_source())
             .namespaces(args.namespaces())
-            .select_controllers(&args.controllers);
+            .select_controllers(&args.controllers)
+            .webhook_defaults(args.webhook_defaults());
         if let Some(address) = args.metrics_bind_address.address() {
             manager = manager.metrics_address(address);
         }

@@ -1,0 +1,195 @@
+//! Rewrites the objects of a CustomResourceDefinition in the version that is stored now.
+//!
+//! When a CRD gets a new storage version, objects that exist stay stored in the old one, and `status.storedVersions` names both.
+//! The old version cannot be removed before all objects are rewritten and its name is taken from the list. [`StorageMigration`] does
+//! both.
+
+mod rewrite;
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_client::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
+use kube_core::ResourceExt;
+use serde_json::json;
+
+use self::rewrite::Rewrite;
+use crate::{
+    error::{Error, Result},
+    manager::{Group, RunContext, Runnable},
+};
+
+/// The pause before a page or an object is tried again; it doubles with each failure in a row.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The most tries of one request.
+const TRIES: u32 = 6;
+
+/// How often the removal of the old versions is tried.
+const PRUNE_TRIES: u32 = 5;
+
+/// A migration of the objects of one CustomResourceDefinition to its storage version.
+///
+/// It lists the objects in pages and writes each back unchanged, which stores it in the current version. An object that was
+/// changed or deleted meanwhile needs no rewrite: whoever changed it stored it. When every object is done,
+/// `status.storedVersions` is set to the storage version, unless that has changed since the start.
+///
+/// It can be repeated and interrupted at any time: what is rewritten stays so. [`resume`](Self::resume) goes on at a page.
+///
+/// It needs the rights `get` on the definition, `patch` on `customresourcedefinitions/status`, and `list` and `update` on the
+/// objects.
+///
+/// ```no_run
+/// # async fn example(client: kube_client::Client) -> windlass_runtime::Result<()> {
+/// use windlass_runtime::storage_migration::StorageMigration;
+///
+/// let report = StorageMigration::of("bars.example.com").run(&client).await?;
+/// println!("{} objects rewritten, now stored as {}", report.rewritten, report.storage_version);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct StorageMigration {
+    crd: String,
+    page: u32,
+    resume: Option<String>,
+}
+
+/// What a migration has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MigrationReport {
+    /// The version that all objects are stored in.
+    pub storage_version: String,
+    /// The number of objects that were written back.
+    pub rewritten: usize,
+    /// The number of objects that others changed or deleted meanwhile.
+    pub changed_meanwhile: usize,
+    /// The versions that were removed from `status.storedVersions`.
+    pub removed_versions: Vec<String>,
+}
+
+impl StorageMigration {
+    /// Migrates the objects of a definition, such as `bars.example.com`.
+    pub fn of(crd: impl Into<String>) -> Self {
+        Self { crd: crd.into(), page: 500, resume: None }
+    }
+
+    /// Sets how many objects are listed at a time. Default: 500.
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.page = objects.max(1);
+        self
+    }
+
+    /// Goes on at a page whose `continue` token was logged by an interrupted migration. An expired token starts from the
+    /// beginning.
+    pub fn resume(mut self, token: impl Into<String>) -> Self {
+        self.resume = Some(token.into());
+        self
+    }
+
+    /// Makes a runnable that migrates once, on the leader. A failure is logged and ends nothing else.
+    pub fn runnable(self) -> Runnable {
+        let run = |cx: RunContext| async move {
+            let client = cx.client().clone();
+            let migrated = tokio::select! {
+                biased;
+                () = cx.shutdown().requested() => return Ok::<(), Error>(()),
+                migrated = self.run(&client) => migrated,
+            };
+            if let Err(error) = migrated {
+                tracing::error!(crd = self.crd, %error, "storage version migration failed; it is repeated at the next start");
+            }
+            Ok(())
+        };
+        Runnable::new("storage version migration", run).group(Group::LeaderElected)
+    }
+
+    /// Migrates.
+    ///
+    /// # Errors
+    ///
+    /// The API server failed again and again, an object is refused (by validation, for example), or the storage version changed
+    /// meanwhile. Nothing is removed from `status.storedVersions` then.
+    pub async fn run(&self, client: &Client) -> Result<MigrationReport> {
+        let doing = |error: Error| error.while_doing(format_args!("migrating {}", self.crd));
+        self.migrate(client).await.map_err(doing)
+    }
+
+    async fn migrate(&self, client: &Client) -> Result<MigrationReport> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let definition = definitions.get(&self.crd).await?;
+        let version = storage_version(&definition)?;
+        let mut report = MigrationReport { storage_version: version.clone(), ..MigrationReport::default() };
+        if stored_versions(&definition) == [version.clone()] {
+            tracing::info!(crd = self.crd, version, "all objects are stored in this version already");
+            return Ok(report);
+        }
+        let spec = &definition.spec;
+        let path = format!("/apis/{}/{version}", spec.group);
+        let rewrite = Rewrite { client, path, plural: &spec.names.plural, crd: &self.crd };
+        rewrite.all(self.page, self.resume.clone(), &mut report).await?;
+        report.removed_versions = prune(&definitions, &self.crd, &version).await?;
+        tracing::info!(
+            crd = self.crd,
+            version,
+            rewritten = report.rewritten,
+            removed = report.removed_versions.join(","),
+            "storage version migration is complete"
+        );
+        Ok(report)
+    }
+}
+
+fn storage_version(definition: &CustomResourceDefinition) -> Result<String> {
+    let stored = definition.spec.versions.iter().find(|version| version.storage);
+    let Some(version) = stored else {
+        return Err(Error::setup("the definition has no storage version"));
+    };
+    if !version.served {
+        return Err(Error::setup(format!(
+            "the storage version {} is not served, so no object can be written",
+            version.name
+        )));
+    }
+    Ok(version.name.clone())
+}
+
+fn stored_versions(definition: &CustomResourceDefinition) -> Vec<String> {
+    definition.status.as_ref().and_then(|status| status.stored_versions.clone()).unwrap_or_default()
+}
+
+/// Leaves only the storage version in `status.storedVersions`, if it is still the same, and returns the others.
+async fn prune(
+    definitions: &Api<CustomResourceDefinition>,
+    name: &str,
+    version: &str,
+) -> Result<Vec<String>> {
+    let mut tries = 0;
+    loop {
+        let definition = definitions.get(name).await?;
+        let now = storage_version(&definition)?;
+        if now != version {
+            return Err(Error::setup(format!(
+                "the storage version changed from {version} to {now} meanwhile; run it again"
+            )));
+        }
+        let removed = stored_versions(&definition).into_iter().filter(|stored| stored != version).collect();
+        let patch = json!({
+            "metadata": {"resourceVersion": definition.resource_version()},
+            "status": {"storedVersions": [version]},
+        });
+        match definitions.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Ok(_) => return Ok(removed),
+            Err(error) => {
+                let error = Error::from(error);
+                tries += 1;
+                if !error.is_conflict() || tries == PRUNE_TRIES {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Webhooks as a part of a manager: the server is a runnable, and what its certificates need is written to the cluster.
+
+mod cluster;
+mod issuer;
+
+use std::sync::{Arc, OnceLock};
+
+use windlass_webhook::{CertificateSource, WebhookListener, WebhookServer};
+
+use self::issuer::Issuer;
+use crate::{
+    error::{Error, Result},
+    manager::{Group, Manager, RunContext, Runnable},
+    supervisor::Recovery,
+};
+
+type StartedCheck = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+impl Manager {
+    /// Serves webhooks, on every replica. They start before the caches, because a list may need a conversion.
+    ///
+    /// Pass [`Webhooks`](windlass_webhook::Webhooks), or a [`WebhookServer`] with a port and a source of certificates.
+    ///
+    /// Adds the readiness check `webhook`, which fails until the server listens with a valid certificate. If the certificate's
+    /// files are missing, the manager runs on: the error is logged, and the files are read again every second.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// use windlass_runtime::{Manager, webhook::{AdmissionContext, Change, Denial, Webhooks}};
+    ///
+    /// async fn validate(change: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> {
+    ///     match change.new_object() {
+    ///         Some(config) if config.data.is_none() => Err(Denial::new("data is required")),
+    ///         _ => Ok(()),
+    ///     }
+    /// }
+    ///
+    /// # async fn example(client: kube_client::Client) {
+    /// let manager = Manager::new(client).webhooks(Webhooks::new().validator::<ConfigMap>(validate));
+    /// # drop(manager); }
+    /// ```
+    pub fn webhooks(self, server: impl Into<WebhookServer>) -> Self {
+        let server = server.into().with_defaults(self.webhook_defaults.clone());
+        self.metrics().register(|registry| server.metrics().register(registry));
+        let started = Arc::new(OnceLock::<StartedCheck>::new());
+        let check = started.clone();
+        let run = move |cx: RunContext| async move {
+            let listener = server.bind().await.map_err(|error| Error::setup(error.to_string()))?;
+            let (env, check) = (cx.env().clone(), listener.started_check());
+            let _ = started.set(Box::new(move || check(env.now())));
+            serve(listener, cx).await
+        };
+        self.add_runnable(Runnable::new("webhooks", run).group(Group::Webhooks)).readyz_check(
+            "webhook",
+            move || {
+                let checked = match check.get() {
+                    Some(check) => check(),
+                    None => Err("webhook server has not been started yet".to_owned()),
+                };
+                std::future::ready(checked)
+            },
+        )
+    }
+}
+
+/// Serves until the shutdown, and keeps the certificate up to date meanwhile.
+async fn serve(listener: WebhookListener, cx: RunContext) -> Result<()> {
+    let shutdown = cx.shutdown.clone();
+    let supervisor = cx.state.supervisor.clone();
+    let certificates = match listener.certificate_source().clone() {
+        CertificateSource::Files(files) => {
+            let (store, metrics) =
+                (listener.certificates().clone(), listener.metrics().certificates().clone());
+            let watch = move |recovery: Recovery| {
+                let (files, store, metrics) = (files.clone(), store.clone(), metrics.clone());
+                recovery.complete();
+                async move { files.watch(&store, &metrics).await }
+            };
+            futures::future::Either::Left(supervisor.supervise(
+                "webhook certificate".to_owned(),
+                shutdown.token().clone(),
+                watch,
+            ))
+        }
+        CertificateSource::SelfIssued(issued) => {
+            let issuer = Arc::new(Issuer::new(issued, &listener, &cx));
+            let run = move |recovery: Recovery| {
+                let issuer = issuer.clone();
+                async move { issuer.run(recovery).await }
+            };
+            futures::future::Either::Right(supervisor.supervise(
+                "webhook certificate".to_owned(),
+                shutdown.token().clone(),
+                run,
+            ))
+        }
+    };
+    tokio::select! {
+        biased;
+        () = listener.serve(async move { shutdown.requested().await }) => Ok(()),
+        // It ends at the shutdown only, after a panic.
+        () = certificates => Ok(()),
+    }
+}

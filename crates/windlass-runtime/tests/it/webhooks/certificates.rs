@@ -1,0 +1,186 @@
+use std::{sync::Arc, time::Duration};
+
+use jiff::{Timestamp, ToSpan};
+use k8s_openapi::api::{
+    admissionregistration::v1::ValidatingWebhookConfiguration,
+    core::v1::{Secret, Service},
+};
+use kube_client::{Api, Client, api::PostParams};
+use parking_lot::Mutex;
+use serde_json::json;
+use windlass_runtime::{
+    Manager,
+    env::Env,
+    webhook::{
+        SelfIssued, ServerDefaults, WebhookServer, certificates::CertificateFiles, manifests::Endpoint,
+    },
+};
+use windlass_test::{TestCluster, eventually};
+
+use super::{configure, create, free_port, webhooks, with};
+use crate::{
+    fixture::{SOON, run},
+    manager::get,
+};
+
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Creates the service `hooks`, whose ports are those of this machine.
+async fn create_service(client: &Client) {
+    let spec = json!({"type": "ExternalName", "externalName": "localhost"});
+    let service: Service =
+        serde_json::from_value(json!({"metadata": {"name": "hooks"}, "spec": spec})).expect("a service");
+    let services: Api<Service> = Api::default_namespaced(client.clone());
+    services.create(&PostParams::default(), &service).await.expect("created");
+}
+
+fn ca_bundle(configuration: ValidatingWebhookConfiguration) -> String {
+    let webhook = configuration.webhooks.into_iter().flatten().next().expect("a webhook");
+    String::from_utf8(webhook.client_config.ca_bundle.unwrap_or_default().0).expect("PEM")
+}
+
+async fn trusted(client: &Client) -> usize {
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    ca_bundle(api.get("hooks").await.expect("read")).matches("BEGIN CERTIFICATE").count()
+}
+
+#[tokio::test]
+async fn replicas_that_race_share_one_certificate() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_service(&client).await;
+    let mut replicas = Vec::new();
+    for name in ["hooks", "hooks-2", "hooks-3"] {
+        let port = free_port().await;
+        // Each object is passed to every replica.
+        configure(&client, name, &webhooks(), &Endpoint::service("default", "hooks").service_port(port))
+            .await;
+        let issued = SelfIssued::for_service("default", "hooks").interval(LOOK);
+        let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
+        replicas.push(run(Manager::new(client.clone()).webhooks(server)));
+    }
+    eventually(SOON, || create(&client, with("first", &[]))).await;
+    for number in 0..9 {
+        create(&client, with(&format!("a-{number}"), &[])).await.expect("all are trusted");
+    }
+    assert_eq!(trusted(&client).await, 1);
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    let secret = secrets.get("webhook-server-cert").await.expect("one secret");
+    assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
+    for replica in replicas {
+        replica.stop().await.expect("a graceful stop");
+    }
+}
+
+#[tokio::test]
+async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
+    let cluster = TestCluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
+    // The server that verifies has a real clock: the operator's comes from the past.
+    let now = Arc::new(Mutex::new(Timestamp::now() - (70 * 24).hours()));
+    let clock = now.clone();
+    let env = Env::new(1, move || *clock.lock());
+    let mut lifetimes = windlass_runtime::webhook::certificates::Lifetimes::default();
+    lifetimes.authority = Duration::from_secs(100 * 24 * 3600);
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK).lifetimes(lifetimes);
+    let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
+    let running = run(Manager::new(client.clone()).env(env).webhooks(server));
+    eventually(SOON, || create(&client, with("first", &[]))).await;
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    let serving = async || {
+        secrets.get("webhook-server-cert").await.expect("read").data.expect("data")["tls.crt"].clone()
+    };
+    let before = serving().await;
+    *now.lock() = Timestamp::now();
+    let mut number = 0;
+    eventually(SOON, || {
+        number += 1;
+        let name = format!("a-{number}");
+        let (client, serving, before) = (&client, &serving, &before);
+        async move {
+            create(client, with(&name, &[])).await.expect("never fails");
+            let done = serving().await != *before && trusted(client).await == 2;
+            if done { Ok(()) } else { Err("not rotated yet") }
+        }
+    })
+    .await;
+    for number in 0..5 {
+        create(&client, with(&format!("b-{number}"), &[])).await.expect("still trusted");
+    }
+    running.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_bundle_that_is_overwritten_is_restored() {
+    let cluster = TestCluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK);
+    let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
+    let running = run(Manager::new(client.clone()).webhooks(server));
+    eventually(SOON, || create(&client, with("a", &[]))).await;
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let mut configuration = api.get("hooks").await.expect("read");
+    for webhook in configuration.webhooks.iter_mut().flatten() {
+        webhook.client_config.ca_bundle = None;
+    }
+    api.replace("hooks", &PostParams::default(), &configuration).await.expect("written");
+    eventually(SOON, || create(&client, with("b", &[]))).await;
+    running.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let (port, health) = (free_port().await, ([127, 0, 0, 1], free_port().await).into());
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = CertificateFiles::in_folder(folder.path()).interval(LOOK);
+    let manager = Manager::new(client.clone())
+        .health_address(health)
+        .webhook_defaults(ServerDefaults { port, files })
+        .webhooks(webhooks());
+    let metrics = manager.metrics().clone();
+    let running = run(manager);
+    let failing = eventually(SOON, || async {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        let tried = !metrics.render_prometheus().contains("certwatcher_read_certificate_errors_total 0");
+        if tried && text.contains("[+]informer-sync ok") { Ok((code, text)) } else { Err(text) }
+    })
+    .await;
+    assert_eq!(failing.0, 500);
+    assert!(failing.1.contains("[-]webhook failed"), "{}", failing.1);
+    // Another operator's self-issued certificate, from its Secret.
+    let issuer = SelfIssued::for_host("127.0.0.1", port).interval(LOOK);
+    let other = WebhookServer::new(webhooks())
+        .host([127, 0, 0, 1].into())
+        .port(free_port().await)
+        .self_issued(issuer);
+    let other = run(Manager::new(client.clone()).webhooks(other));
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    let secret = eventually(SOON, || secrets.get("webhook-server-cert")).await;
+    for (name, contents) in secret.data.expect("data") {
+        std::fs::write(folder.path().join(name), contents.0).expect("written");
+    }
+    eventually(SOON, || async {
+        let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
+        if code == 200 { Ok(()) } else { Err(text) }
+    })
+    .await;
+    other.stop().await.expect("a graceful stop");
+    running.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_a_clear_error() {
+    let cluster = TestCluster::start().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
+    let port = taken.local_addr().expect("an address").port();
+    let server = WebhookServer::new(webhooks()).host([127, 0, 0, 1].into()).port(port);
+    let error =
+        run(Manager::new(cluster.client()).webhooks(server)).ended().await.expect_err("it ends").to_string();
+    let wanted =
+        format!("running webhooks: cannot serve webhooks on 127.0.0.1:{port}: Address already in use");
+    assert!(error.starts_with(&wanted), "{error}");
+}

@@ -1,0 +1,132 @@
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_client::{
+    Api, Client,
+    api::{ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use windlass_runtime::{
+    Action, Context, Controller, Manager, ObjectKey, Result,
+    storage_migration::StorageMigration,
+    webhook::{AdmissionContext, Change, Denial, SelfIssued, WebhookServer, manifests::Endpoint},
+};
+use windlass_test::{TestCluster, eventually};
+
+use super::{
+    bars::{self, bars, create_old, named, old_bars, v2},
+    configure, denial, free_port,
+};
+use crate::fixture::{Running, SOON, run};
+
+struct Setting {
+    cluster: TestCluster,
+    client: Client,
+    running: Running,
+}
+
+async fn setting(stored: &str) -> Setting {
+    async fn reconcile(_: ObjectKey, _: Context<v2::Bar>) -> Result<Action> {
+        Ok(Action::done())
+    }
+    let cluster = TestCluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    let endpoint = Endpoint::url(format!("https://127.0.0.1:{port}"));
+    cluster.install(&bars::definition(stored, &endpoint)).await;
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
+    let webhooks = bars::webhooks().validator::<v2::Bar>(refuse);
+    configure(&client, "hooks", &webhooks, &endpoint).await;
+    let server = WebhookServer::new(webhooks).port(port).self_issued(issued);
+    let manager =
+        Manager::new(client.clone()).webhooks(server).controller(Controller::of::<v2::Bar>(reconcile));
+    Setting { running: run(manager), cluster, client }
+}
+
+async fn stored_versions(client: &Client) -> Vec<String> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let definition = definitions.get("bars.example.com").await.expect("read");
+    definition.status.and_then(|status| status.stored_versions).unwrap_or_default()
+}
+
+/// Makes v2 the storage version.
+async fn store_v2(client: &Client) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let patch = json!([
+        {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+        {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
+    ]);
+    let patch = Patch::<()>::Json(serde_json::from_value(patch).expect("a patch"));
+    definitions.patch("bars.example.com", &PatchParams::default(), &patch).await.expect("patched");
+    eventually(SOON, || async {
+        let stored = stored_versions(client).await;
+        if stored == ["v1", "v2"] { Ok(()) } else { Err(format!("{stored:?}")) }
+    })
+    .await;
+}
+
+/// Refuses updates of one object.
+async fn refuse(change: Change<v2::Bar>, _: AdmissionContext) -> Result<(), Denial> {
+    match change {
+        Change::Update { old, .. } if old.spec.max == 99 => Err(Denial::new("99 stays")),
+        _ => Ok(()),
+    }
+}
+
+#[tokio::test]
+async fn objects_are_read_and_written_in_both_versions_without_a_loss() {
+    let Setting { client, running, cluster } = setting("v1").await;
+    let new = v2::Bar::new(named("a"), v2::Spec { min: 2, max: 5 });
+    eventually(SOON, || async { bars(&client).create(&PostParams::default(), &new).await }).await;
+    assert_eq!(old_bars(&client).get("a").await.expect("read").spec.size, 5);
+    assert_eq!(bars(&client).get("a").await.expect("read").spec, new.spec);
+    let patch = Patch::Merge(json!({"spec": {"size": 7}}));
+    old_bars(&client).patch("a", &PatchParams::default(), &patch).await.expect("patched");
+    assert_eq!(bars(&client).get("a").await.expect("read").spec, v2::Spec { min: 2, max: 7 });
+    assert_eq!(
+        denial(create_old(&client, "unlucky", 13).await),
+        "500 InternalError Internal error occurred: conversion webhook for example.com/v1, Kind=Bar failed: \
+         failed to convert example.com/v1, Kind=Bar to example.com/v2, Kind=Bar: 13 is unlucky"
+    );
+    running.stop().await.expect("a graceful stop");
+    drop(cluster);
+}
+
+#[tokio::test]
+async fn a_migration_rewrites_all_objects_and_removes_the_old_version() {
+    let Setting { client, running, cluster } = setting("v1").await;
+    eventually(SOON, || create_old(&client, "bar-0", 0)).await;
+    for number in 1..12 {
+        create_old(&client, &format!("bar-{number}"), number).await.expect("created");
+    }
+    let migration = StorageMigration::of("bars.example.com").page_size(5);
+    assert_eq!(migration.run(&client).await.expect("nothing to do").rewritten, 0);
+    store_v2(&client).await;
+    let report = migration.run(&client).await.expect("migrated");
+    assert_eq!((report.rewritten, &*report.storage_version), (12, "v2"));
+    assert_eq!(report.removed_versions, ["v1"]);
+    assert_eq!(stored_versions(&client).await, ["v2"]);
+    // The objects are there without the webhook, in the version that is stored.
+    running.stop().await.expect("a graceful stop");
+    let list = bars(&client).list(&ListParams::default()).await.expect("no conversion is needed");
+    assert_eq!(list.items.len(), 12);
+    drop(cluster);
+}
+
+#[tokio::test]
+async fn a_migration_that_an_object_refuses_removes_nothing() {
+    let Setting { client, running, cluster } = setting("v1").await;
+    for number in [1, 99, 2] {
+        let name = format!("bar-{number}");
+        eventually(SOON, || create_old(&client, &name, number)).await;
+    }
+    store_v2(&client).await;
+    let error = StorageMigration::of("bars.example.com").run(&client).await.expect_err("refused").to_string();
+    let wanted = "migrating bars.example.com: 1 objects cannot be written back: default/bar-99: \
+                  admission webhook \"vbar-v2.kb.io\" denied the request: 99 stays (403)";
+    assert_eq!(error, wanted);
+    assert_eq!(stored_versions(&client).await, ["v1", "v2"]);
+    let error = StorageMigration::of("foos.example.com").run(&client).await.expect_err("no such definition");
+    assert!(error.is_not_found() && error.to_string().starts_with("migrating foos.example.com: "), "{error}");
+    running.stop().await.expect("a graceful stop");
+    drop(cluster);
+}

@@ -96,12 +96,11 @@ impl Rewrite<'_> {
     async fn write(&self, object: &Value) -> Result<Written> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
-        let (path, key) = match namespace {
-            "" => (format!("{}/{}/{name}", self.path, self.plural), name.to_owned()),
-            _ => {
-                let path = format!("{}/namespaces/{namespace}/{}/{name}", self.path, self.plural);
-                (path, format!("{namespace}/{name}"))
-            }
+        let (path, key) = if namespace.is_empty() {
+            (format!("{}/{}/{name}", self.path, self.plural), name.to_owned())
+        } else {
+            let path = format!("{}/namespaces/{namespace}/{}/{name}", self.path, self.plural);
+            (path, format!("{namespace}/{name}"))
         };
         let body = object.to_string().into_bytes();
         let put = || {

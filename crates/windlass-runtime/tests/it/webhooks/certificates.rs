@@ -15,9 +15,9 @@ use windlass_runtime::{
         SelfIssued, ServerDefaults, WebhookServer, certificates::CertificateFiles, manifests::Endpoint,
     },
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::eventually;
 
-use super::{configure, create, free_port, webhooks, with};
+use super::{configure, create, free_port, setting::Cluster, webhooks, with};
 use crate::{
     fixture::{SOON, run},
     manager::get,
@@ -46,7 +46,7 @@ async fn trusted(client: &Client) -> usize {
 
 #[tokio::test]
 async fn replicas_that_race_share_one_certificate() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let client = cluster.client();
     create_service(&client).await;
     let mut replicas = Vec::new();
@@ -74,7 +74,7 @@ async fn replicas_that_race_share_one_certificate() {
 
 #[tokio::test]
 async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
     configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
     // The server that verifies has a real clock: the operator's comes from the past.
@@ -113,7 +113,7 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
 
 #[tokio::test]
 async fn a_bundle_that_is_overwritten_is_restored() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
     configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK);
@@ -132,7 +132,7 @@ async fn a_bundle_that_is_overwritten_is_restored() {
 
 #[tokio::test]
 async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let client = cluster.client();
     let (port, health) = (free_port().await, ([127, 0, 0, 1], free_port().await).into());
     let folder = tempfile::tempdir().expect("a folder");
@@ -174,7 +174,7 @@ async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
 
 #[tokio::test]
 async fn a_port_in_use_is_a_clear_error() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
     let port = taken.local_addr().expect("an address").port();
     let server = WebhookServer::new(webhooks()).host([127, 0, 0, 1].into()).port(port);

@@ -11,16 +11,17 @@ use windlass_runtime::{
     storage_migration::StorageMigration,
     webhook::{AdmissionContext, Change, Denial, SelfIssued, WebhookServer, manifests::Endpoint},
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::eventually;
 
 use super::{
     bars::{self, bars, create_old, named, old_bars, v2},
     configure, denial, free_port,
+    setting::Cluster,
 };
 use crate::fixture::{Running, SOON, run};
 
 struct Setting {
-    cluster: TestCluster,
+    cluster: Cluster,
     client: Client,
     running: Running,
 }
@@ -29,7 +30,7 @@ async fn setting(stored: &str) -> Setting {
     async fn reconcile(_: ObjectKey, _: Context<v2::Bar>) -> Result<Action> {
         Ok(Action::done())
     }
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
     let endpoint = Endpoint::url(format!("https://127.0.0.1:{port}"));
     cluster.install(&bars::definition(stored, &endpoint)).await;

@@ -3,6 +3,7 @@
 mod bars;
 mod certificates;
 mod conversion;
+mod setting;
 
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ use windlass_runtime::{
         manifests::{Endpoint, mutating_configuration, validating_configuration},
     },
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::eventually;
 
+use self::setting::Cluster;
 use crate::fixture::{SOON, config_map, config_maps, run};
 
 /// A port that is free now.
@@ -99,7 +101,7 @@ fn denial<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
 
 #[tokio::test]
 async fn defaults_denials_panics_and_time_outs_reach_the_client() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
     configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
@@ -151,7 +153,7 @@ async fn defaults_denials_panics_and_time_outs_reach_the_client() {
 
 #[tokio::test]
 async fn the_metrics_have_the_names_labels_and_buckets_of_controller_runtime() {
-    let cluster = TestCluster::start().await;
+    let cluster = Cluster::start().await;
     let server = WebhookServer::new(webhooks()).port(0);
     let manager = Manager::new(cluster.client()).webhooks(server);
     let metrics = manager.metrics().clone();

@@ -9,12 +9,20 @@ use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
+    server::graceful::{GracefulShutdown, Watcher},
 };
-use tokio::{task::JoinSet, time::timeout};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
 
 use super::{
     listen::listen,
+    metrics_access::MetricsAccess,
     runnable::{Group, Runnable},
 };
 use crate::{
@@ -26,21 +34,35 @@ use crate::{
 /// The time that requests in progress may take when the server stops.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
+/// The longest TLS handshake.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Answers GET requests.
 pub(super) trait Endpoint: Send + Sync + 'static {
     fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>>;
 }
 
-pub(super) struct MetricsEndpoint(pub(super) Metrics);
+pub(super) struct MetricsEndpoint {
+    pub(super) metrics: Metrics,
+    /// Who may read them; `None` for everyone.
+    pub(super) access: Option<MetricsAccess>,
+}
 
 impl Endpoint for MetricsEndpoint {
     fn get<'a>(&'a self, request: &'a Request<Incoming>) -> BoxFuture<'a, Response<Full<Bytes>>> {
         Box::pin(async move {
+            if let Some(access) = &self.access
+                && let Some(refusal) = access.refusal(request).await
+            {
+                return refusal;
+            }
             match request.uri().path() {
                 "/metrics" if accepts_open_metrics(request.headers()) => {
-                    text(StatusCode::OK, metrics::OPEN_METRICS, self.0.render())
+                    text(StatusCode::OK, metrics::OPEN_METRICS, self.metrics.render())
                 }
-                "/metrics" => text(StatusCode::OK, metrics::PROMETHEUS_TEXT, self.0.render_prometheus()),
+                "/metrics" => {
+                    text(StatusCode::OK, metrics::PROMETHEUS_TEXT, self.metrics.render_prometheus())
+                }
                 _ => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
             }
         })
@@ -74,7 +96,7 @@ fn accepts_open_metrics(headers: &HeaderMap) -> bool {
     })
 }
 
-fn plain(code: StatusCode, body: impl Into<String>) -> Response<Full<Bytes>> {
+pub(super) fn plain(code: StatusCode, body: impl Into<String>) -> Response<Full<Bytes>> {
     text(code, "text/plain; charset=utf-8", body)
 }
 
@@ -85,12 +107,19 @@ fn text(code: StatusCode, content_type: &'static str, body: impl Into<String>) -
     response
 }
 
-/// Listens at once, so that an address in use fails the start, and returns a runnable that serves.
-pub(super) fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoint) -> Result<Runnable> {
+/// Listens at once, so that an address in use fails the start, and returns a runnable that serves: over HTTPS, if there is a
+/// configuration of TLS.
+pub(super) fn serve(
+    name: &str,
+    address: SocketAddr,
+    tls: Option<Arc<ServerConfig>>,
+    endpoint: impl Endpoint,
+) -> Result<Runnable> {
     let listener =
         listen(address).map_err(|e| Error::setup(format!("cannot serve {name} on {address}: {e}")))?;
     let endpoint: Arc<dyn Endpoint> = Arc::new(endpoint);
-    tracing::info!(address = %listener.local_addr()?, "serving {name}");
+    tracing::info!(address = %listener.local_addr()?, secure = tls.is_some(), "serving {name}");
+    let tls = tls.map(TlsAcceptor::from);
     let run = move |cx: super::RunContext| async move {
         let connections = GracefulShutdown::new();
         let mut tasks = JoinSet::new();
@@ -106,18 +135,42 @@ pub(super) fn serve(name: &str, address: SocketAddr, endpoint: impl Endpoint) ->
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let endpoint = endpoint.clone();
-            let service = service_fn(move |request| answer(endpoint.clone(), request));
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(Duration::from_secs(32))
-                .serve_connection(TokioIo::new(stream), service);
-            tasks.spawn(connections.watch(connection));
+            tasks.spawn(serve_connection(stream, tls.clone(), endpoint.clone(), connections.watcher()));
         }
         let _ = timeout(CLOSE_LIMIT, connections.shutdown()).await;
         Ok::<(), BoxError>(())
     };
     Ok(Runnable::new(name, run).group(Group::Http))
+}
+
+/// Serves one connection.
+async fn serve_connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    endpoint: Arc<dyn Endpoint>,
+    watcher: Watcher,
+) {
+    match tls {
+        None => serve_requests(stream, endpoint, watcher).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = timeout(HANDSHAKE_LIMIT, tls.accept(stream)).await {
+                serve_requests(stream, endpoint, watcher).await;
+            }
+        }
+    }
+}
+
+async fn serve_requests<S>(stream: S, endpoint: Arc<dyn Endpoint>, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| answer(endpoint.clone(), request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(32))
+        .serve_connection(TokioIo::new(stream), service);
+    // A connection that a client breaks is no failure.
+    let _ = watcher.watch(connection).await;
 }
 
 async fn answer(

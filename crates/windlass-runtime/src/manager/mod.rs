@@ -2,11 +2,13 @@
 
 mod http;
 mod listen;
+mod metrics_access;
 mod names;
 mod permissions;
 mod run;
 mod run_context;
 mod runnable;
+mod secure_metrics;
 mod shutdown;
 mod signals;
 mod state;
@@ -25,6 +27,7 @@ use self::{names::Selection, run::RunningManager};
 pub use self::{
     run_context::RunContext,
     runnable::{Group, Runnable},
+    secure_metrics::SecureMetrics,
     shutdown::Shutdown,
 };
 use crate::{
@@ -73,6 +76,7 @@ pub struct Manager {
     health: Health,
     namespaces: Vec<String>,
     metrics_address: Option<SocketAddr>,
+    secure_metrics: Option<SecureMetrics>,
     health_address: Option<SocketAddr>,
     grace: Option<Duration>,
     leader_election: Option<LeaderElection>,
@@ -127,6 +131,7 @@ impl Manager {
             health: Health::new(),
             namespaces: Vec::new(),
             metrics_address: None,
+            secure_metrics: None,
             health_address: None,
             grace: Some(Duration::from_secs(30)),
             leader_election: None,
@@ -266,6 +271,13 @@ impl Manager {
     /// Serves `/metrics` on this address. `[::]` stands for all addresses, of IPv4 too.
     pub fn metrics_address(mut self, address: SocketAddr) -> Self {
         self.metrics_address = Some(address);
+        self
+    }
+
+    /// Serves `/metrics` over HTTPS, to clients that may read it.
+    pub fn secure_metrics(mut self, metrics: SecureMetrics) -> Self {
+        self.needs.extend(metrics.permissions());
+        self.secure_metrics = Some(metrics);
         self
     }
 

@@ -21,6 +21,7 @@ use super::{
     http::{HealthEndpoints, MetricsEndpoint, serve},
     names::ControllerNames,
     runnable::{Ended, Group, Runnable, RunningGroup},
+    secure_metrics::SecureMetrics,
 };
 use crate::{
     controller::AnyController,
@@ -111,6 +112,7 @@ impl RunningManager {
         controllers.retain(|controller| selection.has(controller.name()));
         let parts = Parts {
             metrics_address: manager.metrics_address,
+            secure_metrics: manager.secure_metrics,
             health_address: manager.health_address,
             election: manager.leader_election,
             controllers,
@@ -133,11 +135,16 @@ impl RunningManager {
         }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
-            let endpoint = MetricsEndpoint(self.state.metrics.clone());
-            self.start_one(serve("metrics", address, endpoint)?);
+            let endpoint = MetricsEndpoint { metrics: self.state.metrics.clone(), access: None };
+            self.start_one(serve("metrics", address, None, endpoint)?);
+        }
+        if let Some(metrics) = parts.secure_metrics {
+            for runnable in metrics.start(&self.state)? {
+                self.start_one(runnable);
+            }
         }
         if let Some(address) = parts.health_address {
-            self.start_one(serve("health", address, HealthEndpoints(self.health.clone()))?);
+            self.start_one(serve("health", address, None, HealthEndpoints(self.health.clone()))?);
         }
         let mut runnables = parts.runnables;
         runnables.sort_by_key(|runnable| runnable.group);
@@ -371,6 +378,7 @@ impl RunningManager {
 
 struct Parts {
     metrics_address: Option<std::net::SocketAddr>,
+    secure_metrics: Option<SecureMetrics>,
     health_address: Option<std::net::SocketAddr>,
     election: Option<crate::leader_election::LeaderElection>,
     controllers: Vec<Box<dyn AnyController>>,

@@ -11,6 +11,7 @@ mod finalizer;
 mod fixture;
 mod leader_election;
 mod manager;
+mod metrics_access;
 mod outcomes;
 mod parts;
 mod read_your_writes;

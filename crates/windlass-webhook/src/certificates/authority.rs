@@ -58,6 +58,19 @@ pub(super) fn create_authority(now: Timestamp, life: Duration) -> Result<Issued,
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
+/// Creates a certificate for a server that is signed by itself. `names` are DNS names and IP addresses.
+pub(super) fn create_self_signed(
+    names: &[String],
+    now: Timestamp,
+    life: Duration,
+) -> Result<Issued, CertificateError> {
+    let key = KeyPair::generate().map_err(failed)?;
+    let mut params = server_params(names, now, life)?;
+    params.is_ca = IsCa::ExplicitNoCa;
+    let certificate = params.self_signed(&key).map_err(failed)?;
+    Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
 /// Issues a certificate for a server. `names` are DNS names and IP addresses.
 pub(super) fn issue_server(
     authority: &Facts,
@@ -73,10 +86,22 @@ pub(super) fn issue_server(
     issuer.distinguished_name.push(DnType::OrganizationName, ORGANIZATION);
     let issuer = Issuer::new(issuer, authority_key);
     let key = KeyPair::generate().map_err(failed)?;
-    let common_name = names.first().map_or("webhook", |name| name.get(..64).unwrap_or(name));
     // A certificate must not outlive its issuer.
     let left = authority.not_after.duration_since(now);
     let life = life.min(Duration::try_from(left).unwrap_or_default());
+    let mut params = server_params(names, now, life)?;
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
+    Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// What all certificates of servers have.
+fn server_params(
+    names: &[String],
+    now: Timestamp,
+    life: Duration,
+) -> Result<CertificateParams, CertificateError> {
+    let common_name = names.first().map_or("webhook", |name| name.get(..64).unwrap_or(name));
     let mut params = params(common_name, now, life)?;
     for name in names {
         params.subject_alt_names.push(match name.parse::<IpAddr>() {
@@ -88,9 +113,7 @@ pub(super) fn issue_server(
     }
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.use_authority_key_identifier_extension = true;
-    let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
-    Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+    Ok(params)
 }
 
 fn params(common_name: &str, now: Timestamp, life: Duration) -> Result<CertificateParams, CertificateError> {

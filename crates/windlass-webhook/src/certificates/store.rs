@@ -1,6 +1,6 @@
 //! The certificate that a server shows, exchanged while it runs.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
@@ -11,6 +11,8 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use x509_cert::{Certificate, der::Decode};
+
+use super::authority::create_self_signed;
 
 /// A certificate chain with its private key.
 #[derive(Clone)]
@@ -49,6 +51,16 @@ impl ServingCertificate {
         key.keys_match()
             .map_err(|_| CertificateError("the private key is not that of the certificate".to_owned()))?;
         Ok(Self { key: Arc::new(key), not_after })
+    }
+
+    /// Creates a certificate that is signed by itself, for servers whose clients do not verify it. `names` are DNS names and IP addresses.
+    ///
+    /// # Errors
+    ///
+    /// A name is neither a DNS name nor an IP address.
+    pub fn self_signed(names: &[String], now: Timestamp, life: Duration) -> Result<Self, CertificateError> {
+        let issued = create_self_signed(names, now, life)?;
+        Self::from_pem(issued.certificate.as_bytes(), issued.key.as_bytes())
     }
 
     /// Returns when the certificate expires.

@@ -2,10 +2,12 @@
 
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use windlass_runtime::{
+    Manager,
     client::ConfigSource,
     leader_election::{LeaderElection, Timing},
+    manager::SecureMetrics,
     webhook::{DEFAULT_PORT, ServerDefaults, certificates::CertificateFiles},
 };
 
@@ -43,6 +45,19 @@ pub struct ManagerArgs {
     /// Address of the metrics endpoint, such as :8080; 0 turns it off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: BindAddress,
+    /// Serve metrics over HTTPS, to clients that the API server permits to read them
+    #[arg(long, global = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
+    pub metrics_secure: bool,
+    /// Folder with the certificate of the metrics endpoint; default: one that the operator makes and signs itself
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub metrics_cert_path: Option<PathBuf>,
+    /// File with the certificate of the metrics endpoint, in its folder
+    #[arg(long, global = true, value_name = "NAME", default_value = "tls.crt")]
+    pub metrics_cert_name: String,
+    /// File with the private key of the metrics endpoint, in its folder
+    #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
+    pub metrics_cert_key: String,
     /// Address of the health endpoints, such as :8081; 0 turns them off
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "0")]
     pub health_probe_bind_address: BindAddress,
@@ -148,6 +163,24 @@ impl ManagerArgs {
         let files = folder.map_or_else(CertificateFiles::default, CertificateFiles::in_folder);
         let files = files.certificate_name(&self.webhook_cert_name).key_name(&self.webhook_cert_key);
         ServerDefaults { port: self.webhook_port, files }
+    }
+
+    /// Serves metrics as the flags say.
+    pub(super) fn serve_metrics(&self, manager: Manager) -> Manager {
+        let Some(address) = self.metrics_bind_address.address() else { return manager };
+        if !self.metrics_secure {
+            return manager.metrics_address(address);
+        }
+        let metrics = SecureMetrics::new(address);
+        let folder = self.metrics_cert_path.as_ref().filter(|folder| !folder.as_os_str().is_empty());
+        manager.secure_metrics(match folder {
+            None => metrics,
+            Some(folder) => metrics.certificate_files(
+                CertificateFiles::in_folder(folder)
+                    .certificate_name(&self.metrics_cert_name)
+                    .key_name(&self.metrics_cert_key),
+            ),
+        })
     }
 
     pub(super) fn leader_election(&self) -> Option<LeaderElection> {

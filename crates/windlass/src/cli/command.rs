@@ -48,9 +48,7 @@ impl FromArgs for Manager {
             .namespaces(args.namespaces())
             .select_controllers(&args.controllers)
             .webhook_defaults(args.webhook_defaults());
-        if let Some(address) = args.metrics_bind_address.address() {
-            manager = manager.metrics_address(address);
-        }
+        manager = args.serve_metrics(manager);
         if let Some(address) = args.health_probe_bind_address.address() {
             manager = manager.health_address(address);
         }

@@ -5,11 +5,13 @@ mod query;
 mod samples;
 mod values;
 
+mod applies;
 mod definitions;
 mod deletes;
 mod mistakes;
 mod objects;
 mod reads;
+mod users;
 mod writes;
 
 use std::sync::Arc;
@@ -70,6 +72,8 @@ struct Episode {
     objects: Vec<Known>,
     definitions: Vec<Definition>,
     watches: usize,
+    /// Whether some steps are those of a user with few rights.
+    has_user: bool,
 }
 
 impl Episode {
@@ -86,7 +90,15 @@ impl Episode {
             });
             kinds.extend(chosen.cloned());
         }
-        Episode { random, ops: Vec::new(), kinds, objects: Vec::new(), definitions: Vec::new(), watches: 0 }
+        Episode {
+            random,
+            ops: Vec::new(),
+            kinds,
+            objects: Vec::new(),
+            definitions: Vec::new(),
+            watches: 0,
+            has_user: false,
+        }
     }
 
     fn begin(&mut self) {
@@ -99,6 +111,9 @@ impl Episode {
         if self.random.u32(..5) < 2 {
             self.define();
         }
+        if self.random.u32(..4) == 0 {
+            self.grant();
+        }
     }
 
     /// Appends a step.
@@ -110,7 +125,13 @@ impl Episode {
     }
 
     fn step(&mut self) {
-        match self.random.u32(..100) {
+        let start = self.ops.len();
+        self.any_step();
+        self.impersonate(start);
+    }
+
+    fn any_step(&mut self) {
+        match self.random.u32(..110) {
             0..20 => self.create(),
             20..26 => self.get(),
             26..37 => self.list(),
@@ -128,6 +149,8 @@ impl Episode {
             91..93 => self.special(),
             93..96 => self.bad_request(),
             96..98 => self.namespace_life(),
+            100..109 => self.apply(),
+            109 if self.has_user => self.ask(),
             _ => self.change_definitions(),
         }
     }

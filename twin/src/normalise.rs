@@ -120,7 +120,12 @@ impl Normaliser {
     }
 
     fn rewrite_metadata(&self, metadata: &mut Map<String, Value>) {
-        metadata.remove("managedFields");
+        if let Some(Value::Array(managers)) = metadata.get_mut("managedFields") {
+            // Their order depends on the second of each write.
+            managers.sort_by_key(|entry| {
+                ["manager", "operation", "apiVersion", "subresource"].map(|field| entry[field].to_string())
+            });
+        }
         let uid = metadata.get("uid").and_then(Value::as_str).unwrap_or_default();
         let versions = self.versions.get(uid);
         if let Some(Value::String(version)) = metadata.get_mut("resourceVersion")

@@ -23,6 +23,9 @@ pub struct Op {
     /// The `Content-Type` header. Default: JSON if there is a body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<String>,
+    /// The user that the request impersonates. Default: an administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// A step. The body is applied to its reply as a merge patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u32>,
@@ -51,6 +54,11 @@ pub const JSON_PATCH: &str = "application/json-patch+json";
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// The media type of a strategic merge patch.
 pub const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// The media type of an apply configuration.
+pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
+/// The group of the users that requests impersonate.
+pub const STAFF: &str = "twin00-staff";
 
 impl Op {
     /// Returns the verb and the path.

@@ -19,8 +19,14 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// The time in which a watch of the real server delivers an event.
 const DELIVERY: Duration = Duration::from_millis(1500);
 /// The resources that the real server follows with a watch of its own, so that a write takes effect some milliseconds later.
-const FOLLOWED: [&str; 5] =
-    ["customresourcedefinitions", "priorityclasses", "storageclasses", "ingressclasses", "limitranges"];
+const FOLLOWED: [&str; 6] = [
+    "customresourcedefinitions",
+    "priorityclasses",
+    "storageclasses",
+    "ingressclasses",
+    "limitranges",
+    "rbac.authorization.k8s.io",
+];
 
 /// A server and its replies so far.
 pub(crate) struct Player {
@@ -145,6 +151,11 @@ impl Player {
         let mut request = Request::builder().method(method).uri(path).header("user-agent", "twin/1");
         if let Some(accept) = &op.accept {
             request = request.header("accept", accept);
+        }
+        if let Some(user) = &op.user {
+            request = request
+                .header("impersonate-user", self.fill(user, false))
+                .header("impersonate-group", self.fill(op::STAFF, false));
         }
         let body = self.body(op);
         if !body.is_empty() || op.media.is_some() {

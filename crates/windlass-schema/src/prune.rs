@@ -44,6 +44,9 @@ pub(crate) fn prune_node(node: NodeRef<'_>, value: &mut Value) -> Vec<String> {
 }
 
 fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown: &mut Unknown) {
+    if schema.is_some_and(|schema| schema.format() == Some("json-or")) {
+        return union(value, schema, path);
+    }
     if let Some(preserving) = schema.filter(|schema| schema.preserves_unknown()) {
         return skip(value, preserving, path, unknown);
     }
@@ -61,6 +64,18 @@ fn visit(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>, unknown
                 visit(item, schema.and_then(NodeRef::items), path.index(index), unknown);
             }
         }
+        _ => {}
+    }
+}
+
+/// Prunes a union with a JSON schema, without a word: Go decodes it on its own.
+fn union(value: &mut Value, schema: Option<NodeRef<'_>>, path: Path<'_>) {
+    let mut silent = Unknown { paths: Vec::new(), bytes: 0 };
+    match value {
+        Value::Object(members) => members.retain(|name, value| {
+            schema.is_some_and(|schema| known(schema, name, value, path.child(name), &mut silent))
+        }),
+        Value::Array(items) => items.iter_mut().for_each(|item| union(item, schema, path)),
         _ => {}
     }
 }

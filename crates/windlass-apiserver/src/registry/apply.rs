@@ -15,7 +15,11 @@ use crate::wire::{self, ApiError};
 pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse_apply(&call.query)?;
-    let may_create = call.route.subresource.is_empty();
+    let may_create = match &*call.route.subresource {
+        "" => true,
+        "status" => call.resource.strategy.create_on_update(),
+        _ => false,
+    };
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
@@ -96,6 +100,7 @@ impl Applying {
         // In a box: other requests are smaller, and share the type of their future.
         let new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
         configuration.complain(call, self.options.field_validation)?;
+        expect_types(call, &new, &configuration.value)?;
         Ok(new)
     }
 
@@ -110,9 +115,31 @@ impl Applying {
             return Err(ApiError::conflict(&call.resource.group_resource(), &call.route.name, why));
         }
         expect_name(call, &new)?;
+        if !meta::resource_version(&new).is_empty() {
+            write::version_number(meta::resource_version(&new))?;
+        }
         meta::set(&mut new, "resourceVersion", None);
         Ok(new)
     }
+}
+
+/// Checks that the fields of an object of a built-in kind, which `configuration` was applied to, fit their Go types.
+fn expect_types(call: &Call<'_>, new: &Value, configuration: &Value) -> Result<(), ApiError> {
+    let resource = &call.resource;
+    if resource.is_custom() {
+        return Ok(());
+    }
+    windlass_schema::restore(resource.schema.get(), &mut new.clone()).map_err(|why| {
+        let kind = if resource.group.is_empty() {
+            format!("/{}, Kind={}", resource.version, resource.kind)
+        } else {
+            format!("{}, Kind={}", resource.api_version(), resource.kind)
+        };
+        let (namespace, name) = (meta::namespace(configuration), meta::name(configuration));
+        ApiError::unexplained(format!(
+            "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured object to {kind}: {why}"
+        ))
+    })
 }
 
 impl Change for Applying {

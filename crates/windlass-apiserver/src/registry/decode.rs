@@ -81,7 +81,10 @@ impl Call<'_> {
     /// Defaults and prunes an object by the schema. Returns the paths of the dropped fields.
     pub(super) fn admit_fields(&self, object: &mut Value) -> Vec<String> {
         name_nothing(object);
-        let resets_managers = managed_fields::is_reset(object);
+        // Metadata of custom resources is read and written once more, by which an empty list is lost.
+        let is_lost = self.resource.is_custom()
+            && meta::at(object, "/metadata/managedFields").is_some_and(|list| *list == serde_json::json!([]));
+        let resets_managers = !is_lost && managed_fields::is_reset(object);
         let mut unknown = self.resource.default_and_prune(object);
         if self.resource.is_custom() && !self.is_of_the_kind(object) {
             // The real server prunes only objects of the kind. All others are refused later.

@@ -93,6 +93,10 @@ impl ScaleChange {
             Self::Patch(media_type, options) => patched(call, media_type, *options, old)?,
             Self::Apply(_) => unreachable!("returned above"),
         };
+        if let Some(Value::Object(spec)) = new.get_mut("spec") {
+            // Go omits a zero, so that no manager owns it.
+            spec.retain(|field, value| field != "replicas" || *value != 0);
+        }
         fields.track(Some(old), &mut new).await;
         Ok(new)
     }

@@ -16,7 +16,9 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     let mut object = call.decode(options)?;
     write::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
-    let may_create = call.route.subresource.is_empty() && call.resource.strategy.create_on_update();
+    // The real server makes services of their status, too.
+    let may_create =
+        ["", "status"].contains(&&*call.route.subresource) && call.resource.strategy.create_on_update();
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();

@@ -452,14 +452,14 @@ pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<()
 /// Removes the metadata of a new object that only the server writes.
 pub(super) fn wipe_system_metadata(object: &mut Value) {
     wipe_identity(object);
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta::set(object, field, None);
     }
 }
 
 /// Like [`wipe_system_metadata`], except for the marks of a deletion: an update that creates an object leaves them.
 pub(super) fn wipe_identity(object: &mut Value) {
-    for field in ["uid", "creationTimestamp", "selfLink"] {
+    for field in ["uid", "creationTimestamp"] {
         meta::set(object, field, None);
     }
 }
@@ -471,6 +471,9 @@ fn begin(call: &Call<'_>, object: &mut Value) {
         wipe_system_metadata(object);
     } else {
         wipe_identity(object);
+    }
+    if !call.is_dry_run() {
+        meta::set(object, "selfLink", None);
     }
     meta::set(object, "resourceVersion", None);
     meta::set(object, "uid", Some(env.uid().into()));

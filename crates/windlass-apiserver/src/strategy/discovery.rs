@@ -11,7 +11,7 @@ use super::checks::immutable;
 use super::fields::{list_at, text};
 use super::place::{self, Errors, Place};
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
-use crate::wire::names;
+use crate::wire::{ApiError, names};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -24,6 +24,23 @@ const SLICES: Facts = Facts { generation: Generation::All, ..Facts::SPEC };
 
 struct EndpointSlices;
 
+/// Removes the topology of endpoints, which clients cannot write any more. The name of a node that `old` has there moves
+/// to the field for it.
+fn drop_topology(object: &mut Value, old: &Value) {
+    const HOST: &str = "/deprecatedTopology/kubernetes.io~1hostname";
+    let known: Vec<&Value> =
+        list_at(old, "/endpoints").iter().filter_map(|endpoint| endpoint.pointer(HOST)).collect();
+    let endpoints = object.get_mut("endpoints").and_then(Value::as_array_mut).into_iter().flatten();
+    for endpoint in endpoints {
+        let host = endpoint.pointer(HOST).filter(|host| known.contains(host)).cloned();
+        let Some(fields) = endpoint.as_object_mut() else { continue };
+        fields.remove("deprecatedTopology");
+        if let Some(host) = host {
+            fields.entry("nodeName").or_insert(host);
+        }
+    }
+}
+
 impl Strategy for EndpointSlices {
     fn facts(&self) -> &'static Facts {
         &SLICES
@@ -32,6 +49,23 @@ impl Strategy for EndpointSlices {
     fn generation_changes(&self, object: &Value, old: &Value) -> bool {
         let labels = |object: &Value| object.pointer("/metadata/labels").cloned();
         SLICES.generation.changes(object, old) || labels(object) != labels(old)
+    }
+
+    fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+        drop_topology(object, &Value::Null);
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        _cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: &Value,
+    ) -> Result<(), ApiError> {
+        if object.get("endpoints") != old.get("endpoints") {
+            drop_topology(object, old);
+        }
+        Ok(())
     }
 
     fn validate(&self, object: &Value) -> Vec<FieldError> {

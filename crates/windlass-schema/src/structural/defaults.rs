@@ -43,6 +43,15 @@ fn of_unknown_types(schema: &Value, value: &Value, base: &str, name: &str, error
             other => json_type(other),
         };
         let found = if found == "bool" { "boolean" } else { found };
+        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        // Go compares the format first, which texts and lists do not have.
+        let (kind, found) = match found {
+            "string" | "array" if !format.is_empty() => return,
+            "integer" if !format.is_empty() => (format, "int64"),
+            "number" if !format.is_empty() => (format, "double"),
+            "boolean" | "object" if !format.is_empty() => (format, ""),
+            _ => (kind, found),
+        };
         let detail = format!("{name} in body must be of type {kind}: {found:?}");
         let field = if name.is_empty() { base.to_owned() } else { format!("{base}.{name}") };
         errors.push(FieldError::type_invalid(field, found, detail));

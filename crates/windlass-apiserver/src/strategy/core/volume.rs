@@ -162,8 +162,10 @@ fn validate(object: &Place<'_>, errors: &mut Errors) {
             errors.push(required.required("must specify required node constraints"));
         }
     }
-    validate_sources(&spec, &SOURCES, errors);
-    if spec.at("local").is_set() && !affinity.is_set() {
+    // The real server lets a flex volume stand behind another source.
+    validate_sources(&spec, &SOURCES, &["flexVolume"], errors);
+    let is_only_local = SOURCES.iter().find(|(name, _)| spec.at(name).is_set()).map(|(name, _)| *name);
+    if is_only_local == Some("local") && !affinity.is_set() {
         errors.push(affinity.required("Local volume requires node affinity"));
     }
     if is_root(spec.below("hostPath/path").text()) && policy.text() == "Recycle" {

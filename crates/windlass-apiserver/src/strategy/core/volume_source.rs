@@ -11,15 +11,21 @@ pub(super) type Source = (&'static str, Check);
 
 const SEVERAL: &str = "may not specify more than 1 volume type";
 
-/// Validates the sources of a volume, of which there must be exactly one. Only the first is validated.
-pub(super) fn validate_sources(volume: &Place<'_>, sources: &[Source], errors: &mut Errors) {
+/// Validates the sources of a volume, of which there must be exactly one. Only the first is validated, and those of
+/// `allowed_beside` even behind another.
+pub(super) fn validate_sources(
+    volume: &Place<'_>,
+    sources: &[Source],
+    allowed_beside: &[&str],
+    errors: &mut Errors,
+) {
     let mut is_found = false;
     for (name, check) in sources {
         let source = volume.at(name);
         if !source.is_set() {
             continue;
         }
-        if is_found {
+        if is_found && !allowed_beside.contains(name) {
             errors.push(volume.at(refused_name(name)).forbidden(SEVERAL));
         } else {
             check(&source.at_path_of(&volume.shown_at(shown_name(name))), errors);

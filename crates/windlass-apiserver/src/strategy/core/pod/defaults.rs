@@ -66,11 +66,14 @@ fn pull_policy(image: &str) -> &'static str {
     }
     let (folder, name) = image.rsplit_once('/').map_or(("", image), |(folder, name)| (folder, name));
     let (name, tag) = name.split_once(':').unwrap_or((name, "latest"));
+    /// The longest name of an image, with its registry.
+    const MAX_NAME: usize = 255;
     // What is no reference to an image has no tag.
     let parts = folder.split('/').filter(|part| !part.is_empty()).enumerate();
     let is_reference =
         parts.into_iter().all(|(index, part)| is_component(part) || index == 0 && is_domain(part))
-            && is_component(name);
+            && is_component(name)
+            && "docker.io/library/".len() + folder.len() + name.len() <= MAX_NAME;
     if is_reference && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 

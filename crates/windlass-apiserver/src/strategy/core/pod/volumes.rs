@@ -79,7 +79,7 @@ pub(super) fn validate_volumes<'a>(spec: &Place<'a>, pod: &str, errors: &mut Err
 }
 
 fn validate_volume(volume: &Place<'_>, pod: &str, errors: &mut Errors) {
-    validate_sources(volume, &SOURCES, errors);
+    validate_sources(volume, &SOURCES, &[], errors);
     let name = volume.at("name");
     let portal = volume.below("iscsi/targetPortal");
     if volume.below("iscsi/initiatorName").is_set() && name.text().len() + 1 + portal.text().len() > 64 {

@@ -55,6 +55,9 @@ impl Normaliser {
         if value["kind"] == "Status" {
             sort_causes(value);
         }
+        if value["kind"] == "SelfSubjectRulesReview" {
+            sort_rules(value);
+        }
     }
 
     /// Learns the uids and versions of the objects in a value.
@@ -250,6 +253,15 @@ fn blank_ages(fields: &mut Map<String, Value>) {
 fn blank_descriptions(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
         columns.iter_mut().for_each(|column| column["description"] = "".into());
+    }
+}
+
+/// Sorts the rules of a user. The real server collects them at the same time.
+fn sort_rules(review: &mut Value) {
+    for list in ["resourceRules", "nonResourceRules"] {
+        if let Some(Value::Array(rules)) = review.pointer_mut(&format!("/status/{list}")) {
+            rules.sort_by_key(ToString::to_string);
+        }
     }
 }
 

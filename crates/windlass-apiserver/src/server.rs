@@ -151,6 +151,7 @@ impl ServerBuilder {
             builtin,
             definitions: tokio::sync::Mutex::new(Definitions::new(Arc::clone(&clients))),
             scales: Arc::new(builtin::scales(&catalog)),
+            token_requests: Arc::new(builtin::token_requests(&catalog)),
             aggregates_roles: !self.keeps_roles,
             unsettled_definitions: AtomicBool::new(false),
             plugins: self.plugins,

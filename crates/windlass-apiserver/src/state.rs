@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) aggregates_roles: bool,
     /// The resource that stands for the scales of others.
     pub(crate) scales: Arc<Resource>,
+    /// The resource that stands for the requests for tokens of service accounts.
+    pub(crate) token_requests: Arc<Resource>,
     /// What was made of the CustomResourceDefinitions; locked while one is settled.
     pub(crate) definitions: tokio::sync::Mutex<Definitions>,
     /// Set while definitions that an earlier server left are terminating or without names: the next request goes on

@@ -235,7 +235,16 @@ impl Call<'_> {
                 && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&kind.group.as_str()))
                 && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&resource.group.as_str()))
         };
-        let is_known = |kind: &str| table.kind(group, version, kind).is_some_and(is_registered);
+        // Kinds of subresources, such as `Scale`, are not in the table.
+        let is_of_subresource = |kind: &str| {
+            !SEPARATE_GROUPS.contains(&resource.group.as_str())
+                && !resource.is_custom()
+                && ["Scale", "Eviction", "TokenRequest"].contains(&kind)
+                && self.state.catalog.schema(group, version, kind).is_some()
+        };
+        let is_known = |kind: &str| {
+            is_of_subresource(kind) || table.kind(group, version, kind).is_some_and(is_registered)
+        };
         if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
             let own_group = resource.go_package();
             let kind = &resource.kind;

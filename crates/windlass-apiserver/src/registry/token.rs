@@ -9,6 +9,7 @@ use super::options::WriteOptions;
 use crate::auth::{Claims, Reference};
 use crate::body::Body;
 use crate::env::rfc3339;
+use crate::managed_fields::FieldManager;
 use crate::meta;
 use crate::store::{ResourceId, View};
 use crate::wire::{ApiError, GroupResource};
@@ -27,6 +28,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(ApiError::bad_request(why));
     }
+    let managers = managers(call, &wanted).await;
     call.admit_request(&mut wanted).await?;
     let view = call.state.store.view();
     check_metadata(call, &wanted)?;
@@ -64,6 +66,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
             "namespace": claims.namespace,
             "uid": claims.uid,
             "creationTimestamp": rfc3339(now),
+            "managedFields": managers,
         },
         "spec": {
             "audiences": audiences,
@@ -76,6 +79,20 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
         },
     });
     call.value(StatusCode::CREATED, &reply).await
+}
+
+/// Returns the managers of the fields of a request.
+async fn managers(call: &Call<'_>, wanted: &Value) -> Value {
+    let mut tracked = wanted.clone();
+    let (served, manager) = (call.state.served.load_full(), call.manager());
+    let requests = &call.state.token_requests;
+    windlass_schema::default(requests.schema.get(), &mut tracked);
+    if let Some(Value::Object(spec)) = tracked.get_mut("spec") {
+        spec.entry("expirationSeconds").or_insert_with(|| DEFAULT_SECONDS.into());
+    }
+    let fields = FieldManager { resource: requests, ..call.field_manager(&served, &manager) };
+    fields.track(None, &mut tracked).await;
+    tracked["metadata"]["managedFields"].take()
 }
 
 fn texts<'a>(spec: &'a Value, field: &str) -> impl Iterator<Item = String> + use<'a> {

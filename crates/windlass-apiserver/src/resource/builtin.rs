@@ -73,6 +73,15 @@ pub(crate) fn scales(catalog: &Arc<Catalog>) -> Resource {
     builtin(catalog, "autoscaling", "v1", &resource)
 }
 
+/// Returns the resource that stands for the requests for tokens. It has no objects of its own.
+pub(crate) fn token_requests(catalog: &Arc<Catalog>) -> Resource {
+    let group = "authentication.k8s.io";
+    let kind =
+        windlass_schema::Gvk { group: group.into(), version: "v1".into(), kind: "TokenRequest".into() };
+    let resource = windlass_schema::Resource { name: "tokenrequests".into(), kind, ..Default::default() };
+    builtin(catalog, group, "v1", &resource)
+}
+
 /// Where the objects of a resource lie, and in which version.
 fn storage(catalog: &Catalog, group: &str, version: &str, plural: &str) -> (ResourceId, String) {
     if plural == "events" {

@@ -12,6 +12,8 @@ use crate::wire::names::{self, NameCheck};
 pub(crate) enum Generation {
     /// The kind has no generation.
     None,
+    /// None: it stays 1.
+    Constant,
     /// Changes of the spec.
     Spec,
     /// Changes of any field but metadata and status.
@@ -22,7 +24,7 @@ impl Generation {
     /// Returns whether the change from `old` to `object` counts.
     pub(super) fn changes(self, object: &Value, old: &Value) -> bool {
         match self {
-            Self::None => false,
+            Self::None | Self::Constant => false,
             Self::Spec => object.get("spec") != old.get("spec"),
             Self::All => {
                 let content = |value: &'_ Value| {

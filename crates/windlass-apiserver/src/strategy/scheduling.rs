@@ -16,7 +16,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const CLASSES: Facts = Facts { generation: Generation::All, ..Facts::SPEC };
+const CLASSES: Facts = Facts { generation: Generation::Constant, ..Facts::SPEC };
 
 struct PriorityClasses;
 

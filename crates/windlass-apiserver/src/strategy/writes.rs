@@ -35,7 +35,7 @@ impl Writes {
             Self::Only(paths) => {
                 let written = std::mem::replace(object, old.clone());
                 // Identity and version are conditions of the write, not changes; the managers are of this write.
-                for field in ["name", "namespace", "uid", "resourceVersion", "managedFields"] {
+                for field in ["name", "namespace", "resourceVersion", "managedFields"] {
                     meta::copy(object, &written, field);
                 }
                 paths.iter().for_each(|path| copy(object, &written, path));

@@ -112,7 +112,10 @@ impl Strategy for Pods {
     }
 
     fn review(&self, cx: &StrategyContext<'_>, object: &Value, old: Option<&Value>) -> Result<(), ApiError> {
-        if old.is_some() { Ok(()) } else { admission::review_overhead(cx, object) }
+        match old {
+            Some(old) => admission::review_node(cx, object, old),
+            None => admission::review_overhead(cx, object),
+        }
     }
 
     fn prepare_create(&self, cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {

@@ -124,6 +124,7 @@ impl Normaliser {
 
     fn rewrite_metadata(&self, metadata: &mut Map<String, Value>) {
         if let Some(Value::Array(managers)) = metadata.get_mut("managedFields") {
+            managers.iter_mut().for_each(drop_encoding_annotations);
             // Their order depends on the second of each write.
             managers.sort_by_key(|entry| {
                 ["manager", "operation", "apiVersion", "subresource"].map(|field| entry[field].to_string())
@@ -253,6 +254,21 @@ fn blank_ages(fields: &mut Map<String, Value>) {
 fn blank_descriptions(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
         columns.iter_mut().for_each(|column| column["description"] = "".into());
+    }
+}
+
+/// Removes the annotations that version 1 of an autoscaler has instead of fields. Only the real server knows their managers.
+fn drop_encoding_annotations(entry: &mut Value) {
+    let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:metadata") else { return };
+    let Some(Value::Object(annotations)) = fields.get_mut("f:annotations") else { return };
+    annotations.retain(|name, _| !name.starts_with("f:autoscaling.alpha.kubernetes.io/"));
+    if annotations.keys().all(|name| name == ".") {
+        fields.remove("f:annotations");
+    }
+    if fields.is_empty()
+        && let Some(fields) = entry["fieldsV1"].as_object_mut()
+    {
+        fields.remove("f:metadata");
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use windlass_schema::json_type;
 
 use super::Call;
+use super::decode::name_nothing;
 use super::options::{FieldValidation, WriteOptions};
 use super::update::expect_name;
 use super::write::{self, Change};
@@ -98,9 +99,10 @@ impl Applying {
         let (served, manager) = (call.state.served.load_full(), call.manager());
         let fields = call.field_manager(&served, &manager);
         // In a box: other requests are smaller, and share the type of their future.
-        let new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
+        let mut new = Box::pin(fields.apply(old, &configuration.value, self.options.force)).await?;
         configuration.complain(call, self.options.field_validation)?;
         expect_types(call, &new, &configuration.value)?;
+        name_nothing(&mut new);
         Ok(new)
     }
 

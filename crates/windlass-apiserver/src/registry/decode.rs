@@ -296,7 +296,7 @@ pub(super) fn wrong_type_meta(object: &Value) -> Option<String> {
 }
 
 /// To Go, a label or an annotation that is `null` is an empty text.
-fn name_nothing(object: &mut Value) {
+pub(super) fn name_nothing(object: &mut Value) {
     for field in ["labels", "annotations"] {
         let entries = object.pointer_mut(&format!("/metadata/{field}")).and_then(Value::as_object_mut);
         for value in entries.into_iter().flat_map(serde_json::Map::values_mut).filter(|value| value.is_null())

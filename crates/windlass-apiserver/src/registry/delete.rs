@@ -240,6 +240,9 @@ fn mark(
     options: &DeleteOptions,
 ) -> Result<Option<Marked>, ApiError> {
     let strategy = &call.resource.strategy;
+    if meta::is_deleting(object) && !strategy.may_go(object) {
+        return Ok(None);
+    }
     let mut context = call.context(view);
     context.subresource = "";
     let grace = strategy.grace(&context, object, options.grace());

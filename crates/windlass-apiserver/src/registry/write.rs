@@ -180,7 +180,7 @@ async fn create_named(
             meta::set(&mut new, "resourceVersion", version);
             return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
         }
-        if is_versioned {
+        if is_versioned && call.route.verb == "create" {
             return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
         }
         let mut charged = Charged { object: &new, old: None, charges };

@@ -123,7 +123,8 @@ impl Resource {
             self.default_and_prune(&mut value);
         }
         self.to_this_version(&mut value);
-        if self.stored_schema.is_some() {
+        // The definition may have stored another version when the object was written.
+        if self.is_custom() {
             windlass_schema::prune(self.schema.get(), &mut value);
         }
         object.converted(&value, self.layout.clone(), self.facets(&value))

@@ -44,6 +44,7 @@ mod deadlines;
 mod impersonation;
 mod rbac;
 mod tokens;
+mod twins;
 
 // Many clients at once, and one server after another.
 mod concurrency;

@@ -192,6 +192,15 @@ fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
         }
         return errors;
     }
+    let has_none =
+        |version: &Value| version["schema"]["openAPIV3Schema"].is_null() && version["schema"].is_null();
+    if is_shared("selectableFields") && is_shared("schema") && versions.iter().all(has_none) {
+        if versions.first().is_some_and(|version| !list(version, "selectableFields").is_empty()) {
+            let detail = "may only be set when validations.schema is included";
+            errors.push(FieldError::invalid("spec.selectableFields", "", detail));
+        }
+        return errors;
+    }
     each(&with_both(versions), "both", "selectableFields", &mut errors, |both, path| {
         // Named by version, the field is the one list that was looked at, not the pair.
         let path = path.replace(".both", ".selectableFields");

@@ -267,7 +267,7 @@ fn validate_indexed(spec: &Place<'_>, errors: &mut Errors) {
         let detail = "must be less than or equal to 100000 when completion mode is Indexed";
         errors.push(parallelism.invalid(detail));
     }
-    if completions.is_set() && failed.int() > completions.int() {
+    if completions.is_set() && failed.is_set() && failed.int() > completions.int() {
         errors.push(failed.invalid("must be less than or equal to completions"));
     }
     if failed.int() > 100_000 {

@@ -103,6 +103,8 @@ impl Strategy for Volumes {
         if cx.subresource == "status" && text_at(object, "/status/phase") != text_at(old, "/status/phase") {
             let now = env::rfc3339(cx.env.now());
             meta::entry_object(object, "status").insert("lastPhaseTransitionTime".to_owned(), now.into());
+        } else if let Some(time) = old.pointer("/status/lastPhaseTransitionTime").cloned() {
+            meta::entry_object(object, "status").entry("lastPhaseTransitionTime").or_insert(time);
         }
         Ok(())
     }

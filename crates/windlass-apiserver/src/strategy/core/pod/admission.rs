@@ -160,11 +160,10 @@ pub(super) fn review_overhead(cx: &StrategyContext<'_>, object: &Value) -> Resul
     }
 }
 
-/// Refuses to change the spec of a pod that is bound to a node that does not exist.
+/// Refuses to resize a pod that is bound to a node that does not exist.
 pub(super) fn review_node(cx: &StrategyContext<'_>, pod: &Value, old: &Value) -> Result<(), ApiError> {
     let node = text_at(pod, "/spec/nodeName");
-    let is_spec = ["", "resize"].contains(&cx.subresource);
-    if !is_spec || node.is_empty() || pod["spec"] == old["spec"] {
+    if cx.subresource != "resize" || node.is_empty() || pod["spec"] == old["spec"] {
         return Ok(());
     }
     if cx.view.get(&ResourceId::new("", "nodes"), node).is_some() {

@@ -120,7 +120,7 @@ fn kind(spec: &Map<String, Value>) -> &str {
 }
 
 fn has_cluster_address(kind: &str) -> bool {
-    matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer")
+    kind != "ExternalName"
 }
 
 fn has_node_ports(kind: &str) -> bool {

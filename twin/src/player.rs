@@ -78,8 +78,12 @@ impl Player {
     }
 
     fn remember(&mut self, op: &Op, path: &str, outcome: &Outcome) {
+        let bare = path.split('?').next().unwrap_or_default();
+        if op.parts().0 != "POST" && outcome.code == 201 {
+            // An update or an apply creates an object at its own path.
+            self.created.insert(bare.trim_end_matches("/status").to_owned());
+        }
         if op.parts().0 == "POST" && outcome.code == 201 {
-            let bare = path.split('?').next().unwrap_or_default();
             if let Some(name) = outcome.body["metadata"]["name"].as_str()
                 && !bare.contains(name)
             {

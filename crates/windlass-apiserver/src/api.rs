@@ -19,7 +19,7 @@ use crate::resource::Resource;
 use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
-use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, names};
+use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, LabelSelector, names};
 use crate::{definitions, discovery, metrics, openapi, openid, registry, respond};
 
 /// One server.
@@ -338,6 +338,11 @@ fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a>
 /// Returns the one name that a list or a watch selects by `metadata.name`: rules for named objects apply to it.
 fn selected_name(route: &Route, query: &Query) -> Option<String> {
     if !matches!(route.verb, "list" | "watch") || !route.name.is_empty() {
+        return None;
+    }
+    // Options that cannot be read select nothing.
+    LabelSelector::parse(query.text("labelSelector")).ok()?;
+    if query.get("limit").is_some_and(|limit| limit.parse::<i64>().is_err() && !limit.is_empty()) {
         return None;
     }
     let selector = FieldSelector::parse(query.text("fieldSelector")).ok()?;

@@ -364,7 +364,7 @@ impl ApiError {
 
     /// Whether kube-apiserver's router gives the reply, before a handler could add warnings.
     pub fn is_of_router(&self) -> bool {
-        self.0.reason == "NotAcceptable" && self.0.message.starts_with("406: ")
+        ["406: ", "415: "].iter().any(|start| self.0.message.starts_with(start))
     }
 
     /// 415.

@@ -29,7 +29,7 @@ pub(crate) fn prepare_update(definition: &mut Value, old: &Value) {
 /// Sets the names that follow from the kind, and the conversion `None`.
 pub(crate) fn default(definition: &mut Value) {
     let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    if text(&json!(spec.get("conversion")), &["strategy"]).is_empty() {
+    if spec.get("conversion").is_none_or(Value::is_null) {
         spec.insert("conversion".to_owned(), json!({ "strategy": "None" }));
     }
     let Some(names) = spec.get_mut("names").filter(|names| names.is_object()) else { return };

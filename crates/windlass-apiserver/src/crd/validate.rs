@@ -133,6 +133,7 @@ fn conversion(conversion: &Value) -> Vec<FieldError> {
             }
             errors
         }
+        "" => vec![FieldError::required("spec.conversion.strategy", "")],
         other => vec![FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])],
     }
 }

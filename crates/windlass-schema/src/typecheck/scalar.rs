@@ -95,7 +95,10 @@ fn quote(text: &str) -> String {
         match byte {
             b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
             b' '..=b'~' => quoted.push(char::from(byte)),
-            _ => quoted.push_str(&format!("\\x{byte:02x}")),
+            _ => {
+                let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0');
+                quoted.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
+            }
         }
     }
     quoted.push('"');

@@ -79,7 +79,7 @@ fn binding(row: &Row<'_>) -> Vec<Value> {
         let names =
             row.list("/subjects").iter().filter(|subject| text(subject, "kind") == kind).map(|subject| {
                 match text(subject, "namespace") {
-                    "" if kind != "ServiceAccount" => text(subject, "name").to_owned(),
+                    _ if kind != "ServiceAccount" => text(subject, "name").to_owned(),
                     namespace => format!("{namespace}/{}", text(subject, "name")),
                 }
             });

@@ -9,8 +9,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, header, request};
 
-use crate::auth::{Attributes, Identity};
+use crate::apart::poll_apart;
+use crate::auth::{Attributes, AuthenticationResult, Identity};
 use crate::body::Body;
+use crate::discovery::HealthCheck;
 use crate::intercept::Intercept;
 use crate::metrics::{Labels, Metrics};
 use crate::openapi::Documents;
@@ -29,6 +31,8 @@ pub(crate) struct Api {
     pub(crate) documents: Documents,
     /// Sees requests before the server does.
     pub(crate) intercept: Option<Arc<dyn Intercept>>,
+    /// Checks besides those that every server has.
+    pub(crate) health_checks: Vec<Box<dyn HealthCheck>>,
     /// How long a request may take.
     pub(crate) request_timeout: Duration,
     pub(crate) metrics: Arc<Metrics>,
@@ -71,6 +75,10 @@ impl Handle for Api {
                 None => response,
             }
         })
+    }
+
+    fn authenticated(&self, result: &AuthenticationResult<'_>, took: Duration) {
+        self.metrics.authenticated(result, took);
     }
 
     fn identity_of(&self, token: &str) -> Option<Identity> {
@@ -123,9 +131,9 @@ impl Api {
         Ok((Accepted { identity, route, query, deadline, is_for_one, since }, body))
     }
 
-    /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body
-    /// is worked on by a thread of its own, because that may take a tenth of a second; one of a whole collection, or with
-    /// a body that is not small, by a task of its own.
+    /// Routes a request. One that takes long does not keep the others of its connection waiting: one with a large body, or
+    /// a write of a large object, is worked on by threads of their own, because that may take a tenth of a second; one of
+    /// a whole collection, or with a body that is not small, by a task of its own.
     async fn route_apart(
         self: &Arc<Self>,
         request: &Request<Bytes>,
@@ -140,18 +148,27 @@ impl Api {
             .as_ref()
             .is_none_or(|route| matches!(route.verb, "list" | "watch" | "deletecollection"));
         let runtime = tokio::runtime::Handle::try_current().ok();
-        let Some(runtime) = runtime.filter(|_| of_all || size > SMALL) else {
+        let is_large =
+            size > LARGE || accepted.route.as_ref().is_some_and(|route| self.object_size(route) > LARGE);
+        let Some(runtime) = runtime.filter(|_| of_all || is_large || size > SMALL) else {
             return self.route(request, identity, accepted).await;
         };
         let (api, request, identity) = (Arc::clone(self), request.clone(), identity.clone());
         // A panic is caught there: its message may quote the object, and is not for the client.
         let work = async move { or_internal(request.uri(), api.route(&request, &identity, accepted)).await };
-        let done = if size > LARGE {
-            tokio::task::spawn_blocking(move || runtime.block_on(work)).await
-        } else {
-            runtime.spawn(work).await
-        };
+        let done = if is_large { poll_apart(work).await } else { runtime.spawn(work).await };
         done.map_err(|_ended| ApiError::internal("the request handler was stopped"))?
+    }
+
+    /// Returns the size in bytes of the stored object that a write is for; 0 if there is none.
+    fn object_size(&self, route: &Route) -> usize {
+        if route.name.is_empty() || !matches!(route.verb, "update" | "patch" | "delete" | "create") {
+            return 0;
+        }
+        let served = self.state.served.load();
+        let Some(resource) = served.resource(&route.group, &route.version, &route.resource) else { return 0 };
+        let key = resource.key(&route.namespace, &route.name);
+        self.state.store.view().get(&resource.storage, &key).map_or(0, |stored| stored.json().len())
     }
 
     async fn route(
@@ -168,6 +185,7 @@ impl Api {
         };
         definitions::resume(&self.state).await;
         self.state.remove_expired().await;
+        Box::pin(self.state.label_used_tokens()).await;
         let served = self.state.served.load();
         if served.version(&route.group, &route.version).is_none() {
             return self.nothing_there(&route);
@@ -244,7 +262,7 @@ impl Api {
         {
             let served = self.state.served.load();
             let (query, headers) = (request.uri().query(), request.headers());
-            let reply = discovery::respond(&served, path, query, headers)
+            let reply = discovery::respond(&served, &self.health_checks, path, query, headers)
                 .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers))
                 .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
                 .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));

@@ -57,12 +57,11 @@ fn local(
     (by_group, by_version): (i64, i64),
     time: &str,
 ) -> Value {
-    json!({
+    let mut object = json!({
         "kind": "APIService",
         "apiVersion": "apiregistration.k8s.io/v1",
         "metadata": {"name": format!("{version}.{group}"), "labels": {AUTOMANAGED: managed}},
         "spec": {
-            "group": group,
             "version": version,
             "groupPriorityMinimum": by_group,
             "versionPriority": by_version,
@@ -74,7 +73,11 @@ fn local(
             "reason": "Local",
             "message": "Local APIServices are always available",
         }]},
-    })
+    });
+    if !group.is_empty() {
+        object["spec"]["group"] = group.into();
+    }
+    object
 }
 
 /// Creates and removes the APIServices of custom resources, so that they agree with what is served.

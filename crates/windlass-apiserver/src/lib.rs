@@ -50,11 +50,14 @@ mod auth;
 mod crd;
 mod store;
 
+mod apart;
+mod counters;
 mod env;
 mod meta;
 
 pub use auth::{Identity, TokenKeyError, TokenKeys};
 pub use body::Body;
+pub use discovery::HealthCheck;
 pub use env::{Clock, SystemClock};
 pub use intercept::Intercept;
 pub use serve::{
@@ -62,4 +65,4 @@ pub use serve::{
     Listening, ServerCertificate,
 };
 pub use server::{BuildError, Server, ServerBuilder, Snapshot};
-pub use strategy::AdmissionPlugin;
+pub use strategy::{AdmissionPlugin, ServiceRange, ServiceRangeError};

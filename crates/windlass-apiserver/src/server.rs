@@ -1,5 +1,6 @@
 //! The server as its users hold it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,15 +10,18 @@ use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
 use crate::api::Api;
-use crate::auth::{Authorizer, ISSUER, Identity, Impersonation, Issuer, ListenerTokens, TokenKeys};
+use crate::auth::{
+    Authorizer, ISSUER, Identity, Impersonation, Issuer, LegacyClaims, ListenerTokens, TokenKeys,
+};
+use crate::discovery::HealthCheck;
 use crate::env::{Clock, Env, SystemClock};
 use crate::intercept::Intercept;
 use crate::openapi::Documents;
 use crate::resource::{Definitions, builtin};
 use crate::serve::{self, InProcess, Listen, ListenError, Listening, ReceiveMemory};
-use crate::state::State;
+use crate::state::{State, UsedTokens};
 use crate::store::{Retention, Store, View};
-use crate::strategy::{AdmissionPlugin, AdmissionPlugins, Lookups};
+use crate::strategy::{AdmissionPlugin, AdmissionPlugins, Lookups, ServiceRange};
 use crate::webhook::Clients;
 use crate::{bootstrap, definitions};
 
@@ -51,6 +55,10 @@ pub struct ServerBuilder {
     plugins: AdmissionPlugins,
     always_allow: bool,
     keeps_roles: bool,
+    service_range: ServiceRange,
+    forbids_privileged: bool,
+    advertise_address: Option<IpAddr>,
+    health_checks: Vec<Box<dyn HealthCheck>>,
 }
 
 /// Why a server was not built.
@@ -126,6 +134,35 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the range that the cluster addresses of services are allocated from. Default: `10.0.0.0/24`.
+    ///
+    /// The Service `kubernetes` has the first address, and the ServiceCIDR `kubernetes` names the range. A server that starts from a
+    /// snapshot keeps the objects of the snapshot.
+    pub fn service_range(mut self, range: ServiceRange) -> Self {
+        self.service_range = range;
+        self
+    }
+
+    /// Refuses pods with privileged containers, and templates of such pods, as kube-apiserver does unless it is started with
+    /// `--allow-privileged`. By default, they are allowed.
+    pub fn forbid_privileged(mut self) -> Self {
+        self.forbids_privileged = true;
+        self
+    }
+
+    /// Sets the address of the server in the Endpoints and the EndpointSlice of the Service `kubernetes`. Default: the address of
+    /// the listener.
+    pub fn advertise_address(mut self, address: IpAddr) -> Self {
+        self.advertise_address = Some(address);
+        self
+    }
+
+    /// Adds a check to `/healthz`, `/livez` and `/readyz`. They fail with 500 while the check fails.
+    pub fn health_check(mut self, check: impl HealthCheck) -> Self {
+        self.health_checks.push(Box::new(check));
+        self
+    }
+
     /// Makes the server. Takes a few milliseconds.
     pub fn build(self) -> Result<Server, BuildError> {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
@@ -155,10 +192,14 @@ impl ServerBuilder {
             aggregates_roles: !self.keeps_roles,
             unsettled_definitions: AtomicBool::new(false),
             plugins: self.plugins,
+            service_range: self.service_range,
+            allows_privileged: !self.forbids_privileged,
+            advertise_address: self.advertise_address,
             webhooks: Webhooks::new(clients),
             lookups: Lookups::new(),
             catalog,
             tokens: ListenerTokens::default(),
+            used_tokens: UsedTokens::default(),
             issuer,
             authorizer: Authorizer::new(self.always_allow),
             impersonation: Impersonation::default(),
@@ -172,6 +213,7 @@ impl ServerBuilder {
             documents: Documents::default(),
             metrics: Arc::default(),
             intercept: self.intercept,
+            health_checks: self.health_checks,
             request_timeout: self.request_timeout.unwrap_or(serve::REQUEST_TIMEOUT),
             receive_memory: ReceiveMemory::default(),
         });
@@ -206,6 +248,7 @@ impl Server {
         self.api.state.tokens.add(listening.tokens());
         let authority = listening.authority().certificate_pem();
         bootstrap::listening(&self.api.state, listening.local_addr(), authority).await;
+        tokio::spawn(bootstrap::keep_lease(Arc::downgrade(&self.api.state), listening.stopped()));
         Ok(listening)
     }
 
@@ -215,6 +258,16 @@ impl Server {
     /// the way to test what an operator does then.
     pub fn compact(&self) {
         self.api.state.store.compact();
+    }
+
+    /// Signs the token of a Secret of type `kubernetes.io/service-account-token`, for a service account with this name and
+    /// uid. The server accepts the token while the Secret has it. `None` if the operating system has no randomness.
+    ///
+    /// The token controller of `windlass-controllers` fills Secrets with such tokens.
+    pub fn legacy_token(&self, namespace: &str, name: &str, uid: &str, secret: &str) -> Option<String> {
+        let text = str::to_owned;
+        let (namespace, name, uid, secret) = (text(namespace), text(name), text(uid), text(secret));
+        self.api.state.issuer.sign_legacy(&LegacyClaims { namespace, name, uid, secret })
     }
 
     #[cfg(test)]

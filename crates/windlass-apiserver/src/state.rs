@@ -1,18 +1,23 @@
 //! What all requests to one server share.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use windlass_schema::Catalog;
 
 use crate::admission::Webhooks;
-use crate::auth::{Authentication, Authorizer, Identity, Impersonation, Issuer, ListenerTokens};
+use crate::auth::{
+    Authentication, Authorizer, Identity, Impersonation, Issuer, LAST_USED, ListenerTokens, Verified, day,
+};
 use crate::env::Env;
+use crate::managed_fields::{FieldManager, SERVER};
 use crate::resource::{Definitions, Resource, ServedResources};
 use crate::store::Store;
-use crate::strategy::{AdmissionPlugins, Lookups};
+use crate::strategy::{AdmissionPlugins, Lookups, ServiceRange};
 use crate::wire::ApiError;
 
 /// What all requests to one server share.
@@ -37,18 +42,48 @@ pub(crate) struct State {
     pub(crate) unsettled_definitions: AtomicBool,
     /// The admission plugins that run.
     pub(crate) plugins: AdmissionPlugins,
+    /// The range of the cluster addresses of services.
+    pub(crate) service_range: ServiceRange,
+    /// Whether containers may be privileged.
+    pub(crate) allows_privileged: bool,
+    /// The address of the server in the Endpoints of the Service `kubernetes`; `None` for that of the listener.
+    pub(crate) advertise_address: Option<IpAddr>,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
     /// What strategies look up at every write.
     pub(crate) lookups: Lookups,
     /// The bearer tokens that listeners accept.
     pub(crate) tokens: ListenerTokens,
+    /// The Secrets whose tokens were used, and that are to be labelled.
+    pub(crate) used_tokens: UsedTokens,
     /// The signer of service account tokens.
     pub(crate) issuer: Issuer,
     /// Decides what users may do.
     pub(crate) authorizer: Authorizer,
     /// Runs requests as other users.
     pub(crate) impersonation: Impersonation,
+}
+
+/// The keys of Secrets whose tokens were used since the last request was routed.
+#[derive(Default)]
+pub(crate) struct UsedTokens {
+    any: AtomicBool,
+    keys: parking_lot::Mutex<BTreeSet<String>>,
+}
+
+impl UsedTokens {
+    fn add(&self, key: String) {
+        self.keys.lock().insert(key);
+        self.any.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> BTreeSet<String> {
+        if self.any.swap(false, Ordering::Acquire) {
+            std::mem::take(&mut *self.keys.lock())
+        } else {
+            BTreeSet::new()
+        }
+    }
 }
 
 impl State {
@@ -68,10 +103,44 @@ impl State {
             return if shared.is_empty() { Err(String::new()) } else { Ok((identity, shared)) };
         }
         let Some(claims) = self.issuer.verify(token) else { return Err(String::new()) };
-        let claims = claims?;
-        let audiences = claims.for_audiences(audiences)?;
-        claims.check(&self.store.view(), self.env.now())?;
-        Ok((claims.identity(), audiences))
+        match claims? {
+            Verified::Requested(claims) => {
+                let audiences = claims.for_audiences(audiences)?;
+                claims.check(&self.store.view(), self.env.now())?;
+                Ok((claims.identity(), audiences))
+            }
+            Verified::Legacy(claims) => {
+                let own = self.issuer.audiences().iter();
+                let shared: Vec<String> = own.filter(|own| audiences.contains(own)).cloned().collect();
+                if shared.is_empty() {
+                    return Err(String::new());
+                }
+                if claims.check(token, &self.store.view(), self.env.now())? {
+                    self.used_tokens.add(claims.secret_key());
+                }
+                Ok((claims.identity(), shared))
+            }
+        }
+    }
+
+    /// Labels the Secrets whose tokens were used for the first time on this day.
+    pub(crate) async fn label_used_tokens(&self) {
+        for key in self.used_tokens.take() {
+            let Some(resource) = self.builtin.resource("", "v1", "secrets") else { return };
+            let Some(stored) = self.store.view().get(&resource.storage, &key).cloned() else { continue };
+            let (now, old) = (self.env.now(), stored.value());
+            let mut new = old.clone();
+            new["metadata"]["labels"][LAST_USED] = day(now).into();
+            let served = self.served.load_full();
+            let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
+            manager.track(Some(&old), &mut new).await;
+            let draft = resource.draft(&new, self.store.labels(), now);
+            let expected = Some(stored.rv);
+            let write =
+                crate::store::Write { id: &resource.storage, key: &key, expected, draft: Some(draft), now };
+            // A Secret that was written meanwhile is labelled when its token is used again.
+            let _ = self.store.commit(write, |_| Ok::<(), ApiError>(())).await;
+        }
     }
 
     /// Reads a protobuf object behind the `k8s\0` prefix. Of a kind that is not built in only version and kind are

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use k8s_openapi::serde::Serialize;
 use k8s_openapi::serde::de::DeserializeOwned;
-use kube_client::api::{Api, Patch, PatchParams};
+use kube_client::api::{Api, Patch};
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt};
 use serde_json::json;
 use windlass_runtime::{Context, Error, Result};
 
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::labels::selects;
 
 /// The objects of a namespace that concern one owner.
@@ -98,7 +99,7 @@ where
     let api: Api<K> = Api::namespaced(cx.client().clone(), &object.namespace().unwrap_or_default());
     let patch = json!({ "metadata": { "uid": object.uid(), "ownerReferences": owners } });
     match api
-        .patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+        .patch(&object.name_any(), &component::patch(KUBE_CONTROLLER_MANAGER), &Patch::Merge(patch))
         .await
         .map_err(Error::from)
     {

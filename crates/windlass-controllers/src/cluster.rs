@@ -1,11 +1,14 @@
 //! All controllers of a cluster.
 
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result};
 
+use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
+use crate::service_account_token::SignToken;
 use crate::{
     deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, resource_quota, root_ca,
-    scheduler, service_account,
+    scheduler, service_account, service_account_token,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -20,12 +23,13 @@ use crate::{
 pub struct Controllers {
     client: Client,
     root_ca: Option<String>,
+    sign_token: Option<SignToken>,
 }
 
 impl Controllers {
     /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
-        Self { client, root_ca: None }
+        Self { client, root_ca: None, sign_token: None }
     }
 
     /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
@@ -34,23 +38,42 @@ impl Controllers {
         self
     }
 
+    /// Sets the signer of legacy tokens: those in Secrets of type `kubernetes.io/service-account-token`. It gets the service account
+    /// and the name of the Secret, and returns `None` if it cannot sign. Without it, such Secrets stay empty.
+    ///
+    /// The server must accept the tokens: pass `windlass_apiserver::Server::legacy_token`.
+    pub fn sign_legacy_tokens(
+        mut self,
+        sign: impl Fn(&ServiceAccount, &str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.sign_token = Some(Box::new(sign));
+        self
+    }
+
     /// Returns a manager that runs all controllers, to add more to it.
     pub fn manager(self) -> Manager {
         let manager = Manager::new(self.client).runnable("node", kubelet::keep_node);
-        let root_ca = self.root_ca.map(root_ca::controller);
+        let authority = self.root_ca.clone();
+        let tokens = self.sign_token.map(|sign| {
+            service_account_token::controller(sign, authority).field_manager(KUBE_CONTROLLER_MANAGER)
+        });
+        let root_ca = self
+            .root_ca
+            .map(|authority| root_ca::controller(authority).field_manager(KUBE_CONTROLLER_MANAGER));
         // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
         [
-            namespace::controller(),
-            service_account::controller(),
-            resource_quota::controller(),
-            scheduler::controller(),
-            kubelet::controller(),
-            node_lifecycle::controller(),
-            replica_set::controller(),
-            deployment::controller(),
+            namespace::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            service_account::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            resource_quota::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            scheduler::controller().field_manager(KUBE_SCHEDULER),
+            kubelet::controller().field_manager(KUBELET),
+            node_lifecycle::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            replica_set::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            deployment::controller().field_manager(KUBE_CONTROLLER_MANAGER),
         ]
         .into_iter()
         .chain(root_ca)
+        .chain(tokens)
         .map(Controller::allow_hot_loops)
         .fold(garbage_collector::add_to(manager), Manager::controller)
     }

@@ -11,6 +11,7 @@
 
 mod adoption;
 mod cluster;
+mod component;
 mod conditions;
 mod deployment;
 mod garbage_collector;
@@ -25,6 +26,7 @@ mod resources;
 mod root_ca;
 mod scheduler;
 mod service_account;
+mod service_account_token;
 
 pub use self::cluster::Controllers;
 pub use self::kubelet::script;

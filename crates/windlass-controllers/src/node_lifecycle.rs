@@ -2,10 +2,12 @@
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_client::api::{Api, Patch, PatchParams};
+use kube_client::api::{Api, Patch};
 use kube_core::ResourceExt;
 use serde_json::json;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
+
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 const NO_SCHEDULE: &str = "NoSchedule";
 
@@ -25,7 +27,11 @@ async fn reconcile(key: ObjectKey, cx: Context<Node>) -> Result<Action> {
     let taints = if wanted.is_empty() { json!(null) } else { json!(wanted) };
     let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "taints": taints } }));
     let nodes: Api<Node> = Api::all(cx.client().clone());
-    match nodes.patch(&node.name_any(), &PatchParams::default(), &patch).await.map_err(Error::from) {
+    match nodes
+        .patch(&node.name_any(), &component::patch(KUBE_CONTROLLER_MANAGER), &patch)
+        .await
+        .map_err(Error::from)
+    {
         Err(error) if error.is_not_found() => Ok(Action::done()),
         other => other.map(|_| Action::done()),
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_client::{
     Client,
     api::{Api, ListParams},
@@ -76,8 +77,13 @@ impl ControlPlane {
         // The client's tasks belong to the runtime in which it is made.
         let _entered = runtime.enter();
         let (stop, stopped) = oneshot::channel::<()>();
-        let controllers =
-            Controllers::new(self.client()).root_ca(self.listening.authority().certificate_pem());
+        let server = self.server.clone();
+        let controllers = Controllers::new(self.client())
+            .root_ca(self.listening.authority().certificate_pem())
+            .sign_legacy_tokens(move |account, secret| {
+                let ObjectMeta { namespace, name, uid, .. } = &account.metadata;
+                server.legacy_token(namespace.as_deref()?, name.as_deref()?, uid.as_deref()?, secret)
+            });
         let running = runtime.spawn(controllers.run_until(async { drop(stopped.await) }));
         self.controllers = Some((stop, running));
     }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::Client;
 use kube_client::api::{Api, ListParams};
-use kube_core::{CustomResourceExt, Resource};
+use kube_core::{CustomResourceExt, ObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use windlass_apiserver::{Identity, Listen, Listening, Server};
@@ -82,7 +82,12 @@ impl TestCluster {
     /// Returns when the node is ready and the namespace `default` has its service account.
     pub async fn with_controllers() -> Self {
         let mut cluster = Self::new();
-        cluster.controllers = Some(cluster.run(Controllers::new(cluster.client()).manager()));
+        let server = cluster.server.clone();
+        let controllers = Controllers::new(cluster.client()).sign_legacy_tokens(move |account, secret| {
+            let ObjectMeta { namespace, name, uid, .. } = &account.metadata;
+            server.legacy_token(namespace.as_deref()?, name.as_deref()?, uid.as_deref()?, secret)
+        });
+        cluster.controllers = Some(cluster.run(controllers.manager()));
         cluster.wait_until_ready().await;
         cluster
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::Operation;
+use super::calls::Call;
 use crate::store::{ResourceId, View};
 use crate::webhook::Endpoint;
 use crate::wire::LabelSelector;
@@ -29,6 +31,13 @@ pub(super) struct Hook {
     pub(super) is_reinvoked: bool,
     /// The version of reviews that it takes, of those that this server knows.
     pub(super) review_version: Option<&'static str>,
+}
+
+impl Hook {
+    /// A call of the webhook, to be counted.
+    pub(super) fn call(&self, step: &'static str, operation: Operation) -> Call<'_> {
+        Call { webhook: &self.name, step, operation, ignores_failure: self.ignores_failure }
+    }
 }
 
 /// The requests that a webhook wants to see.

@@ -1,6 +1,7 @@
 //! Admission webhooks, as the plugins `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` of kube-apiserver.
 
 mod attributes;
+mod calls;
 mod configuration;
 mod failure;
 mod matching;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub(crate) use self::attributes::{Attributes, Operation};
+pub(crate) use self::calls::Calls;
 use self::configuration::Hook;
 pub(crate) use self::mutate::Reinvocation;
 use crate::env::Env;
@@ -39,6 +41,7 @@ pub(crate) struct Webhooks {
     mutating: Derived<Vec<Hook>>,
     validating: Derived<Vec<Hook>>,
     clients: Arc<Clients>,
+    calls: Calls,
 }
 
 /// What webhooks are called with besides the request.
@@ -57,7 +60,13 @@ impl Webhooks {
             mutating: Derived::new(configurations("mutatingwebhookconfigurations"), configuration::hooks),
             validating: Derived::new(configurations("validatingwebhookconfigurations"), configuration::hooks),
             clients,
+            calls: Calls::default(),
         }
+    }
+
+    /// The calls so far, for metrics.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Whether some webhook may want to see a write of this group and kind.
@@ -85,10 +94,24 @@ pub(crate) struct Objects<'a> {
     pub(crate) old: Option<&'a Value>,
 }
 
-/// A call that did not end in an answer.
+/// A call that did not end in leave to go on.
 enum CallError {
-    /// The webhook could not be called, or its answer was not usable: its failure policy counts.
-    Failed(String),
-    /// The request is refused.
+    /// The webhook could not be called, or its answer was not usable: its failure policy counts. The code is for metrics.
+    Failed { why: String, code: u16 },
+    /// The webhook refuses the request.
+    Denied(ApiError),
+    /// The server refuses the request.
     Refused(ApiError),
+}
+
+impl CallError {
+    /// The webhook was not called, or did not reply.
+    fn not_called(why: impl std::fmt::Display) -> Self {
+        Self::Failed { why: format!("failed to call webhook: {why}"), code: 500 }
+    }
+
+    /// The webhook replied, but not as it should.
+    fn unusable(why: String) -> Self {
+        Self::Failed { why, code: 503 }
+    }
 }

@@ -1,5 +1,7 @@
 //! `MutatingAdmissionWebhook`: lets webhooks change an object before it is written.
 
+use std::time::Instant;
+
 use serde_json::Value;
 use windlass_schema::{go_quote, json_type};
 
@@ -99,16 +101,19 @@ impl Webhooks {
             let uid = around.env.uid();
             let review = Review { hook, request, shown: to, objects, uid, is_mutating: true };
             // In a box: few requests meet a webhook, and the others stay small.
+            let since = Instant::now();
             let patch = Box::pin(review.send(&self.clients, warnings)).await;
             let changed = patch.and_then(|patch| patched(hook, request, to, object.as_deref(), &patch));
+            let call = hook.call("admit", request.operation);
+            self.calls.count(&call, changed.as_ref().map(|_| ()), since.elapsed());
             let changed = match changed {
                 Ok(changed) => changed,
-                Err(CallError::Refused(error)) => return Err(error),
-                Err(CallError::Failed(why)) if hook.ignores_failure => {
+                Err(CallError::Refused(error) | CallError::Denied(error)) => return Err(error),
+                Err(CallError::Failed { why, .. }) if hook.ignores_failure => {
                     tracing::warn!(webhook = hook.name, "ignored a webhook that failed: {why}");
                     None
                 }
-                Err(CallError::Failed(why)) => return Err(failure::failed(&hook.name, &why)),
+                Err(CallError::Failed { why, .. }) => return Err(failure::failed(&hook.name, &why)),
             };
             let has_changed = changed.is_some() && changed.as_ref() != object.as_deref();
             rounds.called(index, hook.is_reinvoked, has_changed);
@@ -140,7 +145,7 @@ fn patched(
         return Ok(None);
     }
     let undecodable =
-        |why: String| CallError::Failed(format!("received undecodable patch in webhook response: {why}"));
+        |why: String| CallError::unusable(format!("received undecodable patch in webhook response: {why}"));
     let (operations, _) = crate::wire::from_json_with_duplicates(patch).map_err(undecodable)?;
     let patch = JsonPatch::read(operations.clone(), false).map_err(undecodable)?;
     if patch.is_empty() {

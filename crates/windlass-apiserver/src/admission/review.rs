@@ -40,24 +40,23 @@ impl Review<'_> {
         }
         let Some(version) = hook.review_version else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
-            return Err(CallError::Failed(why.to_owned()));
+            return Err(CallError::Failed { why: why.to_owned(), code: 400 });
         };
         let body = self.body(version).to_string();
         let reply = clients.post(&hook.endpoint, body.into(), hook.timeout, MAX_REPLY).await;
-        let not_called = |why: String| CallError::Failed(format!("failed to call webhook: {why}"));
-        let reply = reply.map_err(not_called)?;
-        let review = read(&reply).map_err(not_called)?;
+        let reply = reply.map_err(CallError::not_called)?;
+        let review = read(&reply).map_err(CallError::not_called)?;
         let answer = self.verify(&review, version);
         let response =
-            answer.map_err(|why| CallError::Failed(format!("received invalid webhook response: {why}")))?;
+            answer.map_err(|why| CallError::unusable(format!("received invalid webhook response: {why}")))?;
         warnings.extend(texts(&response["warnings"]));
         if response["allowed"] != true {
-            return Err(CallError::Refused(failure::denied(&hook.name, &response["status"])));
+            return Err(CallError::Denied(failure::denied(&hook.name, &response["status"])));
         }
         if let Some(other) = response["patchType"].as_str().filter(|found| *found != "JSONPatch") {
-            return Err(CallError::Failed(format!("unsupported patch type {}", go_quote(other))));
+            return Err(CallError::unusable(format!("unsupported patch type {}", go_quote(other))));
         }
-        patch(response).map_err(not_called)
+        patch(response).map_err(CallError::not_called)
     }
 
     fn body(&self, version: &str) -> Value {

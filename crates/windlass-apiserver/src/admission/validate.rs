@@ -1,6 +1,7 @@
 //! `ValidatingAdmissionWebhook`: asks webhooks whether a write may happen.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use futures::future::join_all;
 use serde_json::Value;
@@ -47,7 +48,10 @@ impl Webhooks {
                 is_mutating: false,
             };
             let mut warnings = Vec::new();
+            let since = Instant::now();
             let answer = review.send(&self.clients, &mut warnings).await;
+            let call = hook.call("validating", request.operation);
+            self.calls.count(&call, answer.as_ref().map(|_| ()), since.elapsed());
             (answer, warnings)
         });
         let mut first = Ok(());
@@ -55,12 +59,12 @@ impl Webhooks {
             warnings.extend(told);
             let error = match answer {
                 Ok(_) => continue,
-                Err(CallError::Refused(error)) => error,
-                Err(CallError::Failed(why)) if hook.ignores_failure => {
+                Err(CallError::Refused(error) | CallError::Denied(error)) => error,
+                Err(CallError::Failed { why, .. }) if hook.ignores_failure => {
                     tracing::warn!(webhook = hook.name, "ignored a webhook that failed: {why}");
                     continue;
                 }
-                Err(CallError::Failed(why)) => failure::failed(&hook.name, &why),
+                Err(CallError::Failed { why, .. }) => failure::failed(&hook.name, &why),
             };
             if first.is_ok() {
                 first = Err(error);

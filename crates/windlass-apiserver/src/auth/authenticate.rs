@@ -76,6 +76,16 @@ pub(crate) enum Authenticated {
     Refused,
 }
 
+/// The outcome of authentication, as it is counted.
+pub(crate) enum AuthenticationResult<'a> {
+    /// The request is of the user of this name.
+    Success(&'a str),
+    /// The request has no credentials, and may not be anonymous.
+    Failure,
+    /// The credentials are not valid.
+    Error,
+}
+
 const EXTRA_SPACE: &str =
     "the provided Authorization header contains extra space before the bearer token, and is ignored";
 

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Claims, TokenKeys};
+use super::legacy_token::LEGACY_ISSUER;
+use super::{Claims, LegacyClaims, TokenKeys};
 
 /// The issuer unless the server is told another one.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
@@ -20,7 +21,16 @@ const MAX_VERIFIED: usize = 4096;
 pub(crate) struct Issuer {
     keys: TokenKeys,
     /// Claims by the digests of their tokens.
-    verified: Mutex<HashMap<[u8; 32], Arc<Claims>>>,
+    verified: Mutex<HashMap<[u8; 32], Verified>>,
+}
+
+/// The claims of a token whose signature is valid.
+#[derive(Clone, Debug)]
+pub(crate) enum Verified {
+    /// A token that was requested.
+    Requested(Arc<Claims>),
+    /// A token in a Secret.
+    Legacy(Arc<LegacyClaims>),
 }
 
 /// Why a token of this issuer is not valid.
@@ -41,22 +51,28 @@ impl Issuer {
         self.keys.sign(&claims.payload(self.keys.issuer(), now))
     }
 
+    /// Signs a token for a Secret. `None` if the operating system has no randomness.
+    pub(crate) fn sign_legacy(&self, claims: &LegacyClaims) -> Option<String> {
+        self.keys.sign(&claims.payload())
+    }
+
     /// Returns the claims of a token that this issuer signed, whether it has expired or not. `None` for a token that is
     /// not said to be of this issuer.
     ///
     /// # Errors
     /// The signature is not valid.
-    pub(crate) fn verify(&self, token: &str) -> Option<Result<Arc<Claims>, Invalid>> {
+    pub(crate) fn verify(&self, token: &str) -> Option<Result<Verified, Invalid>> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         if let Some(claims) = self.verified.lock().get(&digest) {
-            return Some(Ok(Arc::clone(claims)));
+            return Some(Ok(claims.clone()));
         }
         let mut parts = token.split('.');
         let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
         let decode = |part| URL_SAFE_NO_PAD.decode(part).ok();
         let parse = |part| serde_json::from_slice::<Value>(&decode(part)?).ok();
         let claims: Value = parse(payload)?;
-        if parts.next().is_some() || claims["iss"] != self.keys.issuer() {
+        let is_legacy = claims["iss"] == LEGACY_ISSUER;
+        if parts.next().is_some() || !(is_legacy || claims["iss"] == self.keys.issuer()) {
             return None;
         }
         let (header, signature) = (parse(header)?, decode(signature)?);
@@ -64,12 +80,19 @@ impl Issuer {
         if let Err(why) = self.keys.verify(&header, signed.as_bytes(), &signature) {
             return Some(Err(why));
         }
-        let claims = Arc::new(Claims::read(&claims)?);
+        let claims = if is_legacy {
+            match LegacyClaims::read(&claims) {
+                Ok(claims) => Verified::Legacy(Arc::new(claims)),
+                Err(why) => return Some(Err(why)),
+            }
+        } else {
+            Verified::Requested(Arc::new(Claims::read(&claims)?))
+        };
         let mut verified = self.verified.lock();
         if verified.len() >= MAX_VERIFIED {
             verified.clear();
         }
-        verified.insert(digest, Arc::clone(&claims));
+        verified.insert(digest, claims.clone());
         Some(Ok(claims))
     }
 
@@ -116,7 +139,7 @@ mod tests {
         let token = issuer.sign(&claims(), 10).unwrap();
         for _ in 0..2 {
             let read = issuer.verify(&token).unwrap().unwrap();
-            assert_eq!(*read, claims());
+            assert!(matches!(read, Verified::Requested(read) if *read == claims()));
         }
         let other = self::issuer().verify(&token).unwrap();
         assert_eq!(other.unwrap_err(), "invalid signature, no keys found");

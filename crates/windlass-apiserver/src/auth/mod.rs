@@ -8,18 +8,21 @@ mod rbac;
 mod authenticate;
 mod impersonate;
 mod issuer;
+mod legacy_token;
 mod service_account;
 mod token_keys;
 
 mod reviews;
 
 pub(crate) use authenticate::{
-    Authenticated, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_identity, organizations,
+    Authenticated, AuthenticationResult, ClientAuth, ListenerTokens, Tokens, authenticate,
+    certificate_identity, organizations,
 };
 pub(crate) use authorize::{Attributes, Authorizer};
 pub use identity::Identity;
 pub(crate) use impersonate::Impersonation;
-pub(crate) use issuer::{ISSUER, Issuer};
+pub(crate) use issuer::{ISSUER, Issuer, Verified};
+pub(crate) use legacy_token::{LAST_USED, LegacyClaims, day};
 pub(crate) use rbac::{RoleRef, Rule};
 pub(crate) use reviews::{Authentication, Reviewer};
 pub(crate) use service_account::{Claims, Reference};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{DAY, MICRO_TIME, TIME, UID};
+use crate::strategy::ServiceRange;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -15,10 +16,6 @@ const PRIORITY_CLASSES: [(&str, i64, &str); 2] = [
     ("system-node-critical", 2_000_001_000, "For pods that their node cannot do without."),
 ];
 
-/// The cluster address of the service `kubernetes`.
-const ADDRESS: &str = "10.0.0.1";
-/// The addresses of services.
-const SERVICE_RANGE: &str = "10.0.0.0/24";
 /// The port in the objects of a server that does not listen yet.
 const SECURE_PORT: u16 = 6443;
 /// The lease by which servers of one cluster know each other.
@@ -27,7 +24,8 @@ pub(super) const LEASE: &str = "apiserver-windlass";
 pub(super) const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
 /// Returns the objects, each with its group and resource.
-pub(super) fn objects() -> Vec<(&'static str, &'static str, Value)> {
+pub(super) fn objects(range: ServiceRange) -> Vec<(&'static str, &'static str, Value)> {
+    let address = range.first().to_string();
     let mut objects: Vec<_> =
         NAMESPACES.into_iter().map(|name| ("", "namespaces", namespace(name))).collect();
     objects.extend(
@@ -35,9 +33,9 @@ pub(super) fn objects() -> Vec<(&'static str, &'static str, Value)> {
             .into_iter()
             .map(|class| ("scheduling.k8s.io", "priorityclasses", priority_class(class))),
     );
-    objects.push(("", "services", kubernetes_service()));
-    objects.push(("networking.k8s.io", "servicecidrs", service_range()));
-    objects.push(("networking.k8s.io", "ipaddresses", service_address()));
+    objects.push(("", "services", kubernetes_service(&address)));
+    objects.push(("networking.k8s.io", "servicecidrs", service_range(range)));
+    objects.push(("networking.k8s.io", "ipaddresses", service_address(&address)));
     objects.push(("", "endpoints", endpoints()));
     objects.push(("discovery.k8s.io", "endpointslices", endpoint_slice()));
     objects.push(("coordination.k8s.io", "leases", lease()));
@@ -73,7 +71,7 @@ fn priority_class((name, value, description): (&str, i64, &str)) -> Value {
 }
 
 /// The service of the API server in the cluster. No traffic is routed to it.
-fn kubernetes_service() -> Value {
+fn kubernetes_service(address: &str) -> Value {
     json!({
         "kind": "Service",
         "apiVersion": "v1",
@@ -84,8 +82,8 @@ fn kubernetes_service() -> Value {
         },
         "spec": {
             "type": "ClusterIP",
-            "clusterIP": ADDRESS,
-            "clusterIPs": [ADDRESS],
+            "clusterIP": address,
+            "clusterIPs": [address],
             "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",
             "internalTrafficPolicy": "Cluster",
@@ -96,12 +94,12 @@ fn kubernetes_service() -> Value {
     })
 }
 
-fn service_range() -> Value {
+fn service_range(range: ServiceRange) -> Value {
     json!({
         "kind": "ServiceCIDR",
         "apiVersion": "networking.k8s.io/v1",
         "metadata": {"name": "kubernetes"},
-        "spec": {"cidrs": [SERVICE_RANGE]},
+        "spec": {"cidrs": [range.to_string()]},
         "status": {"conditions": [{
             "type": "Ready",
             "status": "True",
@@ -112,12 +110,12 @@ fn service_range() -> Value {
     })
 }
 
-fn service_address() -> Value {
+fn service_address(address: &str) -> Value {
     json!({
         "kind": "IPAddress",
         "apiVersion": "networking.k8s.io/v1",
         "metadata": {
-            "name": ADDRESS,
+            "name": address,
             "labels": {
                 "ipaddress.kubernetes.io/ip-family": "IPv4",
                 "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",

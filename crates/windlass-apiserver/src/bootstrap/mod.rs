@@ -2,16 +2,23 @@
 
 mod cluster;
 mod flow_control;
+mod lease;
+mod ownership;
 mod policy;
 mod template;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use jiff::Timestamp;
+
 use serde_json::{Value, json};
 
+pub(crate) use self::lease::keep_lease;
+use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
 use crate::state::State;
 use crate::store::Write;
+use crate::strategy::ServiceRange;
 use crate::wire::ApiError;
 
 /// Stands for the uid in a template.
@@ -20,17 +27,27 @@ const UID: &str = "00000000-0000-0000-0000-000000000000";
 const TIME: &str = "0000-00-00T00:00:00Z";
 /// Stands for the time in microseconds in a template.
 const MICRO_TIME: &str = "0000-00-00T00:00:00.000000Z";
+/// Stands for the time of managed fields in a template: the epoch.
+const RECORDED: &str = "1970-01-01T00:00:00Z";
 /// Stands for the day in a template.
 const DAY: &str = "1111-11-11";
 
 /// Creates the objects in an empty store.
 pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     let now = state.env.now();
-    let (time, micro_time) = (state.env.now_rfc3339(), now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
+    let (time, micro_time) = (state.env.now_rfc3339(), micro_time(now));
     let day = now.strftime("%Y-%m-%d").to_string();
-    for template in template::all(state) {
+    let own;
+    let templates = if state.service_range == ServiceRange::default() {
+        template::shared(state)
+    } else {
+        own = template::all(state);
+        &own
+    };
+    for template in templates {
         let uid = state.env.uid();
-        let texts = [(UID, &*uid), (TIME, &*time), (MICRO_TIME, &*micro_time), (DAY, &*day)];
+        let times = [(TIME, &*time), (RECORDED, &*time), (MICRO_TIME, &*micro_time)];
+        let texts = [times[0], times[1], times[2], (UID, &*uid), (DAY, &*day)];
         let draft = template.draft.stamped(&uid, &texts);
         let write = Write { id: &template.id, key: &template.key, expected: None, draft: Some(draft), now };
         state
@@ -41,18 +58,25 @@ pub(crate) fn create(state: &State) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Formats a time with microseconds.
+fn micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
 /// Lets the objects that name the address of the server, and the authority of its clients, follow a listener.
 pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem: &str) {
     let now = state.env.now();
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-    let ip = if address.ip().is_unspecified() { loopback } else { address.ip() }.to_string();
+    let bound = if address.ip().is_unspecified() { loopback } else { address.ip() };
+    let advertised = state.advertise_address.unwrap_or(bound);
+    let ip = advertised.to_string();
     let port = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
     change(state, "", "endpoints", "default/kubernetes", |endpoints| {
         endpoints["subsets"] = json!([{"addresses": [{"ip": ip}], "ports": port}]);
     })
     .await;
     change(state, "discovery.k8s.io", "endpointslices", "default/kubernetes", |slice| {
-        slice["addressType"] = json!(if address.is_ipv4() { "IPv4" } else { "IPv6" });
+        slice["addressType"] = json!(if advertised.is_ipv4() { "IPv4" } else { "IPv6" });
         slice["endpoints"] = json!([{"addresses": [ip], "conditions": {"ready": true}}]);
         slice["ports"] = port.clone();
     })
@@ -60,8 +84,9 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
     let lease = format!("kube-system/{}", cluster::LEASE);
     change(state, "coordination.k8s.io", "leases", &lease, |lease| {
         let peer = "kubernetes.io/peer-advertise-address";
-        lease["metadata"]["annotations"] = json!({peer: address.to_string()});
-        lease["spec"]["renewTime"] = json!(now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string());
+        lease["metadata"]["annotations"] =
+            json!({peer: SocketAddr::new(advertised, address.port()).to_string()});
+        lease["spec"]["renewTime"] = micro_time(now).into();
     })
     .await;
     let authentication = format!("kube-system/{}", cluster::AUTHENTICATION);
@@ -79,7 +104,8 @@ async fn change(state: &State, group: &str, resource: &str, key: &str, change: i
         let Some(stored) = view.get(&resource.storage, key) else { return };
         let mut object = stored.value();
         change(&mut object);
-        if object == stored.value() {
+        let old = stored.value();
+        if object == old {
             return;
         }
         if resource.strategy.has_generation() {
@@ -87,6 +113,9 @@ async fn change(state: &State, group: &str, resource: &str, key: &str, change: i
             meta::set(&mut object, "generation", Some(generation.into()));
         }
         let now = state.env.now();
+        let served = state.served.load_full();
+        let manager = FieldManager { resource, served: &served, subresource: "", name: SERVER, now };
+        manager.track(Some(&old), &mut object).await;
         let draft = Some(resource.draft(&object, state.store.labels(), now));
         let write = Write { id: &resource.storage, key, expected: Some(stored.rv), draft, now };
         match state.store.commit(write, |_| Ok(())).await {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{TIME, UID, cluster, flow_control, policy};
+use super::{TIME, UID, cluster, flow_control, ownership, policy};
 use crate::api_services;
 use crate::cluster_roles;
 use crate::meta;
@@ -19,18 +19,22 @@ pub(super) struct Template {
     pub(super) draft: Draft,
 }
 
-/// Returns the templates of all objects. They are made for the first server of the process.
-pub(super) fn all(state: &State) -> &'static [Template] {
+/// Returns the templates of all objects of a server with the default settings. They are made for the first server of the
+/// process.
+pub(super) fn shared(state: &State) -> &'static [Template] {
     static TEMPLATES: OnceLock<Vec<Template>> = OnceLock::new();
-    TEMPLATES.get_or_init(|| {
-        let objects = objects(state).into_iter();
-        objects.filter_map(|(group, resource, object)| template(state, group, resource, object)).collect()
-    })
+    TEMPLATES.get_or_init(|| all(state))
+}
+
+/// Makes the templates of all objects.
+pub(super) fn all(state: &State) -> Vec<Template> {
+    let objects = objects(state).into_iter();
+    objects.filter_map(|(group, resource, object)| template(state, group, resource, object)).collect()
 }
 
 /// Returns all objects, each with its group and resource.
 fn objects(state: &State) -> Vec<(&'static str, &'static str, Value)> {
-    let mut objects = cluster::objects();
+    let mut objects = cluster::objects(state.service_range);
     let mut policy = policy::objects();
     cluster_roles::aggregate(&mut policy);
     let rbac = "rbac.authorization.k8s.io";
@@ -46,6 +50,7 @@ fn template(state: &State, group: &str, resource: &str, mut object: Value) -> Op
     meta::set(&mut object, "uid", Some(json!(UID)));
     meta::set(&mut object, "creationTimestamp", Some(json!(TIME)));
     let resource = state.builtin.resource(group, "v1", resource)?;
+    ownership::record(state, resource, &mut object, Timestamp::UNIX_EPOCH);
     Some(Template {
         id: resource.storage.clone(),
         key: resource.key(meta::namespace(&object), meta::name(&object)),

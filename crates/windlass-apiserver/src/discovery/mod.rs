@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha512};
 
+pub use self::health::HealthCheck;
 use crate::body::Body;
 use crate::resource::ServedResources;
 use crate::wire::{ApiError, Format, MediaType, Target, negotiate, pretty_by_user_agent};
@@ -21,6 +22,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// Answers a GET of one of the documents; `None` if the path names none of them.
 pub(crate) fn respond(
     table: &ServedResources,
+    checks: &[Box<dyn HealthCheck>],
     path: &str,
     query: Option<&str>,
     headers: &HeaderMap,
@@ -30,7 +32,7 @@ pub(crate) fn respond(
     Some(match segments[..] {
         [] => document(headers, &json!({ "paths": legacy::paths(table) })),
         ["version"] => document(headers, &version()),
-        ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, query).map(Ok),
+        ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
         ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
         ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
         ["api"] => document(headers, &legacy::versions()),

@@ -27,6 +27,8 @@ use crate::meta;
 use crate::resource::{Resource, ServedResources};
 use crate::wire::ApiError;
 
+/// The field manager of what the server writes itself.
+pub(crate) const SERVER: &str = "kube-apiserver";
 /// The manager that a write in progress is recorded as.
 const CURRENT: &str = "current-operation";
 /// The manager of what was in an object before its first apply, if nothing was tracked.

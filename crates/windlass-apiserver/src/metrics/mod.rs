@@ -1,14 +1,17 @@
 //! The metrics of the server, under the names of kube-apiserver's.
 
+mod authentication;
 mod page;
 mod process;
 mod series;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use self::authentication::Authentication;
 use self::series::AllSeries;
+use crate::auth::AuthenticationResult;
 use crate::body::Body;
 
 pub(crate) use self::page::respond;
@@ -20,6 +23,7 @@ pub(crate) struct Metrics {
     series: AllSeries,
     reads: AtomicI64,
     writes: AtomicI64,
+    authentication: Authentication,
 }
 
 /// A request in progress. Dropping it ends it.
@@ -37,6 +41,11 @@ impl Metrics {
     pub(crate) fn begin(self: &Arc<Self>, is_write: bool) -> InFlight {
         self.in_flight(is_write).fetch_add(1, Ordering::Relaxed);
         InFlight { metrics: Arc::clone(self), is_write }
+    }
+
+    /// Counts an attempt of authentication.
+    pub(crate) fn authenticated(&self, result: &AuthenticationResult<'_>, took: Duration) {
+        self.authentication.count(result, took);
     }
 
     /// Counts a request that is done.

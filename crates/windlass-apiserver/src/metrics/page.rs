@@ -8,7 +8,9 @@ use http::{HeaderValue, Response};
 
 use super::series::BUCKETS;
 use super::{Metrics, process};
+use crate::admission::Calls;
 use crate::body::Body;
+use crate::counters::{Counters, Histograms};
 use crate::state::State;
 
 /// Answers `GET /metrics`; `None` for any other path.
@@ -31,6 +33,37 @@ impl Page {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
+    /// Writes a family of counters, unless there is none yet.
+    fn counters(&mut self, name: &str, help: &str, counters: &Counters) {
+        let all = counters.all();
+        if all.is_empty() {
+            return;
+        }
+        self.metric(name, "counter", help);
+        for (labels, count) in all {
+            self.sample(name, &labels, count);
+        }
+    }
+
+    /// Writes a family of histograms, unless there is none yet.
+    fn histograms<const N: usize>(&mut self, name: &str, help: &str, histograms: &Histograms<N>) {
+        let all = histograms.all();
+        if all.is_empty() {
+            return;
+        }
+        self.metric(name, "histogram", help);
+        for (labels, durations) in all {
+            let mut sum = 0;
+            for (bound, count) in histograms.bounds.iter().zip(durations.buckets) {
+                sum += count;
+                self.sample(&format!("{name}_bucket"), &format!("{labels},le=\"{bound}\""), sum);
+            }
+            self.sample(&format!("{name}_bucket"), &format!("{labels},le=\"+Inf\""), durations.count);
+            self.sample(&format!("{name}_sum"), &labels, durations.seconds);
+            self.sample(&format!("{name}_count"), &labels, durations.count);
+        }
+    }
+
     fn sample(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
         let _ = if labels.is_empty() {
             writeln!(self.0, "{name} {value}")
@@ -44,6 +77,8 @@ fn page(metrics: &Metrics, state: &State) -> String {
     let mut page = Page::default();
     requests(&mut page, metrics);
     objects(&mut page, state);
+    authentication(&mut page, metrics);
+    webhooks(&mut page, state.webhooks.calls());
     let name = "apiserver_authorization_decisions_total";
     page.metric(name, "counter", "Requests that RBAC has allowed.");
     let labels = r#"decision="allowed",name="rbac",type="RBAC""#;
@@ -97,6 +132,28 @@ fn requests(page: &mut Page, metrics: &Metrics) {
             page.sample("apiserver_request_total", &format!("code=\"{code}\",{labels}"), count);
         }
     }
+}
+
+/// Attempts of authentication. Requests of the same process are not authenticated.
+fn authentication(page: &mut Page, metrics: &Metrics) {
+    let counters = &metrics.authentication;
+    let name = "authenticated_user_requests";
+    page.counters(name, "Authenticated requests by user.", &counters.users);
+    page.counters("authentication_attempts", "Attempts of authentication by result.", &counters.attempts);
+    let name = "authentication_duration_seconds";
+    page.histograms(name, "The time that authentication took, by result.", &counters.durations);
+}
+
+/// Calls of admission webhooks.
+fn webhooks(page: &mut Page, calls: &Calls) {
+    let name = |rest: &str| format!("apiserver_admission_webhook_{rest}");
+    let help = "The time that calls of admission webhooks took.";
+    page.histograms(&name("admission_duration_seconds"), help, &calls.durations);
+    let help = "Calls of admission webhooks that failed, and were ignored.";
+    page.counters(&name("fail_open_count"), help, &calls.failed_open);
+    let help = "Calls of admission webhooks that refused the request, or failed.";
+    page.counters(&name("rejection_count"), help, &calls.rejections);
+    page.counters(&name("request_total"), "Calls of admission webhooks.", &calls.requests);
 }
 
 /// The number of objects of each resource.

@@ -39,6 +39,7 @@ impl Call<'_> {
             view,
             lookups: &self.state.lookups,
             plugins: self.state.plugins,
+            service_range: self.state.service_range,
             identity: self.identity,
             authorizer: &self.state.authorizer,
             store: &self.state.store,

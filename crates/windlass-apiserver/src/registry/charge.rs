@@ -10,15 +10,13 @@ use serde_json::{Value, json};
 use windlass_quota::{Amounts, Evaluator, Operation, Quota, Request, charge};
 
 use super::Call;
-use crate::managed_fields::FieldManager;
+use crate::managed_fields::{FieldManager, SERVER};
 use crate::meta;
 use crate::store::{Draft, ResourceId, Stored, Write};
 use crate::strategy::AdmissionPlugin;
 use crate::wire::ApiError;
 
 static QUOTAS: LazyLock<ResourceId> = LazyLock::new(|| ResourceId::new("", "resourcequotas"));
-/// The field manager of usage that admission counts: the server itself.
-const MANAGER: &str = "kube-apiserver";
 
 /// A write, and what it charges.
 pub(super) struct Charged<'a> {
@@ -93,7 +91,7 @@ impl Call<'_> {
         let Some(resource) = served.resource("", "v1", "resourcequotas") else {
             return self.resource.draft(&new, state.store.labels(), now);
         };
-        let manager = FieldManager { resource, served: &served, subresource: "status", name: MANAGER, now };
+        let manager = FieldManager { resource, served: &served, subresource: "status", name: SERVER, now };
         manager.track(Some(old), &mut new).await;
         resource.draft(&new, state.store.labels(), now)
     }

@@ -9,6 +9,7 @@ mod admission;
 mod custom;
 mod decode;
 mod options;
+mod privileged;
 mod selection;
 mod validate;
 mod write;

@@ -18,7 +18,7 @@ use windlass_schema::{FieldError, go_quote};
 
 use super::charge::{Charged, ChargedQuota};
 use super::options::WriteOptions;
-use super::{Call, custom, validate};
+use super::{Call, custom, privileged, validate};
 use crate::admission::{Reinvocation, plugins};
 use crate::auth::Attributes;
 use crate::cluster_roles;
@@ -156,6 +156,9 @@ async fn create_named(
         let errors = validate::create(&resource, &new, || {
             let mut errors = custom::validate(&resource, &call.route.subresource, &new, None);
             errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
+            if !call.state.allows_privileged {
+                errors.extend(privileged::errors(&resource, &new));
+            }
             errors
         });
         refuse_invalid(&resource, &new, &errors)?;
@@ -561,6 +564,9 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     let mut errors = validate::update(resource, &call.route.subresource, new, old);
     errors.extend(custom::validate(resource, &call.route.subresource, new, Some(old)));
     errors.extend(resource.strategy.validate_update(&call.context(view), new, old));
+    if !call.state.allows_privileged && call.route.subresource != "status" {
+        errors.extend(privileged::errors(resource, new));
+    }
     refuse_invalid(resource, new, &errors)?;
     resource.strategy.review(&call.context(view), new, Some(old))?;
     if !["status", "binding"].contains(&call.route.subresource.as_str()) && counts(resource, new, old) {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Request, Response, header};
 use hyper::body::Incoming;
@@ -15,7 +15,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::client_certificates::ClientCertificates;
 use super::connection::{Begun, drive};
@@ -25,7 +25,7 @@ use super::server_certificate::{self, CertificateTextError, ServerCertificate};
 use super::unread::DrainOnDrop;
 use super::websocket::WebSocket;
 use super::{Authority, CertificateError, Handle, RequestBody, refuse};
-use crate::auth::{Authenticated, ClientAuth, Identity, Tokens, authenticate};
+use crate::auth::{Authenticated, AuthenticationResult, ClientAuth, Identity, Tokens, authenticate};
 use crate::body::Body;
 use crate::wire::ApiError;
 
@@ -185,6 +185,11 @@ impl Listening {
         kubeconfig(&self.url(), self.authority.certificate_pem(), user)
     }
 
+    /// Completes when the listener stops.
+    pub(crate) fn stopped(&self) -> WaitForCancellationFutureOwned {
+        self.stopping.clone().cancelled_owned()
+    }
+
     /// Closes the port, ends watches, and waits up to five seconds for requests in flight.
     pub async fn shutdown(mut self) {
         self.stopping.cancel();
@@ -336,10 +341,22 @@ impl Accept {
     }
 
     async fn request(self, request: Request<Incoming>, client: ClientAuth) -> Response<Body> {
+        let since = Instant::now();
         let authenticated = authenticate(&client, request.headers(), |token| {
             let own = self.tokens.upgrade().and_then(|tokens| tokens.find(token).cloned());
             own.or_else(|| self.handler.identity_of(token))
         });
+        let result = match &authenticated {
+            Authenticated::As(identity) if self.anonymous || !identity.is_anonymous() => {
+                AuthenticationResult::Success(identity.name())
+            }
+            Authenticated::AnonymousWithWarning(_) if self.anonymous => {
+                AuthenticationResult::Success("system:anonymous")
+            }
+            Authenticated::Refused => AuthenticationResult::Error,
+            _ => AuthenticationResult::Failure,
+        };
+        self.handler.authenticated(&result, since.elapsed());
         match authenticated {
             Authenticated::As(identity) if self.anonymous || !identity.is_anonymous() => {
                 self.answer(request, identity).await

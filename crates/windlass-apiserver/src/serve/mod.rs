@@ -41,6 +41,9 @@ pub(crate) trait Handle: Send + Sync + 'static {
         identity: Identity,
     ) -> BoxFuture<'static, Response<Body>>;
 
+    /// Counts an attempt of authentication that took so long.
+    fn authenticated(&self, _result: &crate::auth::AuthenticationResult<'_>, _took: std::time::Duration) {}
+
     /// Returns the user of a bearer token that the server itself issued.
     fn identity_of(&self, _token: &str) -> Option<Identity> {
         None

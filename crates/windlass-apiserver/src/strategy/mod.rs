@@ -16,6 +16,7 @@ mod facts;
 mod fields;
 mod metadata_checks;
 mod place;
+mod service_range;
 mod writes;
 
 mod admissionregistration;
@@ -41,6 +42,7 @@ pub use self::admission_plugins::AdmissionPlugin;
 pub(crate) use self::admission_plugins::AdmissionPlugins;
 pub(crate) use self::facts::{Facts, Generation};
 pub(crate) use self::metadata_checks::MetadataChecks;
+pub use self::service_range::{ServiceRange, ServiceRangeError};
 pub(crate) use self::writes::Writes;
 use crate::auth::{Authorizer, Identity};
 use crate::env::Env;
@@ -69,6 +71,8 @@ pub(crate) struct StrategyContext<'a> {
     pub(crate) plugins: AdmissionPlugins,
     /// Whether the write is a dry run, which stores nothing.
     pub(crate) is_dry_run: bool,
+    /// The range of the cluster addresses of services.
+    pub(crate) service_range: ServiceRange,
     /// The subresource that is written. Empty for the object itself.
     pub(crate) subresource: &'a str,
 }

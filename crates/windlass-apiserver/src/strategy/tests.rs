@@ -18,6 +18,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "nodes",
             "pods",
             "podtemplates",
+            "resourcequotas",
             "secrets",
             "serviceaccounts",
             "services",

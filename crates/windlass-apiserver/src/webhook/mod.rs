@@ -31,6 +31,8 @@ const MAX_CLIENTS: usize = 200;
 const MAX_IDLE: usize = 25;
 /// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often a call is repeated that a webhook asks to send later.
+const MAX_RETRIES: usize = 10;
 /// The part of an unexpected reply that an error quotes, in bytes.
 const MAX_QUOTED: usize = 2048;
 
@@ -49,7 +51,8 @@ impl Clients {
         Self { store, recent: Mutex::default() }
     }
 
-    /// Posts JSON and returns the body of the reply, of at most `max_reply` bytes. Redirects are not followed.
+    /// Posts JSON and returns the body of the reply, of at most `max_reply` bytes. Redirects are not followed. A call that the
+    /// webhook asks to send later, by a 429 or 5xx with `Retry-After`, is repeated.
     ///
     /// # Errors
     ///
@@ -63,16 +66,25 @@ impl Clients {
     ) -> Result<Bytes, String> {
         let uri = endpoint.uri(timeout)?;
         let in_post = |why: String| format!("Post {}: {why}", go_quote(&uri.to_string()));
-        let request = Request::post(uri.clone())
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "application/json, */*")
-            .header(header::USER_AGENT, "kube-apiserver-admission")
-            .body(Full::new(body))
-            .map_err(|error| error.to_string())?;
+        let request = || {
+            Request::post(uri.clone())
+                .header(header::CONTENT_TYPE, "application/json")
+                .header(header::ACCEPT, "application/json, */*")
+                .header(header::USER_AGENT, "kube-apiserver-admission")
+                .body(Full::new(body.clone()))
+                .map_err(|error| error.to_string())
+        };
         let call = async {
             let client = self.client(endpoint).await.map_err(&in_post)?;
-            let response = client.request(request).await.map_err(|error| in_post(explain(&error)))?;
-            let (head, body) = response.into_parts();
+            let mut attempts = 0;
+            let (head, body) = loop {
+                let reply = client.request(request()?).await.map_err(|error| in_post(explain(&error)))?;
+                attempts += 1;
+                match retry_after(reply.status(), reply.headers()) {
+                    Some(wait) if attempts <= MAX_RETRIES => tokio::time::sleep(wait).await,
+                    _ => break reply.into_parts(),
+                }
+            };
             let body = Limited::new(body, max_reply).collect().await.map_err(|error| {
                 format!("unexpected error when reading response body. Please retry. Original error: {error}")
             })?;
@@ -107,6 +119,13 @@ impl Clients {
         recent.push_front(entry);
         Some(client)
     }
+}
+
+/// Returns how long a webhook wants the call to wait before it is repeated: `Retry-After` of a 429 or 5xx, in seconds.
+fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let is_retryable = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    let seconds = headers.get(header::RETRY_AFTER).filter(|_| is_retryable)?.to_str().ok()?;
+    seconds.parse::<i64>().ok().map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs()))
 }
 
 /// Explains a failed request in the words of Go's `net/http`.

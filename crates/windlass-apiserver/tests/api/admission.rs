@@ -924,3 +924,45 @@ async fn a_hanging_webhook_holds_nothing_up() {
     assert!(hung.iter().all(|reply| reply.code == 500));
     assert!(took < Duration::from_secs(2) && start.elapsed() < Duration::from_secs(8), "{took:?}");
 }
+
+#[tokio::test]
+async fn a_webhook_may_ask_for_the_call_to_be_sent_again() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let calls = std::sync::atomic::AtomicU32::new(0);
+    let hook = Webhook::start(move |path, review| match (path, &review["request"]["dryRun"]) {
+        ("/soon", Value::Bool(false)) if calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 2 => {
+            Answer::Later(0)
+        }
+        ("/never", _) => Answer::Later(30),
+        ("/always", _) => Answer::Later(0),
+        _ => Answer::allow(),
+    })
+    .await;
+    let webhook = |name: &str| {
+        json!({
+            "name": format!("{name}.webhook.test"), "clientConfig": format!("/{name}"), "timeoutSeconds": 2,
+            "rules": config_maps("CREATE"), "objectSelector": {"matchLabels": {"only": name}}
+        })
+    };
+    hook.configure(&api, "validating", "a", json!([webhook("soon"), webhook("never"), webhook("always")]))
+        .await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let object = |name: &str| json!({"metadata": {"name": name, "labels": {"only": name}}});
+    api.post(&path, object("soon")).await.is(201);
+    assert_eq!(hook.seen("/soon").len(), 3);
+    let mut seen = Vec::new();
+    for name in ["never", "always"] {
+        let reply = api.post(&path, object(name)).await.is(500).text_at("/message");
+        seen.push(format!(
+            "{} calls: {}",
+            hook.seen(&format!("/{name}")).len(),
+            reply.replace(&hook.port().to_string(), "PORT")
+        ));
+    }
+    expect![[r#"
+        1 calls: Internal error occurred: failed calling webhook "never.webhook.test": failed to call webhook: Post "https://127.0.0.1:PORT/never?timeout=2s": context deadline exceeded
+        11 calls: Internal error occurred: failed calling webhook "always.webhook.test": failed to call webhook: the server has received too many requests and has asked us to try again later
+    "#]]
+    .assert_eq(&lines(&seen));
+}

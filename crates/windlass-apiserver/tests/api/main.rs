@@ -66,6 +66,7 @@ mod quotas;
 mod recorded;
 mod service_accounts;
 mod services;
+mod settings;
 
 // Bytes and mistakes.
 mod bodies;

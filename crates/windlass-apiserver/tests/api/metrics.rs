@@ -1,9 +1,10 @@
 //! The metrics of the server itself.
 
+use expect_test::expect;
 use serde_json::json;
 
 use crate::fixtures::config_map;
-use crate::harness::{Api, DEADLINE};
+use crate::harness::{Answer, Api, DEADLINE, Webhook, lines, rule};
 
 /// The value of the sample with this name and these labels, in any order; 0 without one.
 async fn value(api: &Api, name: &str, labels: &[(&str, &str)]) -> f64 {
@@ -107,4 +108,73 @@ async fn metrics_are_not_for_everybody() {
     let page = api.get("/metrics").await.is(200);
     assert!(page.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
     assert_eq!(api.delete("/metrics").await.code, if api.is_shared() { 200 } else { 405 });
+}
+
+#[tokio::test]
+async fn calls_of_webhooks_are_counted() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let hook = Webhook::start(|path, _| match path {
+        "/denies" => Answer::deny(json!({"code": 418, "message": "no"})),
+        "/fails" => Answer::Raw { code: 500, content_type: "text/plain", body: "x".to_owned() },
+        _ => Answer::allow(),
+    })
+    .await;
+    let webhook = |name: &str, policy: &str| {
+        json!({
+            "name": format!("{name}.{}.test", api.id), "clientConfig": format!("/{name}"), "failurePolicy": policy,
+            "rules": [rule("CREATE", "", "v1", "configmaps")], "objectSelector": {"matchLabels": {"only": name}}
+        })
+    };
+    hook.configure(&api, "mutating", "a", json!([webhook("fails", "Ignore")])).await;
+    hook.configure(
+        &api,
+        "validating",
+        "a",
+        json!([webhook("fails", "Fail"), webhook("denies", "Fail"), webhook("allows", "Fail")]),
+    )
+    .await;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    for (name, code) in [("fails", 500), ("denies", 418), ("allows", 201)] {
+        api.post(&path, json!({"metadata": {"name": name, "labels": {"only": name}}})).await.is(code);
+    }
+    let page = String::from_utf8(api.get("/metrics").await.is(200).body.to_vec()).unwrap();
+    let wanted = format!(".{}.test\"", api.id);
+    let is_of_test =
+        |line: &&str| line.contains(&wanted) && !line.contains("_bucket") && !line.contains("_sum");
+    let seen: Vec<String> = page
+        .lines()
+        .filter(is_of_test)
+        .map(|line| line.replace(&format!(".{}", api.id), "").replace("apiserver_admission_webhook_", ""))
+        .collect();
+    expect![[r#"
+        admission_duration_seconds_count{name="allows.test",operation="CREATE",rejected="false",type="validating"} 1
+        admission_duration_seconds_count{name="denies.test",operation="CREATE",rejected="true",type="validating"} 1
+        admission_duration_seconds_count{name="fails.test",operation="CREATE",rejected="false",type="admit"} 1
+        admission_duration_seconds_count{name="fails.test",operation="CREATE",rejected="true",type="validating"} 1
+        fail_open_count{name="fails.test",type="admit"} 1
+        rejection_count{error_type="calling_webhook_error",name="fails.test",operation="CREATE",rejection_code="500",type="validating"} 1
+        rejection_count{error_type="no_error",name="denies.test",operation="CREATE",rejection_code="418",type="validating"} 1
+        request_total{code="200",name="allows.test",operation="CREATE",rejected="false",type="validating"} 1
+        request_total{code="418",name="denies.test",operation="CREATE",rejected="true",type="validating"} 1
+        request_total{code="500",name="fails.test",operation="CREATE",rejected="false",type="admit"} 1
+        request_total{code="500",name="fails.test",operation="CREATE",rejected="true",type="validating"} 1
+    "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn authentication_is_counted() {
+    let api = Api::start_over_tls();
+    let count = async |result| value(&api, "authentication_attempts", &[("result", result)]).await;
+    let before = (count("success").await, count("error").await);
+    api.with_token("no-such-token").get("/api").await.is(401);
+    // The real server counts a request when it is done.
+    let start = std::time::Instant::now();
+    while count("success").await <= before.0 || count("error").await < before.1 + 1.0 {
+        assert!(start.elapsed() < DEADLINE);
+    }
+    assert!(value(&api, "authentication_duration_seconds_count", &[("result", "error")]).await >= 1.0);
+    let users = value(&api, "authenticated_user_requests", &[("username", "other")]).await
+        + value(&api, "authenticated_user_requests", &[("username", "admin")]).await;
+    assert!(users >= 1.0);
 }

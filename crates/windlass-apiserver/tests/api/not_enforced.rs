@@ -44,13 +44,6 @@ async fn objects_that_are_stored_without_effect_say_so() {
             json!({"spec": {"ports": [{"port": 80}], "selector": {"a": "b"}}}),
         ),
         (
-            format!("/api/v1/namespaces/{ns}/secrets"),
-            json!({
-                "metadata": {"annotations": {"kubernetes.io/service-account.name": "a"}},
-                "type": "kubernetes.io/service-account-token"
-            }),
-        ),
-        (
             "/apis/apiregistration.k8s.io/v1/apiservices".to_owned(),
             json!({"spec": {
                 "group": "g.x", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
@@ -75,7 +68,6 @@ async fn objects_that_are_stored_without_effect_say_so() {
         jobs: ["no pods are made, because there is no job controller"]
         services: []
         services: ["no endpoint slices are written, because there is no endpoint slice controller"]
-        secrets: ["no token is written to the secret, because there is no token controller"]
         apiservices: ["requests are not passed on to the service"]
         customresourcedefinitions: []
         customresourcedefinitions: ["x-kubernetes-validations are not evaluated"]
@@ -91,12 +83,12 @@ async fn updates_say_so_too_and_writes_of_the_status_do_not() {
         return;
     }
     let ns = api.namespace().await;
-    let path = format!("/api/v1/namespaces/{ns}/resourcequotas");
-    api.post(&path, json!({"metadata": {"name": "a"}, "spec": {"hard": {"pods": "1"}}})).await.is(201);
+    let path = format!("/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets");
+    api.post(&path, json!({"metadata": {"name": "a"}, "spec": {"minAvailable": 1}})).await.is(201);
     let path = format!("{path}/a");
     let updated = api.patch(&path, MERGE_PATCH, json!({"metadata": {"labels": {"l": "v"}}})).await.is(200);
-    expect!["no use of resources is counted or refused"].assert_eq(&not_enforced(&updated).join("\n"));
-    let status = json!({"status": {"used": {"pods": "1"}}});
+    expect!["no disruptions are counted: the budget refuses every eviction, because there is no disruption controller"].assert_eq(&not_enforced(&updated).join("\n"));
+    let status = json!({"status": {"currentHealthy": 1}});
     let written = api.patch(&format!("{path}/status"), MERGE_PATCH, status).await.is(200);
     assert_eq!(written.warnings(), Vec::<String>::new());
 }

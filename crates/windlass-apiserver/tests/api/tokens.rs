@@ -5,6 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use windlass_apiserver::Server;
+
 use crate::fixtures::{pod, secret};
 use crate::harness::{Api, DEADLINE, Reply, lines};
 
@@ -238,4 +240,39 @@ async fn the_body_of_a_request_is_checked() {
         400 BadRequest: the namespace of the provided object does not match the namespace sent on the request
     "#]]
     .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_legacy_token_is_valid_while_its_secret_has_it() {
+    // Only the embedded server signs for a test.
+    let server = Server::builder().build().unwrap();
+    let api = Api::embedded(&server);
+    let account = bot(&api).await;
+    let ns = format!("ns-{}", api.id);
+    let uid = api.get(&account).await.is(200).text_at("/metadata/uid");
+    let secrets = format!("/api/v1/namespaces/{ns}/secrets");
+    let token = server.legacy_token(&ns, "bot", &uid, "legacy").unwrap();
+    let error = review(&api, &token, &[]).await["error"].to_string();
+    assert!(error.contains("Token has been invalidated"), "{error}");
+    let mut object = secret("legacy");
+    object["metadata"]["annotations"] = json!({"kubernetes.io/service-account.name": "bot"});
+    object["type"] = json!("kubernetes.io/service-account-token");
+    object["stringData"] = json!({"token": token});
+    api.post(&secrets, object).await.is(201);
+    let reviewed = review(&api, &token, &[]).await;
+    assert_eq!(reviewed["user"]["username"], format!("system:serviceaccount:{ns}:bot"));
+    assert_eq!(reviewed["user"]["extra"], Value::Null);
+    // The server labels the Secret before it answers the next request.
+    let labelled = api.get(&format!("{secrets}/legacy")).await.is(200);
+    let used = labelled.text_at("/metadata/labels/kubernetes.io~1legacy-token-last-used");
+    assert_eq!(used.len(), "2026-01-01".len());
+    assert_eq!(labelled.at("/metadata/managedFields/1/manager"), "kube-apiserver");
+    api.with_token(&token).get("/apis").await.is(200);
+    let other = server.legacy_token(&ns, "bot", "another-uid", "legacy").unwrap();
+    let error = review(&api, &other, &[]).await["error"].to_string();
+    assert!(error.contains("Token does not match server's copy"), "{error}");
+    api.delete(&account).await.is(200);
+    let error = review(&api, &token, &[]).await["error"].to_string();
+    assert!(error.contains("serviceaccounts \\\"bot\\\" not found"), "{error}");
+    api.with_token(&token).get("/apis").await.is(401);
 }

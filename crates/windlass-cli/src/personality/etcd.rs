@@ -55,7 +55,7 @@ fn resolve(url: &str) -> Result<Vec<SocketAddr>> {
     Ok(found)
 }
 
-async fn serve(listener: TcpListener) {
+pub(super) async fn serve(listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

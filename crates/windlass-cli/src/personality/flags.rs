@@ -46,9 +46,6 @@ pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
 
 /// Flags of kube-apiserver 1.36 for parts that this server does not have.
 pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
-    ("advertise-address", Value),
-    // Privileged containers are permitted.
-    ("allow-privileged", Switch),
     ("audit-log-format", Value),
     ("audit-log-maxage", Value),
     ("audit-log-maxbackup", Value),
@@ -70,8 +67,6 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("etcd-compaction-interval", Value),
     ("etcd-keyfile", Value),
     ("etcd-prefix", Value),
-    // Objects are kept in this process.
-    ("etcd-servers", Value),
     ("event-ttl", Value),
     ("external-hostname", Value),
     ("feature-gates", Value),
@@ -100,8 +95,6 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("service-account-jwks-uri", Value),
     ("service-account-lookup", Switch),
     ("service-account-max-token-expiration", Value),
-    // Services have addresses of 10.0.0.0/16.
-    ("service-cluster-ip-range", Value),
     ("service-node-port-range", Value),
     ("shutdown-delay-duration", Value),
     ("storage-backend", Value),

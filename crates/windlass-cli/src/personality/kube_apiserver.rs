@@ -3,12 +3,15 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Parser;
 use windlass_apiserver::{
-    AdmissionPlugin, Identity, Listen, Server, ServerCertificate, TokenKeyError, TokenKeys,
+    AdmissionPlugin, Identity, Listen, Server, ServerBuilder, ServerCertificate, ServiceRange, TokenKeyError,
+    TokenKeys,
 };
 
+use super::etcd_health::EtcdHealth;
 use super::flags;
 use crate::error::Result;
 use crate::logging;
@@ -18,7 +21,10 @@ use crate::signals::ShutdownSignal;
 /// The issuer of service account tokens without --service-account-issuer.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// The API server of windlass, by the flags of kube-apiserver. All state is in memory, whatever --etcd-servers says.
+/// How long etcd is waited for.
+const ETCD_LIMIT: Duration = Duration::from_secs(60);
+
+/// The API server of windlass, by the flags of kube-apiserver. Objects are kept in the memory of this process, not in etcd.
 #[derive(Parser)]
 #[command(name = "kube-apiserver", version, disable_version_flag = true)]
 struct KubeApiserver {
@@ -82,6 +88,24 @@ struct KubeApiserver {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
+    /// Wait until one of these etcd servers is healthy before serving, and fail /readyz and /livez while none is. Nothing is
+    /// stored there: objects are kept in memory. Of an https server, only whether it accepts connections is checked.
+    #[arg(long, value_name = "URLS", value_delimiter = ',')]
+    etcd_servers: Vec<String>,
+
+    /// Allocate the cluster addresses of services from this range of IPv4 addresses. Its first address is that of the Service
+    /// kubernetes.
+    #[arg(long, value_name = "CIDR", default_value_t = ServiceRange::default())]
+    service_cluster_ip_range: ServiceRange,
+
+    /// Show this address of the server in the Endpoints of the Service kubernetes; by default that of the listener.
+    #[arg(long, value_name = "IP")]
+    advertise_address: Option<IpAddr>,
+
+    /// Allow privileged containers.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    allow_privileged: Option<bool>,
+
     /// Log more, to stderr.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     verbosity: u8,
@@ -103,26 +127,24 @@ pub(super) async fn run() -> Result<()> {
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
     let listen = arguments.listen()?;
-    let mut builder = Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true);
-    let switched =
-        [(&arguments.disable_admission_plugins, false), (&arguments.enable_admission_plugins, true)];
-    for (names, enabled) in switched {
-        for name in names {
-            match AdmissionPlugin::from_name(name) {
-                Some(plugin) => builder = builder.admission_plugin(plugin, enabled),
-                None => Output::stderr()
-                    .line(format_args!("the admission plugin {name} cannot be switched on this server")),
-            }
-        }
-    }
-    if let Some(keys) = arguments.token_keys()? {
-        builder = builder.token_keys(keys);
-    }
-    if arguments.always_allows() {
-        builder = builder.always_allow();
+    let mut builder = arguments.server()?;
+    let etcd = EtcdHealth::of(&arguments.etcd_servers)?;
+    if let Some(etcd) = &etcd {
+        builder = builder.health_check(etcd.clone());
     }
     let server = builder.build()?;
-    let listening = server.listen(listen).await?;
+    let start = async {
+        if let Some(etcd) = etcd {
+            etcd.wait(ETCD_LIMIT).await?;
+            tokio::spawn(etcd.watch());
+        }
+        Ok::<_, crate::error::Error>(server.listen(listen).await?)
+    };
+    let listening = tokio::select! {
+        biased;
+        () = shutdown.received() => return Ok(()),
+        listening = start => listening?,
+    };
     Output::stderr().line(format_args!("serving securely on {}", listening.local_addr()));
     shutdown.received().await;
     listening.shutdown().await;
@@ -132,6 +154,36 @@ pub(super) async fn run() -> Result<()> {
 impl KubeApiserver {
     fn always_allows(&self) -> bool {
         self.authorization_mode.contains(&AuthorizationMode::AlwaysAllow)
+    }
+
+    /// Makes the settings of the server.
+    fn server(&self) -> Result<ServerBuilder> {
+        let mut builder = Server::builder()
+            .admission_plugin(AdmissionPlugin::ServiceAccount, true)
+            .service_range(self.service_cluster_ip_range);
+        let switched = [(&self.disable_admission_plugins, false), (&self.enable_admission_plugins, true)];
+        for (names, enabled) in switched {
+            for name in names {
+                match AdmissionPlugin::from_name(name) {
+                    Some(plugin) => builder = builder.admission_plugin(plugin, enabled),
+                    None => Output::stderr()
+                        .line(format_args!("the admission plugin {name} cannot be switched on this server")),
+                }
+            }
+        }
+        if let Some(keys) = self.token_keys()? {
+            builder = builder.token_keys(keys);
+        }
+        if self.always_allows() {
+            builder = builder.always_allow();
+        }
+        if let Some(address) = self.advertise_address {
+            builder = builder.advertise_address(address);
+        }
+        if self.allow_privileged != Some(true) {
+            builder = builder.forbid_privileged();
+        }
+        Ok(builder)
     }
 
     /// Makes the listener of the flags.
@@ -249,6 +301,11 @@ mod tests {
         assert_eq!((parsed.secure_port, parsed.verbosity), (7, 4));
         assert_eq!(parsed.disable_admission_plugins, ["ServiceAccount"]);
         assert!(!parsed.always_allows());
+        assert_eq!(parsed.etcd_servers, ["http://127.0.0.1:1"]);
+        assert_eq!(
+            (parsed.allow_privileged, parsed.service_cluster_ip_range.to_string()),
+            (Some(true), "10.0.0.0/24".into())
+        );
     }
 
     #[test]

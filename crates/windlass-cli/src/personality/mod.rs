@@ -1,6 +1,7 @@
 //! The programs that test frameworks start: the command is one of them when it is called by its name.
 
 mod etcd;
+mod etcd_health;
 mod flags;
 mod kube_apiserver;
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube_client::api::{Api, Patch, PatchParams, PostParams};
+use kube_client::api::{Api, Patch};
 use kube_core::{ObjectMeta, ResourceExt};
 use serde_json::{Value, json};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Result};
 
 use super::plan::{HASH_LABEL, REVISION, Task, plan};
 use crate::adoption;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
@@ -163,7 +164,9 @@ async fn write_status(
     }
     let deployments: Api<Deployment> =
         Api::namespaced(cx.client().clone(), &deployment.namespace().unwrap_or_default());
-    let written = deployments.replace_status(&deployment.name_any(), &PostParams::default(), &next).await;
+    let written = deployments
+        .replace_status(&deployment.name_any(), &component::post(KUBE_CONTROLLER_MANAGER), &next)
+        .await;
     ignore_gone(written.map(drop).map_err(Error::from))
 }
 
@@ -173,7 +176,9 @@ async fn patch_set(
     patch: Value,
     cx: &Context<Deployment>,
 ) -> Result<()> {
-    let patched = api(deployment, cx).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    let patched = api(deployment, cx)
+        .patch(name, &component::patch(KUBE_CONTROLLER_MANAGER), &Patch::Merge(patch))
+        .await;
     ignore_gone(patched.map(drop).map_err(Error::from))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube_client::api::{Api, DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube_client::api::{Api, DeleteParams, Patch, Preconditions, PropagationPolicy};
 use kube_core::DynamicObject;
 use serde_json::{Value, json};
 use windlass_runtime::events::EventType;
@@ -15,6 +15,7 @@ use windlass_runtime::{Action, Context, Controller, Error, Reconciler, Result};
 use super::decision::{Decision, FOREGROUND, ORPHAN, OwnerState, Propagation, decide};
 use super::graph::{Deletion, Node, OwnerRef, Uid};
 use super::graph_builder::GraphBuilder;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::resources::Resource;
 
 /// When to check again if an owner exists but its watch has not seen it yet.
@@ -254,7 +255,11 @@ async fn patch_metadata(
     ]);
     let patch = Patch::Merge(json!({ "metadata": metadata }));
     let api = api(cx, &node.resource, node.namespace.as_deref());
-    match api.patch_metadata(&node.name, &PatchParams::default(), &patch).await.map_err(Error::from) {
+    match api
+        .patch_metadata(&node.name, &component::patch(KUBE_CONTROLLER_MANAGER), &patch)
+        .await
+        .map_err(Error::from)
+    {
         Err(error) if error.is_not_found() => Ok(()),
         other => other.map(drop),
     }

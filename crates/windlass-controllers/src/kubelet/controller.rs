@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use kube_client::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube_client::api::{Api, DeleteParams, Preconditions};
 use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::addresses::AddressPool;
 use super::lifecycle::{PodAddresses, PodMemory, advance};
 use super::node::{HOST_IP, NODE_NAME};
+use crate::component::{self, KUBELET};
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
@@ -118,7 +119,7 @@ fn differs(before: Option<&PodStatus>, after: &PodStatus) -> Result<bool> {
 async fn write_status(cx: &Context<Pod>, pod: &Pod, status: PodStatus) -> Result<bool> {
     let next = Pod { status: Some(status), ..pod.clone() };
     match api(cx, pod)
-        .replace_status(&pod.name_any(), &PostParams::default(), &next)
+        .replace_status(&pod.name_any(), &component::post(KUBELET), &next)
         .await
         .map_err(Error::from)
     {

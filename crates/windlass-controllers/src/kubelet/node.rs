@@ -12,11 +12,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube_client::Client;
-use kube_client::api::{Api, Patch, PatchParams, PostParams};
+use kube_client::api::{Api, Patch};
 use kube_core::ObjectMeta;
 use serde_json::json;
 use windlass_runtime::{Error, Result, RunContext};
 
+use crate::component::{self, KUBELET};
 use crate::conditions;
 
 /// The name of the simulated node.
@@ -60,7 +61,7 @@ async fn register(client: &Client, with_status: bool, now: Timestamp) -> Result<
     let there = nodes.get_opt(NODE_NAME).await.map_err(Error::from)?;
     let (node, fresh) = match there {
         Some(node) => (node, false),
-        None => match nodes.create(&PostParams::default(), &object()).await.map_err(Error::from) {
+        None => match nodes.create(&component::post(KUBELET), &object()).await.map_err(Error::from) {
             Ok(node) => (node, true),
             Err(error) if error.is_already_exists() => return Ok(()),
             Err(error) => return Err(error),
@@ -68,7 +69,7 @@ async fn register(client: &Client, with_status: bool, now: Timestamp) -> Result<
     };
     if fresh || with_status {
         let status = json!({ "status": status(node.status.unwrap_or_default(), now) });
-        let manager = PatchParams { field_manager: Some("kubelet".to_owned()), ..PatchParams::default() };
+        let manager = component::patch(KUBELET);
         nodes.patch_status(NODE_NAME, &manager, &Patch::Merge(status)).await.map_err(Error::from)?;
     }
     Ok(())
@@ -153,8 +154,10 @@ fn architecture() -> &'static str {
 async fn renew(client: &Client, now: MicroTime) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     let renewal = json!({ "spec": { "renewTime": now } });
-    let renewed =
-        leases.patch(NODE_NAME, &PatchParams::default(), &Patch::Merge(renewal)).await.map_err(Error::from);
+    let renewed = leases
+        .patch(NODE_NAME, &component::patch(KUBELET), &Patch::Merge(renewal))
+        .await
+        .map_err(Error::from);
     match renewed {
         Err(error) if error.is_not_found() => {}
         other => return other.map(drop),
@@ -172,5 +175,5 @@ async fn renew(client: &Client, now: MicroTime) -> Result<()> {
             ..LeaseSpec::default()
         }),
     };
-    leases.create(&PostParams::default(), &lease).await.map(drop).map_err(Error::from)
+    leases.create(&component::post(KUBELET), &lease).await.map(drop).map_err(Error::from)
 }

@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_client::api::{Api, PostParams};
+use kube_client::api::Api;
 use kube_core::ResourceExt;
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::content;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 /// The finalizer in `spec` that this controller removes.
 const FINALIZER: &str = "kubernetes";
@@ -73,7 +74,7 @@ async fn finalize(cx: &Context<Namespace>, name: &str) -> Result<()> {
         finalizers.retain(|finalizer| finalizer != FINALIZER);
     }
     let finalized: Result<Namespace, _> =
-        api.replace_subresource("finalize", name, &PostParams::default(), &latest).await;
+        api.replace_subresource("finalize", name, &component::post(KUBE_CONTROLLER_MANAGER), &latest).await;
     match finalized.map_err(Error::from) {
         Err(error) if error.is_not_found() => Ok(()),
         other => other.map(drop),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ResourceQuota;
-use kube_client::api::{Api, PostParams};
+use kube_client::api::Api;
 use serde_json::{Map, Value, json};
 use windlass_quota::{Amounts, Evaluator, Quota, amounts};
 use windlass_runtime::{
@@ -14,6 +14,7 @@ use windlass_runtime::{
 
 use super::count;
 use super::replenish::Monitors;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::resources::{self, Resource};
 
 /// How often each quota is counted even if nothing changes, as in kube-controller-manager.
@@ -59,7 +60,11 @@ impl Reconciler<ResourceQuota> for Quotas {
             let mut object = object;
             object["status"] = status;
             let object: ResourceQuota = serde_json::from_value(object).map_err(malformed)?;
-            match api.replace_status(key.name(), &PostParams::default(), &object).await.map_err(Error::from) {
+            match api
+                .replace_status(key.name(), &component::post(KUBE_CONTROLLER_MANAGER), &object)
+                .await
+                .map_err(Error::from)
+            {
                 // A write was admitted meanwhile, and has changed the quota.
                 Err(error) if error.is_conflict() => return Ok(Action::requeue_after(Duration::ZERO)),
                 Err(error) if !error.is_not_found() => return Err(error),

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_client::api::{Api, PostParams};
+use kube_client::api::Api;
 use kube_core::{ObjectMeta, Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
 
 use super::fit::{Candidate, choose, requests};
 use super::requested::RequestedResources;
+use crate::component::{self, KUBE_SCHEDULER};
 use crate::conditions;
 
 /// The name of the default scheduler. Pods that name another scheduler are ignored.
@@ -128,7 +129,7 @@ async fn bind(cx: &Context<Pod>, pod: &Pod, node: &str) -> Result<()> {
     };
     let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &pod.namespace().unwrap_or_default());
     let bound: Result<serde_json::Value, _> =
-        pods.create_subresource("binding", &pod.name_any(), &PostParams::default(), &binding).await;
+        pods.create_subresource("binding", &pod.name_any(), &component::post(KUBE_SCHEDULER), &binding).await;
     match bound.map_err(Error::from) {
         Err(error) if error.is_not_found() => Ok(()),
         other => other.map(drop),

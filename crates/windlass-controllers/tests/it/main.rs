@@ -7,4 +7,5 @@ mod nodes;
 mod pods;
 mod quotas;
 mod support;
+mod tokens;
 mod workloads;

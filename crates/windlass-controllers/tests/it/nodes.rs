@@ -23,7 +23,7 @@ async fn there_is_one_node_with_room_an_address_and_a_lease() {
     let service: Service = serde_json::from_value(service).unwrap();
     let services: Api<Service> = Api::namespaced(cluster.client(), "default");
     let refused = services.create(&PostParams::default(), &service).await.unwrap_err();
-    assert!(refused.to_string().contains("is not in the valid range"), "{refused}");
+    assert!(refused.to_string().contains("does not match the current range"), "{refused}");
 }
 
 #[tokio::test]

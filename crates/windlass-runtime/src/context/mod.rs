@@ -43,6 +43,8 @@ pub struct Context<K> {
 /// The part of the context that all reconciles of a controller share.
 pub(crate) struct ControllerContext {
     pub(crate) controller: String,
+    /// The field manager of the controller's writes.
+    pub(crate) field_manager: String,
     /// The controller's own kind, if it has one.
     pub(crate) primary: Option<ApiResource>,
     pub(crate) client: Client,
@@ -68,7 +70,8 @@ impl<K> Context<K> {
         &self.shared.client
     }
 
-    /// The controller's name, which is also the field manager of its writes.
+    /// Returns the controller's name, which is also the field manager of its writes unless
+    /// [`Controller::field_manager`](crate::Controller::field_manager) sets another one.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }

@@ -236,7 +236,7 @@ impl<K> Context<K> {
     /// The query parameter that names the writer.
     pub(crate) fn field_manager(&self) -> String {
         form_urlencoded::Serializer::new(String::new())
-            .append_pair("fieldManager", self.controller())
+            .append_pair("fieldManager", &self.shared.field_manager)
             .finish()
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Settings {
     pub(crate) needs_leader: bool,
     pub(crate) warm_up: bool,
     pub(crate) slow_hot_loops: bool,
+    /// The field manager of writes, if it is not the controller's name.
+    pub(crate) field_manager: Option<String>,
 }
 
 impl Default for Settings {
@@ -98,6 +100,7 @@ impl Default for Settings {
             needs_leader: true,
             warm_up: false,
             slow_hot_loops: true,
+            field_manager: None,
         }
     }
 }
@@ -203,6 +206,14 @@ impl<Q: QueueKey> Controller<Q> {
     /// Names the controller, in logs and metrics and as field manager of its writes. Names are unique in a manager.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Sets the field manager of the controller's writes. Default: the name of the controller.
+    ///
+    /// Set it when several controllers of one program own fields together, or when fields must stay with an earlier manager.
+    pub fn field_manager(mut self, name: impl Into<String>) -> Self {
+        self.settings.field_manager = Some(name.into());
         self
     }
 

@@ -140,6 +140,7 @@ impl<Q: QueueKey> Running<Q> {
         let caches = Arc::new(Caches::new(name, manager.writes.clone(), reporter));
         let context = context::ControllerContext {
             controller: name.to_owned(),
+            field_manager: settings.field_manager.clone().unwrap_or_else(|| name.to_owned()),
             primary: primary.as_ref().map(|primary| primary.resource.clone()),
             client: manager.client.clone(),
             caches: caches.clone(),

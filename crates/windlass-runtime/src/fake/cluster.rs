@@ -156,6 +156,7 @@ impl FakeCluster {
     ) -> Arc<ControllerContext> {
         Arc::new(ControllerContext {
             recorder: self.broadcaster.recorder(controller.as_str()),
+            field_manager: controller.clone(),
             controller,
             primary,
             client: self.client.clone(),

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
 use super::config_map::{SIZE_LIMIT, decoded_length, validate_immutable, validate_key};
-use crate::strategy::facts::not_enforced;
 use crate::strategy::fields::{map_at, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::ApiError;
@@ -38,16 +37,6 @@ impl Strategy for Secrets {
         _old: &Value,
     ) -> Result<(), ApiError> {
         check_data(object)
-    }
-
-    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
-        if text_at(object, "/type") == TOKEN
-            && map_at(object, "/data").is_none_or(|data| !data.contains_key("token"))
-        {
-            vec![not_enforced("no token is written to the secret, because there is no token controller")]
-        } else {
-            Vec::new()
-        }
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -31,6 +31,8 @@ pub(crate) enum Answer {
     Converted(Vec<Value>),
     /// Exactly this.
     Raw { code: u16, content_type: &'static str, body: String },
+    /// 429, to be sent again after so many seconds.
+    Later(u32),
     /// Nothing, ever.
     Never,
 }
@@ -192,6 +194,7 @@ async fn answer(
     let review: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
     record.lock().unwrap().push((path.clone(), review.clone()));
     let answer = if path == READY { Answer::allow() } else { handler(&path, &review) };
+    let wait = if let Answer::Later(seconds) = answer { Some(seconds) } else { None };
     let (code, content_type, body) = match answer {
         Answer::Converted(objects) => {
             let response = json!({
@@ -212,9 +215,13 @@ async fn answer(
         Answer::Raw { code, content_type, body } => {
             (code, content_type, body.replace("UID", review["request"]["uid"].as_str().unwrap_or_default()))
         }
+        Answer::Later(_) => (429, "text/plain", "later".to_owned()),
         Answer::Never => std::future::pending().await,
     };
-    let response = http::Response::builder().status(code).header(CONTENT_TYPE, content_type);
+    let mut response = http::Response::builder().status(code).header(CONTENT_TYPE, content_type);
+    if let Some(seconds) = wait {
+        response = response.header(RETRY_AFTER, seconds);
+    }
     Ok(response.body(Full::from(body)).unwrap())
 }
 

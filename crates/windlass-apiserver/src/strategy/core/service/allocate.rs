@@ -14,24 +14,22 @@ use crate::strategy::StrategyContext;
 use crate::strategy::fields::{int_at, items_mut, spec_mut};
 use crate::wire::{ApiError, names};
 
-/// The range of cluster addresses.
-const RANGE: &str = "10.0.0.0/16";
-/// The first address of the range is that of the API server.
-const FIRST: u32 = 0x0a00_0001;
-const ADDRESSES: u32 = 0xfffe;
-/// The number of addresses at the start of the range that are allocated last, so that clients can choose them.
-const STATIC_ADDRESSES: u32 = 256;
 const FIRST_PORT: i64 = 30_000;
 const PORTS: i64 = 2768;
 
 /// Allocates the addresses and ports that a service needs and does not have.
-pub(super) fn allocate(cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+pub(super) fn allocate<'a>(
+    cx: &'a StrategyContext<'a>,
+    object: &mut Value,
+    old: Option<&'a Value>,
+) -> Result<(), ApiError> {
     let mut allocation = Allocation {
         cx,
         services: ResourceId::new("", "services"),
         key: format!("{}/{}", meta::namespace(object), meta::name(object)),
         name: meta::name(object).to_owned(),
         own_ports: BTreeSet::new(),
+        old_address: old.and_then(|old| old.pointer("/spec/clusterIP")?.as_str()).unwrap_or_default(),
     };
     let spec = spec_mut(object);
     allocation.allocate_address(spec)?;
@@ -47,6 +45,8 @@ struct Allocation<'a> {
     name: String,
     /// The ports of the service.
     own_ports: BTreeSet<i64>,
+    /// The cluster address of the stored service; empty if there is none.
+    old_address: &'a str,
 }
 
 impl Allocation<'_> {
@@ -69,16 +69,21 @@ impl Allocation<'_> {
             return Ok(());
         }
         if !given.is_empty() {
-            self.check_address(spec, given)?;
+            // A change of the address is refused by validation.
+            if self.old_address.is_empty() {
+                self.check_address(spec, given)?;
+            }
             return self.check_name(spec, given);
         }
         self.check_name(spec, given)?;
-        let dynamic = ADDRESSES - STATIC_ADDRESSES;
+        let range = self.cx.service_range;
+        let reserved = range.reserved();
+        let dynamic = range.len() - reserved;
         let start = (self.cx.env.random_u64() % u64::from(dynamic)) as u32;
         let address = (0..dynamic)
-            .map(|step| STATIC_ADDRESSES + (start + step) % dynamic)
-            .chain(1..STATIC_ADDRESSES)
-            .map(|offset| Ipv4Addr::from(FIRST + offset))
+            .map(|step| reserved + (start + step) % dynamic)
+            .chain(0..reserved)
+            .map(|offset| range.address(offset))
             .find(|address| !self.has_address(*address))
             .ok_or_else(|| ApiError::internal("failed to allocate a serviceIP: range is full"))?;
         spec.insert("clusterIP".to_owned(), address.to_string().into());
@@ -110,12 +115,16 @@ impl Allocation<'_> {
     /// Refuses an address outside of the range, and one of another service.
     fn check_address(&self, spec: &Map<String, Value>, given: &str) -> Result<(), ApiError> {
         let Ok(address) = given.parse::<Ipv4Addr>() else { return Ok(()) };
-        let why = if !(FIRST..FIRST + ADDRESSES).contains(&u32::from(address)) {
-            format!("the provided IP ({given}) is not in the valid range. The range of valid IPs is {RANGE}")
-        } else if self.has_address(address) {
-            "provided IP is already allocated".to_owned()
-        } else {
-            return Ok(());
+        let range = self.cx.service_range;
+        let is_dry_run = self.cx.is_dry_run;
+        let why = match (range.contains(address), is_dry_run) {
+            (false, true) => format!(
+                "the provided IP ({given}) is not in the valid range. The range of valid IPs is {range}"
+            ),
+            (false, false) => "the provided network does not match the current range".to_owned(),
+            // A dry run allocates nothing, and does not look at what others have.
+            (true, false) if self.has_address(address) => "provided IP is already allocated".to_owned(),
+            (true, _) => return Ok(()),
         };
         let list = spec.get("clusterIPs").cloned().unwrap_or_else(|| json!([given]));
         let why = format!("failed to allocate IP {given}: {why}");

@@ -79,7 +79,7 @@ impl Strategy for Services {
             return Ok(());
         }
         families::settle(object, old)?;
-        allocate::allocate(cx, object)
+        allocate::allocate(cx, object, old)
     }
 
     fn claims(&self, object: &Value) -> Vec<String> {

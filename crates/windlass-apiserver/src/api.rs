@@ -198,7 +198,9 @@ impl Api {
         if let Err(error) = check_scope(&route, &resource) {
             return if resource.is_custom() { Ok(respond::page_not_found()) } else { Err(error) };
         }
-        if route.verb.is_empty() {
+        // Handlers of definitions look at the verb alone, which HEAD shares with GET.
+        let is_head = request.method() == Method::HEAD && !resource.is_custom();
+        if route.verb.is_empty() || is_head {
             return Err(ApiError::method_not_allowed());
         }
         let warnings = resource.custom.iter().filter_map(|custom| custom.deprecation.clone()).collect();
@@ -267,7 +269,7 @@ impl Api {
                 .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
                 .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
             if let Some(reply) = reply {
-                if request.method() != Method::GET && request.method() != Method::HEAD {
+                if !is_answered(request.method(), path) {
                     return Err(ApiError::method_not_allowed());
                 }
                 return reply;
@@ -281,6 +283,14 @@ impl Api {
         };
         self.nothing_there(&Route { group: group.to_owned(), ..Route::default() })
     }
+}
+
+/// Returns whether a document, or the health, is answered to a method.
+fn is_answered(method: &Method, path: &str) -> bool {
+    let any = ["/healthz", "/livez", "/readyz"];
+    let answers_any = path == "/apis" || any.iter().any(|prefix| path.starts_with(prefix));
+    let answers_head = path == "/metrics" || path.starts_with("/openapi/");
+    answers_any || *method == Method::GET || (answers_head && *method == Method::HEAD)
 }
 
 /// Waits for `work`. A panic becomes an internal error of this request alone.

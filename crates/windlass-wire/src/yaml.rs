@@ -36,7 +36,25 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, String> {
         return Ok(Parsed { value, duplicates: Vec::new() });
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    on_large_stack(|| read(text))
+    on_large_stack(|| read(first_document(text)))
+}
+
+/// Cuts off the documents after the first: kube-apiserver does not read them.
+fn first_document(text: &str) -> &str {
+    let mut end = 0;
+    let mut has_content = false;
+    for line in text.split_inclusive('\n') {
+        let rest = line.strip_prefix("---");
+        let is_separator =
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+        if has_content && (is_separator || line.trim_end() == "...") {
+            return &text[..end];
+        }
+        let content = if is_separator { rest.unwrap_or_default() } else { line };
+        has_content |= !content.trim().is_empty() && !content.trim_start().starts_with(['#', '%']);
+        end += line.len();
+    }
+    text
 }
 
 /// Reads a document that is JSON, as most clients send it: that is much faster. `None` if it is not, or has a duplicate
@@ -87,3 +105,22 @@ pub(crate) fn write(value: &Value) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod tests {
+    use super::first_document;
+
+    #[test]
+    fn only_the_first_document_counts() {
+        for (text, first) in [
+            ("a: 1\n---\nb: 2\n", "a: 1\n"),
+            ("---\na: 1\n--- # next\nb: 2\n", "---\na: 1\n"),
+            ("# note\n---\na: 1\n...\nb", "# note\n---\na: 1\n"),
+            ("a: |\n  ---\n", "a: |\n  ---\n"),
+            ("a: 1\n---b: 2\n", "a: 1\n---b: 2\n"),
+            ("", ""),
+        ] {
+            assert_eq!(first_document(text), first, "{text:?}");
+        }
+    }
+}

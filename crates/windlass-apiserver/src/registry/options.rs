@@ -176,7 +176,6 @@ impl ListOptions {
                 given_match,
                 &["Exact", "NotOlderThan", ""],
             ));
-            return errors;
         }
         if self.resource_version.is_empty() {
             errors.extend(forbidden(

@@ -72,6 +72,7 @@ mod settings;
 mod bodies;
 mod errors;
 mod evictions;
+mod oddities;
 mod representations;
 
 // The embedded server alone.

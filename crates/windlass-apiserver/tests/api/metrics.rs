@@ -8,7 +8,7 @@ use crate::harness::{Answer, Api, DEADLINE, Webhook, lines, rule};
 
 /// The value of the sample with this name and these labels, in any order; 0 without one.
 async fn value(api: &Api, name: &str, labels: &[(&str, &str)]) -> f64 {
-    let page = api.get("/metrics").await.is(200).to_string();
+    let page = String::from_utf8(api.get("/metrics").await.is(200).body.to_vec()).unwrap();
     let pairs: Vec<String> = labels.iter().map(|(label, value)| format!("{label}=\"{value}\"")).collect();
     let sample = page.lines().find(|line| {
         let rest = line.strip_prefix(name);

@@ -76,6 +76,9 @@ async fn services_get_addresses_of_the_default_range() {
         422 Invalid: Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range
         kind="Service" name="b"
         - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range
+        422 Invalid: Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided IP (10.9.0.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24
+        kind="Service" name="b"
+        - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided IP (10.9.0.1) is not in the valid range. The range of valid IPs is 10.0.0.0/24
     "#]].assert_eq(&lines(&range(&api, &services).await));
 }
 
@@ -95,6 +98,9 @@ async fn services_get_addresses_of_another_range() {
         422 Invalid: Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range
         kind="Service" name="b"
         - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided network does not match the current range
+        422 Invalid: Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided IP (10.9.0.1) is not in the valid range. The range of valid IPs is 10.20.0.0/28
+        kind="Service" name="b"
+        - FieldValueInvalid spec.clusterIPs: Invalid value: ["10.9.0.1"]: failed to allocate IP 10.9.0.1: the provided IP (10.9.0.1) is not in the valid range. The range of valid IPs is 10.20.0.0/28
         500 InternalError: Internal error occurred: failed to allocate a serviceIP: range is full
         - - -: failed to allocate a serviceIP: range is full
         422 Invalid: Service "c" is invalid: spec.clusterIPs: Invalid value: ["10.20.0.15"]: failed to allocate IP 10.20.0.15: the provided network does not match the current range

@@ -1,0 +1,119 @@
+//! Requests that few clients send: methods without a verb, options that contradict each other, unusual bodies.
+
+use expect_test::expect;
+use http::Method;
+use serde_json::json;
+
+use crate::harness::{Api, lines};
+
+#[tokio::test]
+async fn methods_that_are_no_verb_are_not_allowed() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for path in [
+        format!("/api/v1/namespaces/{ns}"),
+        format!("/api/v1/namespaces/{ns}/configmaps"),
+        "/apis/apps/v1/deployments".to_owned(),
+        "/api".to_owned(),
+        "/apis".to_owned(),
+        "/apis/apps/v1".to_owned(),
+        "/version".to_owned(),
+        "/healthz".to_owned(),
+    ] {
+        let head = api.request(Method::HEAD, &path).send().await;
+        let options = api.request(Method::OPTIONS, &path).send().await;
+        seen.push(format!("{path}: {} {:?} {}", head.code, head.header("content-type"), options.code));
+    }
+    let name = format!("/{ns}");
+    expect![[r#"
+        /api/v1/namespaces/NS: 405 Some("application/json") 405
+        /api/v1/namespaces/NS/configmaps: 405 Some("application/json") 405
+        /apis/apps/v1/deployments: 405 Some("application/json") 405
+        /api: 405 Some("application/json") 405
+        /apis: 200 Some("application/json") 200
+        /apis/apps/v1: 405 Some("application/json") 405
+        /version: 405 Some("application/json") 405
+        /healthz: 200 Some("text/plain; charset=utf-8") 200
+    "#]]
+    .assert_eq(&lines(&seen).replace(&name, "/NS"));
+    api.request(Method::OPTIONS, "/api/v1/nodes").send().await.shows(expect![
+        "405 MethodNotAllowed: the server does not allow this method on the requested resource"
+    ]);
+}
+
+#[tokio::test]
+async fn a_list_has_all_errors_of_its_options() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for query in [
+        "resourceVersionMatch=foo",
+        "resourceVersionMatch=foo&resourceVersion=0",
+        "resourceVersionMatch=Exact",
+        "fieldSelector=metadata.name%3Dx&resourceVersionMatch=foo",
+    ] {
+        seen.push(api.get(&format!("/api/v1/namespaces/{ns}/configmaps?{query}")).await.to_string());
+    }
+    expect![[r#"
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: [as below]
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        422 Invalid: ListOptions.meta.k8s.io "" is invalid: [as below]
+        group="meta.k8s.io" kind="ListOptions"
+        - FieldValueForbidden resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided
+        - FieldValueNotSupported resourceVersionMatch: Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""
+    "#]].assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn unusual_bodies_are_read_as_the_real_server_does() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let two = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m1}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m2}\n";
+    let mut seen = Vec::new();
+    let apply = api.request(Method::PATCH, &format!("{maps}/m1?fieldManager=x"));
+    seen.push(apply.body("application/apply-patch+yaml", two).send().await.code.to_string());
+    seen.push(api.request(Method::POST, &maps).body("application/yaml", two).send().await.to_string());
+    let foo = api.request(Method::PATCH, &format!("{maps}/m1"));
+    seen.push(foo.body("application/foo", "{}").send().await.text_at("/message"));
+    let details =
+        api.request(Method::PATCH, &format!("{maps}/m1")).body("application/foo", "{}").send().await;
+    seen.push(details.at("/details").to_string());
+    for object in [
+        json!({"metadata": {"name": "b"}, "binaryData": {"a": "!!!"}}),
+        json!({"metadata": {"name": "b"}, "binaryData": {"a": "QQ"}}),
+        json!({"metadata": {"name": "b", "managedFields": "x"}}),
+        json!({"metadata": {"name": "b", "managedFields": {}}}),
+        json!({"metadata": {"name": "b", "managedFields": [1]}}),
+    ] {
+        seen.push(api.post(&format!("{maps}?dryRun=All"), object).await.to_string());
+    }
+    let entry = json!({
+        "manager": "x", "operation": "Update", "apiVersion": "a/b/c", "fieldsType": "FieldsV1", "fieldsV1": {}
+    });
+    let object = json!({"metadata": {"name": "b", "managedFields": [entry]}});
+    let reply = api.post(&format!("{maps}?dryRun=All"), object).await;
+    seen.push(format!("{} {}", reply.code, reply.at("/metadata/managedFields").is_null()));
+    expect![[r#"
+        201
+        409 AlreadyExists: configmaps "m1" already exists
+        kind="configmaps" name="m1"
+        415: Unsupported Media Type
+        {}
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: illegal base64 data at input byte 0
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: illegal base64 data at input byte 0
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal string into Go struct field ObjectMeta.metadata.managedFields of type []v1.ManagedFieldsEntry
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal object into Go struct field ObjectMeta.metadata.managedFields of type []v1.ManagedFieldsEntry
+        400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.managedFields of type v1.ManagedFieldsEntry
+        201 true
+    "#]].assert_eq(&lines(&seen));
+}

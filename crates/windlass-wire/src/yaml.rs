@@ -105,22 +105,3 @@ pub(crate) fn write(value: &Value) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod tests {
-    use super::first_document;
-
-    #[test]
-    fn only_the_first_document_counts() {
-        for (text, first) in [
-            ("a: 1\n---\nb: 2\n", "a: 1\n"),
-            ("---\na: 1\n--- # next\nb: 2\n", "---\na: 1\n"),
-            ("# note\n---\na: 1\n...\nb", "# note\n---\na: 1\n"),
-            ("a: |\n  ---\n", "a: |\n  ---\n"),
-            ("a: 1\n---b: 2\n", "a: 1\n---b: 2\n"),
-            ("", ""),
-        ] {
-            assert_eq!(first_document(text), first, "{text:?}");
-        }
-    }
-}

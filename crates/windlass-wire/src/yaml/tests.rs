@@ -71,3 +71,17 @@ proptest! {
         prop_assert_eq!(parse(written.as_bytes()).expect("YAML").value, value, "{}", written);
     }
 }
+
+#[test]
+fn only_the_first_document_counts() {
+    for (text, first) in [
+        ("a: 1\n---\nb: 2\n", "a: 1\n"),
+        ("---\na: 1\n--- # next\nb: 2\n", "---\na: 1\n"),
+        ("# note\n---\na: 1\n...\nb", "# note\n---\na: 1\n"),
+        ("a: |\n  ---\n", "a: |\n  ---\n"),
+        ("a: 1\n---b: 2\n", "a: 1\n---b: 2\n"),
+        ("", ""),
+    ] {
+        assert_eq!(first_document(text), first, "{text:?}");
+    }
+}

@@ -21,6 +21,9 @@ mod flags {}
 #[doc = include_str!("../../../docs/predicates.md")]
 mod predicates {}
 
+#[doc = include_str!("../../../docs/webhooks.md")]
+mod webhooks {}
+
 #[doc = include_str!("../../../docs/events.md")]
 mod events {}
 

@@ -13,13 +13,14 @@ use kube_client::{
     Api, Client,
     api::{Patch, PatchParams},
 };
-use kube_core::ResourceExt;
+use kube_core::{ApiResource, ResourceExt};
 use serde_json::json;
 
 use self::rewrite::Rewrite;
 use crate::{
     error::{Error, Result},
     manager::{Group, RunContext, Runnable},
+    permission::{Permission, Verb},
 };
 
 /// The pause before a page or an object is tried again; it doubles with each failure in a row.
@@ -92,6 +93,7 @@ impl StorageMigration {
 
     /// Makes a runnable that migrates once, on the leader. A failure is logged and ends nothing else.
     pub fn runnable(self) -> Runnable {
+        let needed = self.permissions();
         let run = |cx: RunContext| async move {
             let client = cx.client().clone();
             let migrated = tokio::select! {
@@ -104,7 +106,26 @@ impl StorageMigration {
             }
             Ok(())
         };
-        Runnable::new("storage version migration", run).group(Group::LeaderElected)
+        let runnable =
+            needed.into_iter().fold(Runnable::new("storage version migration", run), Runnable::needs);
+        runnable.group(Group::LeaderElected)
+    }
+
+    /// The rights that a migration needs.
+    fn permissions(&self) -> Vec<Permission> {
+        let (plural, group) = self.crd.split_once('.').unwrap_or((&self.crd, ""));
+        let objects = ApiResource {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            // Rights have no version and no kind.
+            ..ApiResource::erase::<CustomResourceDefinition>(&())
+        };
+        let definition = |verb: Verb| Permission::to::<CustomResourceDefinition>([verb]).named(&self.crd);
+        vec![
+            Permission::to_resource(&objects, [Verb::List, Verb::Update]),
+            definition(Verb::Get),
+            definition(Verb::Patch).subresource("status"),
+        ]
     }
 
     /// Migrates.

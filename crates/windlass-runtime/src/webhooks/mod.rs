@@ -2,6 +2,7 @@
 
 mod cluster;
 mod issuer;
+mod rights;
 
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +43,12 @@ impl Manager {
     pub fn webhooks(self, server: impl Into<WebhookServer>) -> Self {
         let server = server.into().with_defaults(self.webhook_defaults.clone());
         self.metrics().register(|registry| server.metrics().register(registry));
+        let needed = match server.certificate_source() {
+            Some(CertificateSource::SelfIssued(issued)) => {
+                rights::permissions(issued, &server.webhooks().conversions())
+            }
+            _ => Vec::new(),
+        };
         let started = Arc::new(OnceLock::<StartedCheck>::new());
         let check = started.clone();
         let run = move |cx: RunContext| async move {
@@ -50,16 +57,14 @@ impl Manager {
             let _ = started.set(Box::new(move || check(env.now())));
             serve(listener, cx).await
         };
-        self.add_runnable(Runnable::new("webhooks", run).group(Group::Webhooks)).readyz_check(
-            "webhook",
-            move || {
-                let checked = match check.get() {
-                    Some(check) => check(),
-                    None => Err("webhook server has not been started yet".to_owned()),
-                };
-                std::future::ready(checked)
-            },
-        )
+        let runnable = needed.into_iter().fold(Runnable::new("webhooks", run), Runnable::needs);
+        self.add_runnable(runnable.group(Group::Webhooks)).readyz_check("webhook", move || {
+            let checked = match check.get() {
+                Some(check) => check(),
+                None => Err("webhook server has not been started yet".to_owned()),
+            };
+            std::future::ready(checked)
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::{Timestamp, ToSpan};
 use k8s_openapi::api::{
     admissionregistration::v1::ValidatingWebhookConfiguration,
     core::v1::{Secret, Service},
+    rbac::v1::PolicyRule,
 };
 use kube_client::{Api, Client, api::PostParams};
 use parking_lot::Mutex;
@@ -11,6 +12,7 @@ use serde_json::json;
 use windlass_runtime::{
     Manager,
     env::Env,
+    storage_migration::StorageMigration,
     webhook::{
         SelfIssued, ServerDefaults, WebhookServer, certificates::CertificateFiles, manifests::Endpoint,
     },
@@ -183,4 +185,38 @@ async fn a_port_in_use_is_a_clear_error() {
     let wanted =
         format!("running webhooks: cannot serve webhooks on 127.0.0.1:{port}: Address already in use");
     assert!(error.starts_with(&wanted), "{error}");
+}
+
+#[tokio::test]
+async fn the_rights_of_self_issued_certificates_are_declared() {
+    let cluster = Cluster::start().await;
+    let server =
+        WebhookServer::new(super::bars::webhooks()).self_issued(SelfIssued::for_service("ops", "hooks"));
+    let permissions = Manager::new(cluster.client())
+        .webhooks(server)
+        .add_runnable(StorageMigration::of("bars.example.com").runnable())
+        .permissions();
+    let shown = |rules: Vec<PolicyRule>| {
+        let rules =
+            rules.into_iter().filter(|rule| rule.resources.as_ref().is_none_or(|all| all != &["events"]));
+        let lines = rules.map(|rule| {
+            let join = |list: Option<Vec<String>>| list.unwrap_or_default().join(",");
+            format!("{} {} {}", join(rule.resources), join(rule.resource_names), rule.verbs.join(","))
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let mut cluster_role = shown(permissions.cluster_role());
+    cluster_role.sort();
+    assert_eq!(
+        cluster_role,
+        [
+            "bars  list,update",
+            "customresourcedefinitions bars.example.com get,patch",
+            "customresourcedefinitions/status bars.example.com patch",
+            "mutatingwebhookconfigurations,validatingwebhookconfigurations  list,patch",
+        ]
+    );
+    let mut role = shown(permissions.roles().remove("ops").expect("a role"));
+    role.sort();
+    assert_eq!(role, ["secrets  create", "secrets webhook-server-cert get,update"]);
 }

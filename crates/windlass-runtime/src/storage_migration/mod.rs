@@ -35,7 +35,7 @@ const PRUNE_TRIES: u32 = 5;
 /// A migration of the objects of one CustomResourceDefinition to its storage version.
 ///
 /// It lists the objects in pages and writes each back unchanged, which stores it in the current version. An object that was
-/// changed or deleted meanwhile needs no rewrite: whoever changed it stored it. When every object is done,
+/// changed or deleted meanwhile needs no rewrite: the change stored it. When every object is done,
 /// `status.storedVersions` is set to the storage version, unless that has changed since the start.
 ///
 /// It can be repeated and interrupted at any time: what is rewritten stays so. [`resume`](Self::resume) goes on at a page.

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use http::Request;
 use k8s_openapi::{ByteString, api::core::v1::Secret, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use kube_client::{Api, Client, api::PostParams};
-use serde_json::Value;
+use kube_client::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
 use windlass_webhook::certificates::{SecretState, SecretWrite};
 
 use crate::error::{Error, Result};
@@ -51,20 +54,22 @@ impl Cluster {
         let (namespace, name) = &self.secret;
         let data: BTreeMap<String, ByteString> =
             write.data.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
-        let secret = Secret {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(namespace.clone()),
-                resource_version: write.resource_version.clone(),
-                ..ObjectMeta::default()
-            },
-            data: Some(data),
-            type_: Some("kubernetes.io/tls".to_owned()),
-            ..Secret::default()
-        };
         let written = match write.resource_version {
-            None => self.secrets().create(&PostParams::default(), &secret).await,
-            Some(_) => self.secrets().replace(name, &PostParams::default(), &secret).await,
+            None => {
+                let metadata = ObjectMeta {
+                    name: Some(name.clone()),
+                    namespace: Some(namespace.clone()),
+                    ..ObjectMeta::default()
+                };
+                let type_ = Some("kubernetes.io/tls".to_owned());
+                let secret = Secret { metadata, data: Some(data), type_, ..Secret::default() };
+                self.secrets().create(&PostParams::default(), &secret).await
+            }
+            // Labels and owners, which others set, stay.
+            Some(version) => {
+                let patch = Patch::Merge(json!({ "metadata": { "resourceVersion": version }, "data": data }));
+                self.secrets().patch(name, &PatchParams::default(), &patch).await
+            }
         };
         let doing = |error: kube_client::Error| {
             Error::from(error).while_doing(format_args!("writing Secret {namespace}/{name}"))

@@ -15,7 +15,7 @@ use crate::permission::{Permission, Verb};
 pub(super) fn permissions(issued: &SelfIssued, conversions: &[ConversionDeclaration]) -> Vec<Permission> {
     let (namespace, secret) = issued.secret_name();
     let mut needed = vec![
-        Permission::to::<Secret>([Verb::Get, Verb::Update]).named(secret).in_namespace(namespace),
+        Permission::to::<Secret>([Verb::Get, Verb::Patch]).named(secret).in_namespace(namespace),
         Permission::to::<Secret>([Verb::Create]).in_namespace(namespace),
         Permission::to::<MutatingWebhookConfiguration>([Verb::List, Verb::Patch]),
         Permission::to::<ValidatingWebhookConfiguration>([Verb::List, Verb::Patch]),

@@ -158,7 +158,7 @@ where
     /// nothing.
     ///
     /// Each conversion is checked by converting back. Values that did not survive are written into the annotation; the
-    /// conversion back restores those whose place nobody changed meanwhile, and removes the annotation.
+    /// conversion back restores those that no client changed meanwhile, and removes the annotation.
     ///
     /// A conversion fails if the annotation would be larger than 128 KiB.
     pub fn lossless(mut self) -> Self {

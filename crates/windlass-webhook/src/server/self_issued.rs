@@ -11,7 +11,7 @@ use crate::certificates::{Lifetimes, Location, Rotation};
 ///
 /// | resource | verbs |
 /// |---|---|
-/// | `secrets`, in its namespace | `get`, `create`, `update` |
+/// | `secrets`, in its namespace | `get`, `create`, `patch` |
 /// | `mutatingwebhookconfigurations`, `validatingwebhookconfigurations` | `list`, `patch` |
 /// | `customresourcedefinitions`, of its converters | `get`, `patch` |
 #[derive(Clone, Debug)]

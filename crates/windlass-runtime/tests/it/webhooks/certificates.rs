@@ -6,7 +6,10 @@ use k8s_openapi::api::{
     core::v1::{Secret, Service},
     rbac::v1::PolicyRule,
 };
-use kube_client::{Api, Client, api::PostParams};
+use kube_client::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
@@ -14,7 +17,9 @@ use windlass_runtime::{
     env::Env,
     storage_migration::StorageMigration,
     webhook::{
-        SelfIssued, ServerDefaults, WebhookServer, certificates::CertificateFiles, manifests::Endpoint,
+        SelfIssued, ServerDefaults, WebhookServer,
+        certificates::{CertificateFiles, Lifetimes},
+        manifests::Endpoint,
     },
 };
 use windlass_test::eventually;
@@ -83,8 +88,7 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
     let now = Arc::new(Mutex::new(Timestamp::now() - (70 * 24).hours()));
     let clock = now.clone();
     let env = Env::new(1, move || *clock.lock());
-    let mut lifetimes = windlass_runtime::webhook::certificates::Lifetimes::default();
-    lifetimes.authority = Duration::from_secs(100 * 24 * 3600);
+    let lifetimes = Lifetimes { authority: Duration::from_secs(100 * 24 * 3600), ..Lifetimes::default() };
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK).lifetimes(lifetimes);
     let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
     let running = run(Manager::new(client.clone()).env(env).webhooks(server));
@@ -94,6 +98,8 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
         secrets.get("webhook-server-cert").await.expect("read").data.expect("data")["tls.crt"].clone()
     };
     let before = serving().await;
+    let label = Patch::Merge(json!({"metadata": {"labels": {"team": "a"}}}));
+    secrets.patch("webhook-server-cert", &PatchParams::default(), &label).await.expect("labelled");
     *now.lock() = Timestamp::now();
     let mut number = 0;
     eventually(SOON, || {
@@ -110,6 +116,8 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
     for number in 0..5 {
         create(&client, with(&format!("b-{number}"), &[])).await.expect("still trusted");
     }
+    let labels = secrets.get("webhook-server-cert").await.expect("read").metadata.labels;
+    assert_eq!(labels.unwrap_or_default()["team"], "a", "labels stay");
     running.stop().await.expect("a graceful stop");
 }
 
@@ -218,5 +226,5 @@ async fn the_rights_of_self_issued_certificates_are_declared() {
     );
     let mut role = shown(permissions.roles().remove("ops").expect("a role"));
     role.sort();
-    assert_eq!(role, ["secrets  create", "secrets webhook-server-cert get,update"]);
+    assert_eq!(role, ["secrets  create", "secrets webhook-server-cert get,patch"]);
 }

@@ -20,12 +20,15 @@ pub trait ApplyConfiguration: Resource + Serialize + Sized {
     /// Adds a label.
     #[must_use]
     fn label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.labels([(key, value)])
+        self.with_labels([(key, value)])
     }
 
-    /// Adds labels.
+    /// Adds labels. (`labels` reads those of an object, by kube's `ResourceExt`.)
     #[must_use]
-    fn labels(mut self, labels: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
+    fn with_labels(
+        mut self,
+        labels: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
+    ) -> Self {
         let known = self.meta_mut().labels.get_or_insert_default();
         known.extend(labels.into_iter().map(|(key, value)| (key.into(), value.into())));
         self
@@ -34,12 +37,12 @@ pub trait ApplyConfiguration: Resource + Serialize + Sized {
     /// Adds an annotation.
     #[must_use]
     fn annotation(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.annotations([(key, value)])
+        self.with_annotations([(key, value)])
     }
 
     /// Adds annotations.
     #[must_use]
-    fn annotations(
+    fn with_annotations(
         mut self,
         annotations: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
     ) -> Self {

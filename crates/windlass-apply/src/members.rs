@@ -228,11 +228,11 @@ macro_rules! __template_metadata {
         impl $name {
             /// Adds a label to the template.
             pub fn label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-                self.labels([(key, value)])
+                self.with_labels([(key, value)])
             }
 
             /// Adds labels to the template.
-            pub fn labels(
+            pub fn with_labels(
                 mut self,
                 labels: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
             ) -> Self {
@@ -243,11 +243,11 @@ macro_rules! __template_metadata {
 
             /// Adds an annotation to the template.
             pub fn annotation(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-                self.annotations([(key, value)])
+                self.with_annotations([(key, value)])
             }
 
             /// Adds annotations to the template.
-            pub fn annotations(
+            pub fn with_annotations(
                 mut self,
                 annotations: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
             ) -> Self {

@@ -63,6 +63,7 @@ mod webhooks;
 pub mod fake;
 
 pub use prometheus_client;
+pub use windlass_apply as apply;
 pub use windlass_webhook as webhook;
 pub use windlass_workqueue as workqueue;
 
@@ -70,9 +71,11 @@ pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
 
 pub use self::{
-    context::{Context, OperationResult, StatusUpdate, Upserted},
+    context::{
+        Applied, ApplyRequest, Context, DeleteRequest, OperationResult, PatchRequest, StatusUpdate, Upserted,
+    },
     controller::{Controller, ControllerHandle, WatchId},
-    error::{BoxError, Error, Result},
+    error::{BoxError, Error, FieldConflict, Result},
     handler::{EventHandler, Keys, MapContext, QueueKey},
     health::Check,
     kind::{Object, ObjectKeyExt},

@@ -40,7 +40,7 @@ fn a_configuration_reads_as_the_object() {
         .label("app", "web")
         .annotation("example.com/note", "n")
         .selector(label_selector().match_labels([("app", "web")]))
-        .template(pod_template_spec().labels([("app", "web")]).containers([main]));
+        .template(pod_template_spec().with_labels([("app", "web")]).containers([main]));
     let wanted = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {
@@ -68,9 +68,11 @@ fn a_configuration_reads_as_the_object() {
 
 #[test]
 fn setters_of_lists_and_maps_add_and_a_spec_is_kept() {
-    let twice =
-        deployment("web", "default").spec(deployment_spec().paused(true)).replicas(1).labels([("a", "1")]);
-    let twice = twice.labels([("b", "2")]).finalizer("example.com/x");
+    let twice = deployment("web", "default")
+        .spec(deployment_spec().paused(true))
+        .replicas(1)
+        .with_labels([("a", "1")]);
+    let twice = twice.with_labels([("b", "2")]).finalizer("example.com/x");
     let value = to_value(twice).unwrap();
     assert_eq!(value["spec"], json!({ "paused": true, "replicas": 1 }));
     assert_eq!(value["metadata"]["labels"], json!({ "a": "1", "b": "2" }));

@@ -145,7 +145,7 @@ impl Caches {
     }
 
     /// The cache of whole objects that reads without a name use.
-    fn whole(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
+    pub(super) fn whole(&self, resource: &ApiResource) -> Result<Option<Arc<KindCache>>> {
         let find = || self.find(resource, |known| known.name.is_none() && !known.metadata_only());
         if let (None, Some(undeclared)) = (find(), &self.undeclared) {
             self.declare(None, &undeclared.informer(resource)?)?;

@@ -81,9 +81,7 @@ impl<K> Context<K> {
         let lister = if C::static_kind().is_some() {
             self.lister::<C>()?
         } else {
-            let resource = self.shared.caches.resource_of_kind(&target.api_version, &target.kind);
-            let resource = resource.ok_or_else(|| Error::not_declared(self.controller(), &target.kind))?;
-            self.lister_dynamic::<C>(&resource)?
+            self.lister_dynamic::<C>(&target.resource)?
         };
         if lister.leaves_out_fields() {
             return Err(Error::setup(format!(

@@ -1,8 +1,14 @@
 //! The context of a reconcile: reads, writes, events, time.
 
+mod apply;
 mod caches;
 mod create_or_update;
+mod delete;
+mod last_applies;
+mod patch;
+mod preconditions;
 mod target;
+mod uncertain_creates;
 mod write;
 
 use std::{marker::PhantomData, sync::Arc};
@@ -12,14 +18,20 @@ use kube_client::Client;
 use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, metadata::PartialObjectMeta};
 use windlass_cache::ObjectKey;
 
+use self::write::JSON;
+pub use self::{
+    apply::{Applied, ApplyRequest},
+    create_or_update::{OperationResult, Upserted},
+    delete::DeleteRequest,
+    patch::PatchRequest,
+    write::StatusUpdate,
+};
 pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},
+    last_applies::LastApplies,
     target::Target,
+    uncertain_creates::UncertainCreates,
     write::without_nulls,
-};
-pub use self::{
-    create_or_update::{OperationResult, Upserted},
-    write::StatusUpdate,
 };
 use crate::{
     env::Env,
@@ -52,6 +64,8 @@ pub(crate) struct ControllerContext {
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) env: Env,
+    pub(crate) last_applies: LastApplies,
+    pub(crate) uncertain_creates: UncertainCreates,
 }
 
 impl<K> Clone for Context<K> {

@@ -1,6 +1,6 @@
 //! Where an object is, for requests and messages.
 
-use kube_core::{ApiResource, Resource, ResourceExt};
+use kube_core::{ApiResource, ObjectMeta, TypeMeta};
 use windlass_cache::ObjectKey;
 
 use super::Context;
@@ -12,8 +12,7 @@ use crate::{
 
 /// Where an object is, for requests and messages.
 pub(crate) struct Target {
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
+    pub(crate) resource: ApiResource,
     pub(crate) name: String,
     namespace: Option<String>,
     collection: String,
@@ -25,13 +24,16 @@ impl Target {
         let Kind { resource, namespaced } = kind;
         let namespace = namespace.filter(|_| *namespaced != Some(false));
         Self {
-            api_version: resource.api_version.clone(),
-            kind: resource.kind.clone(),
             name: name.to_owned(),
             collection: collection_path(resource, namespace),
+            resource: resource.clone(),
             namespace_missing: *namespaced == Some(true) && namespace.is_none(),
             namespace: namespace.map(str::to_owned),
         }
+    }
+
+    pub(crate) fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace.as_deref(), &self.name)
     }
 
     /// The path of the object's collection.
@@ -52,19 +54,28 @@ impl Target {
 }
 
 /// The object's name, or the prefix of a name that the server completes.
-fn name_of(object: &impl Resource) -> String {
-    let meta = object.meta();
+fn name_of(meta: &ObjectMeta) -> String {
     meta.name.clone().or_else(|| meta.generate_name.clone()).unwrap_or_default()
 }
 
 impl<K> Context<K> {
     /// The target of an object. A dynamic one must name its kind, and the kind must be one that the controller knows.
     pub(crate) fn target<C: Object>(&self, object: &C) -> Result<Target> {
+        self.target_of_types::<C>(object.type_meta(), object.meta())
+    }
+
+    /// The target of an object of kind `C` with this metadata. `types` is what a dynamic one names.
+    pub(crate) fn target_of_types<C: Object>(
+        &self,
+        types: Option<TypeMeta>,
+        meta: &ObjectMeta,
+    ) -> Result<Target> {
+        let name = name_of(meta);
         let kind = match C::static_kind() {
             Some(kind) => kind,
-            None => self.dynamic_kind(object)?,
+            None => self.dynamic_kind(types, &name)?,
         };
-        Ok(Target::new(&kind, object.namespace().as_deref(), &name_of(object)))
+        Ok(Target::new(&kind, meta.namespace.as_deref(), &name))
     }
 
     /// The target of the object of kind `C` under a key.
@@ -78,9 +89,8 @@ impl<K> Context<K> {
         Ok(Target::new(&kind, key.namespace(), key.name()))
     }
 
-    fn dynamic_kind<C: Object>(&self, object: &C) -> Result<Kind> {
-        let name = name_of(object);
-        let types = object.type_meta().ok_or_else(|| {
+    fn dynamic_kind(&self, types: Option<TypeMeta>, name: &str) -> Result<Kind> {
+        let types = types.ok_or_else(|| {
             Error::setup(format!(
                 "{name}: has no apiVersion and kind; make it with `DynamicObject::new(name, &resource)`"
             ))
@@ -97,8 +107,8 @@ impl<K> Context<K> {
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.namespace {
-            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
-            None => write!(f, "{} {}", self.kind, self.name),
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.resource.kind, self.name),
+            None => write!(f, "{} {}", self.resource.kind, self.name),
         }
     }
 }

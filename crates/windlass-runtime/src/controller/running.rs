@@ -147,6 +147,8 @@ impl<Q: QueueKey> Running<Q> {
             recorder,
             metrics: manager.metrics.clone(),
             env: manager.env.clone(),
+            last_applies: context::LastApplies::default(),
+            uncertain_creates: context::UncertainCreates::default(),
         };
         Arc::new(Self {
             name: name.to_owned(),

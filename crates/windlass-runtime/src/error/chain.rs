@@ -46,8 +46,7 @@ pub(crate) fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Whether a server-side apply failed because another manager owns a field. The next attempt fails in the same way.
 fn is_of_field_managers(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.into_iter().any(|cause| cause.reason == "FieldManagerConflict")
+    !super::field_conflict::field_conflicts(status).is_empty()
 }
 
 /// Whether an error or one of its causes is terminal.

@@ -1,12 +1,14 @@
 //! The error type of this crate.
 
 mod chain;
+mod field_conflict;
 
 use std::{fmt, time::Duration};
 
 use kube_core::response::Status;
 
 pub(crate) use self::chain::{chain, is_conflict, is_terminal, requested_retry};
+pub use self::field_conflict::FieldConflict;
 use crate::client::MAX_RETRY_AFTER;
 
 /// Any error. A reconciler may return each error type that converts into it.
@@ -174,7 +176,7 @@ impl Error {
     }
 
     /// Whether the object has changed since it was read, or was replaced by another of the same name; or whether a server-side
-    /// apply conflicts with another owner of a field.
+    /// apply conflicts with another owner of a field; [`is_field_conflict`](Self::is_field_conflict) tells these apart.
     pub fn is_conflict(&self) -> bool {
         self.reason_is("Conflict", 409)
     }
@@ -309,6 +311,10 @@ impl fmt::Display for Error {
         match &self.0.kind {
             Kind::Api { status, .. } if status.message.is_empty() => {
                 write!(f, "the API server responded with {} {}", status.code, status.reason)
+            }
+            Kind::Api { status, .. } if self.is_field_conflict() => {
+                field_conflict::print(&field_conflict::field_conflicts(status), f)?;
+                write!(f, " ({})", status.code)
             }
             Kind::Api { status, .. } if status.code == 0 => f.write_str(&status.message),
             Kind::Api { status, .. } => write!(f, "{} ({})", status.message, status.code),

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     client,
-    context::{Caches, Context, ControllerContext, UndeclaredCaches},
+    context::{Caches, Context, ControllerContext, LastApplies, UncertainCreates, UndeclaredCaches},
     controller::{AnyController, Controller},
     env::Env,
     error::{Error, Result},
@@ -163,6 +163,8 @@ impl FakeCluster {
             caches: Arc::new(caches),
             metrics: self.metrics.clone(),
             env: self.server.env.clone(),
+            last_applies: LastApplies::default(),
+            uncertain_creates: UncertainCreates::default(),
         })
     }
 

@@ -34,7 +34,7 @@ use windlass_cache::{ObjectKey, RawObject};
 use self::answer::Answer;
 pub(crate) use self::{
     seen::CacheView,
-    session::{Session, WriteRef, note_any},
+    session::{Session, WriteRef, note, note_any},
 };
 use crate::client::path::{GroupResource, ResourcePath, query_flag};
 
@@ -158,7 +158,7 @@ impl Written {
                 follower.note(&key, write.clone());
             }
         }
-        session::note(WriteRef {
+        note(WriteRef {
             resource: self.resource,
             key,
             uid: write.uid,

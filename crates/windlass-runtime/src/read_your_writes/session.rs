@@ -68,7 +68,7 @@ impl Session {
 }
 
 /// Adds a write of a cached kind to the current session, if there is one.
-pub(super) fn note(write: WriteRef) {
+pub(crate) fn note(write: WriteRef) {
     let _ = CURRENT.try_with(|session| session.0.seen_later.lock().push(write));
 }
 

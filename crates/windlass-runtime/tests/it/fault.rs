@@ -21,6 +21,7 @@ struct Inner {
     /// Whether requests are answered at all.
     reachable: watch::Sender<bool>,
     answers: Mutex<VecDeque<Answer>>,
+    lost: Mutex<Vec<(Method, &'static str)>>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -39,6 +40,7 @@ impl Faults {
             watches_flow: watch::channel(true).0,
             reachable: watch::channel(true).0,
             answers: Mutex::default(),
+            lost: Mutex::default(),
             seen: Mutex::default(),
         }))
     }
@@ -85,6 +87,11 @@ impl Faults {
         self.0.answers.lock().push_back(Answer { method, path, response });
     }
 
+    /// Lets the server carry out the next request of this method whose path contains `path`, and loses its answer.
+    pub(crate) fn lose_answer(&self, method: Method, path: &'static str) {
+        self.0.lost.lock().push((method, path));
+    }
+
     /// How many requests of this method, to paths that contain `path`, came by.
     pub(crate) fn count(&self, method: &Method, path: &str) -> usize {
         let seen = self.0.seen.lock();
@@ -104,7 +111,12 @@ impl Faults {
             return Ok(response);
         }
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let is_lost = self.loses(&request);
         let response = self.0.server.send(request).await?;
+        if is_lost {
+            response.into_body().collect().await?;
+            return Err("the connection broke".into());
+        }
         if !is_watch {
             return Ok(response.map(any));
         }
@@ -116,6 +128,14 @@ impl Faults {
             Some((frame.map_err(BoxError::from), (body, flow)))
         });
         Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
+    }
+
+    fn loses(&self, request: &Request<Body>) -> bool {
+        let mut lost = self.0.lost.lock();
+        let fits = |(method, path): &(Method, &str)| {
+            method == request.method() && request.uri().to_string().contains(path)
+        };
+        lost.iter().position(fits).map(|place| lost.remove(place)).is_some()
     }
 
     fn next_answer(&self, request: &Request<Body>) -> Option<Response<AnyBody>> {

@@ -1,5 +1,6 @@
 //! The runtime from outside, on an API server in the test's own process. One binary, so that it is linked once.
 
+mod apply;
 mod caches;
 mod client;
 mod controller;
@@ -16,6 +17,7 @@ mod outcomes;
 mod parts;
 mod read_your_writes;
 mod restart;
+mod server;
 mod sources;
 mod undecodable;
 mod webhooks;

@@ -1,0 +1,285 @@
+//! Server-side apply.
+
+use std::{ops::Deref, sync::Arc};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use http::Request;
+use kube_core::TypeMeta;
+use serde::Serialize;
+use serde_json::{Value, json, to_value, value::RawValue};
+use windlass_apply::ApplyConfiguration;
+use windlass_cache::ObjectKey;
+
+use super::{
+    Context, Target,
+    last_applies::{Applied as LastApplied, Part, Slot},
+    preconditions::Preconditions,
+};
+use crate::{
+    client::{path::GroupResource, request},
+    error::{Error, Result},
+    kind::Object,
+    lister::Lister,
+};
+
+/// A server-side apply, which is sent when it is awaited. [`Context::apply`] makes it.
+#[must_use = "nothing is sent until the request is awaited"]
+pub struct ApplyRequest<'a, O> {
+    cx: Context<()>,
+    prepared: Result<Prepared>,
+    force: bool,
+    preconditions: Preconditions,
+    response: std::marker::PhantomData<fn(&'a ()) -> O>,
+}
+
+/// What is applied, and to what.
+struct Prepared {
+    target: Target,
+    body: Value,
+    subresource: String,
+}
+
+/// An object after a server-side apply. It dereferences to the object.
+#[derive(Clone, Debug)]
+pub struct Applied<O> {
+    /// The object, as the server stores it.
+    pub object: Arc<O>,
+    /// Whether a request was sent. If not, `object` is the one of the cache.
+    pub sent: bool,
+}
+
+impl<O> Deref for Applied<O> {
+    type Target = O;
+
+    fn deref(&self) -> &O {
+        &self.object
+    }
+}
+
+impl<K> Context<K> {
+    /// Server-side apply: creates or changes an object so that it has the fields of the configuration. This controller owns them from
+    /// then on; all other fields are left alone. Fields that it applied before and that are missing now are removed.
+    ///
+    /// The field manager is the controller's name. Fields that another manager owns are taken over; with
+    /// [`without_force`](ApplyRequest::without_force) that is an error instead, which [`Error::field_conflicts`] details.
+    ///
+    /// **Nothing is sent** if this controller applied the same configuration before and the object has not changed since: its kind is
+    /// declared, and the cache shows the object as it was after the last apply. A change of its status does not count, nor does one of
+    /// `managedFields`. The first apply of a configuration by a process is always sent.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Context, Result, owner::Owned};
+    /// use windlass_apply::{ApplyConfiguration as _, apps::v1::deployment};
+    ///
+    /// async fn scale(cx: &Context<ConfigMap>, parent: &ConfigMap) -> Result<()> {
+    ///     let web = deployment("web", "default").label("app", "web").replicas(3).controlled_by(parent)?;
+    ///     let web = cx.apply(&web).await?;
+    ///     tracing::info!(generation = web.metadata.generation, sent = web.sent, "applied");
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The configuration has no name, or the server refused the request.
+    pub fn apply<C>(&self, configuration: &C) -> ApplyRequest<'_, C::Object>
+    where
+        C: ApplyConfiguration,
+        C::Object: Object,
+    {
+        self.apply_part(configuration, "")
+    }
+
+    /// Server-side apply of the status. Two controllers that write one status own the fields that each of them sets, and do not
+    /// overwrite each other.
+    ///
+    /// Of the configuration, only the status is sent, so that one configuration can serve both this and [`apply`](Self::apply).
+    /// **Nothing is sent** if this controller applied the same status before and the object's status has not changed since.
+    ///
+    /// # Errors
+    /// The object does not exist, or the server refused the request.
+    pub fn apply_status<C>(&self, configuration: &C) -> ApplyRequest<'_, C::Object>
+    where
+        C: ApplyConfiguration,
+        C::Object: Object,
+    {
+        self.apply_part(configuration, "status")
+    }
+
+    /// Server-side apply of a subresource of the object of kind `C` that has the configuration's name and namespace.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use windlass_runtime::{Context, Result};
+    /// use windlass_apply::autoscaling::v1::{scale, scale_spec};
+    ///
+    /// async fn scale_down(cx: &Context<ConfigMap>) -> Result<()> {
+    ///     cx.apply_subresource::<Deployment, _>("scale", &scale("web", "default").spec(scale_spec().replicas(0))).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The object does not exist, or the server refused the request.
+    pub fn apply_subresource<C, S>(&self, subresource: &str, configuration: &S) -> ApplyRequest<'_, S::Object>
+    where
+        C: Object,
+        S: ApplyConfiguration,
+        S::Object: Object,
+    {
+        let meta = configuration.meta();
+        let key = ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default());
+        let prepared = to_value(configuration).map_err(Error::from).and_then(|body| {
+            Ok(Prepared { target: self.target_of_key::<C>(&key)?, body, subresource: subresource.to_owned() })
+        });
+        self.apply_request(prepared)
+    }
+
+    /// As [`apply`](Self::apply), of an object instead of a configuration. The controller owns everything that the object serializes.
+    ///
+    /// Build it anew instead of changing one that was read. A type of `k8s_openapi` serializes more than was set (an empty
+    /// `Deployment` has a selector and a template).
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_object<C: Object + Serialize>(&self, object: &C) -> ApplyRequest<'_, C> {
+        let prepared = to_value(object)
+            .map_err(Error::from)
+            .and_then(|body| Ok(Prepared { target: self.target(object)?, body, subresource: String::new() }));
+        self.apply_request(prepared)
+    }
+
+    fn apply_part<C>(&self, configuration: &C, subresource: &str) -> ApplyRequest<'_, C::Object>
+    where
+        C: ApplyConfiguration,
+        C::Object: Object,
+    {
+        let prepared = to_value(configuration).map_err(Error::from).and_then(|mut body| {
+            if subresource == "status" {
+                body = only_status(&body);
+            }
+            let types = types_of(&body);
+            let target = self.target_of_types::<C::Object>(types, configuration.meta())?;
+            Ok(Prepared { target, body, subresource: subresource.to_owned() })
+        });
+        self.apply_request(prepared)
+    }
+
+    fn apply_request<O>(&self, prepared: Result<Prepared>) -> ApplyRequest<'_, O> {
+        ApplyRequest {
+            cx: Context::new(self.shared.clone()),
+            prepared,
+            force: true,
+            preconditions: Preconditions::default(),
+            response: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<O: Object> ApplyRequest<'_, O> {
+    /// Fails with a [conflict](Error::is_field_conflict) if another manager owns one of the fields and has another value for it.
+    pub fn without_force(mut self) -> Self {
+        self.force = false;
+        self
+    }
+
+    /// Fails with a [conflict](Error::is_conflict) if the object has another uid, or does not exist.
+    pub fn if_uid(mut self, uid: impl Into<String>) -> Self {
+        self.preconditions.uid = Some(uid.into());
+        self
+    }
+
+    /// Fails with a [conflict](Error::is_conflict) if the object has another resource version.
+    pub fn if_resource_version(mut self, version: impl Into<String>) -> Self {
+        self.preconditions.resource_version = Some(version.into());
+        self
+    }
+
+    async fn send(self) -> Result<Applied<O>> {
+        let Self { cx, prepared, force, preconditions, .. } = self;
+        let Prepared { target, mut body, subresource } = prepared?;
+        complete(&mut body, &target, &subresource);
+        preconditions.put_into(&mut body);
+
+        let memory = &cx.shared.last_applies;
+        let part = Part::of(&subresource).filter(|_| preconditions.resource_version.is_none());
+        let slot = Slot::new(&target, &subresource);
+        let hash = memory.hash(&body);
+        if let Some(part) = part
+            && let Some(cache) = cx.shared.caches.whole(&target.resource)?
+            && let Some(cached) = cache.get(&target.key())
+            && memory.is_current(&slot, hash, part, &cached)
+            && let Ok(Some(object)) = Lister::new(cache).get(&target.key())
+        {
+            return Ok(Applied { object, sent: false });
+        }
+        // If the request fails, whether it took effect is not known.
+        memory.forget(&slot);
+
+        let separator = if subresource.is_empty() { "" } else { "/" };
+        let force = if force { "&force=true" } else { "" };
+        let path = format!("{}{separator}{subresource}?{}{force}", target.path()?, cx.field_manager());
+        let request = Request::patch(path);
+        let response =
+            request::exchange::<Box<RawValue>>(cx.client(), request, "application/apply-patch+yaml", &body)
+                .await;
+        let response = response
+            .map_err(|error| preconditions.explain(error).while_doing(format_args!("applying {target}")))?;
+        if let Some(part) = part {
+            memory.remember(slot, LastApplied::of(response.get(), hash, part, memory));
+        }
+        Ok(Applied { object: Arc::new(request::decode(response.get().as_bytes())?), sent: true })
+    }
+}
+
+impl<'a, O: Object> IntoFuture for ApplyRequest<'a, O> {
+    type Output = Result<Applied<O>>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().boxed()
+    }
+}
+
+/// The API version and kind that a body names.
+fn types_of(body: &Value) -> Option<TypeMeta> {
+    Some(TypeMeta {
+        api_version: body["apiVersion"].as_str()?.to_owned(),
+        kind: body["kind"].as_str()?.to_owned(),
+    })
+}
+
+/// Sets what an object that is applied must have, and removes what it must not.
+fn complete(body: &mut Value, target: &Target, subresource: &str) {
+    if matches!(subresource, "" | "status") {
+        body["apiVersion"] = json!(target.resource.api_version);
+        body["kind"] = json!(target.resource.kind);
+    }
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+/// Keeps the identity of the object and its status.
+fn only_status(body: &Value) -> Value {
+    let mut kept = json!({ "apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": {} });
+    for field in ["name", "namespace", "uid", "resourceVersion"] {
+        if let Some(value) = body["metadata"].get(field) {
+            kept["metadata"][field] = value.clone();
+        }
+    }
+    if let Some(status) = body.get("status") {
+        kept["status"] = status.clone();
+    }
+    kept
+}
+
+impl Slot {
+    fn new(target: &Target, subresource: &str) -> Self {
+        Self {
+            resource: GroupResource::of(&target.resource),
+            key: target.key(),
+            subresource: subresource.to_owned(),
+        }
+    }
+}

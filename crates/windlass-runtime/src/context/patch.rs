@@ -1,0 +1,172 @@
+//! Patches objects.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use http::Request;
+use kube_core::{ApiResource, params::Patch};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, to_value};
+use windlass_cache::ObjectKey;
+
+use super::{Context, Target, preconditions::Preconditions};
+use crate::{
+    client::request,
+    error::{Error, Result},
+    kind::{Kind, Object},
+};
+
+/// A patch, which is sent when it is awaited. [`Context::patch`] makes it.
+#[must_use = "nothing is sent until the request is awaited"]
+pub struct PatchRequest<'a, T> {
+    cx: Context<()>,
+    prepared: Result<Prepared>,
+    preconditions: Preconditions,
+    response: std::marker::PhantomData<fn(&'a ()) -> T>,
+}
+
+struct Prepared {
+    target: Target,
+    /// With a slash, or empty.
+    subresource: String,
+    format: Format,
+    body: Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl<K> Context<K> {
+    /// Patches the object of kind `C` under a key, and returns it as the server stores it. `Patch::Apply` forces conflicts.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use windlass_runtime::{Context, ObjectKey, Result};
+    /// use kube_core::params::Patch;
+    /// use serde_json::json;
+    ///
+    /// async fn scale(cx: &Context<ConfigMap>, key: &ObjectKey) -> Result<()> {
+    ///     cx.patch::<Deployment, _>(key, &Patch::Merge(json!({ "spec": { "replicas": 3 } }))).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The server refused the request.
+    pub fn patch<C, P>(&self, key: &ObjectKey, patch: &Patch<P>) -> PatchRequest<'_, C>
+    where
+        C: Object,
+        P: Serialize,
+    {
+        self.patch_request(self.target_of_key::<C>(key), "", patch)
+    }
+
+    /// As [`patch`](Self::patch), of a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// The server refused the request.
+    pub fn patch_dynamic<C, P>(
+        &self,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        patch: &Patch<P>,
+    ) -> PatchRequest<'_, C>
+    where
+        C: Object,
+        P: Serialize,
+    {
+        let target = Target::new(&Kind::dynamic(resource.clone()), key.namespace(), key.name());
+        self.patch_request(Ok(target), "", patch)
+    }
+
+    /// As [`patch`](Self::patch), of a subresource of an object of kind `C`. Returns what the server responds with: the object for
+    /// `status`, a `Scale` for `scale`.
+    ///
+    /// # Errors
+    /// The server refused the request.
+    pub fn patch_subresource<C, T, P>(
+        &self,
+        key: &ObjectKey,
+        subresource: &str,
+        patch: &Patch<P>,
+    ) -> PatchRequest<'_, T>
+    where
+        C: Object,
+        T: DeserializeOwned,
+        P: Serialize,
+    {
+        self.patch_request(self.target_of_key::<C>(key), subresource, patch)
+    }
+
+    fn patch_request<T, P: Serialize>(
+        &self,
+        target: Result<Target>,
+        subresource: &str,
+        patch: &Patch<P>,
+    ) -> PatchRequest<'_, T> {
+        PatchRequest {
+            cx: Context::new(self.shared.clone()),
+            prepared: target.and_then(|target| Prepared::new(target, subresource, patch)),
+            preconditions: Preconditions::default(),
+            response: std::marker::PhantomData,
+        }
+    }
+}
+
+impl Prepared {
+    fn new<P: Serialize>(target: Target, subresource: &str, patch: &Patch<P>) -> Result<Self> {
+        let (format, body) = match patch {
+            Patch::Apply(body) => (Format::Apply, to_value(body)?),
+            Patch::Json(steps) => (Format::Json, to_value(steps)?),
+            Patch::Merge(body) => (Format::Merge, to_value(body)?),
+            Patch::Strategic(body) => (Format::Strategic, to_value(body)?),
+            _ => return Err(Error::setup(format!("{target}: this sort of patch is not supported"))),
+        };
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        Ok(Self { target, subresource: format!("{slash}{subresource}"), format, body })
+    }
+}
+
+impl<T: DeserializeOwned> PatchRequest<'_, T> {
+    /// Fails with a [conflict](Error::is_conflict) if the object has another uid.
+    pub fn if_uid(mut self, uid: impl Into<String>) -> Self {
+        self.preconditions.uid = Some(uid.into());
+        self
+    }
+
+    /// Fails with a [conflict](Error::is_conflict) if the object has another resource version.
+    pub fn if_resource_version(mut self, version: impl Into<String>) -> Self {
+        self.preconditions.resource_version = Some(version.into());
+        self
+    }
+
+    async fn send(self) -> Result<T> {
+        let Prepared { target, subresource, format, mut body } = self.prepared?;
+        match (format, &mut body) {
+            (Format::Json, Value::Array(steps)) => drop(steps.splice(0..0, self.preconditions.tests())),
+            _ => self.preconditions.put_into(&mut body),
+        }
+        let (content_type, force, doing) = match format {
+            Format::Apply => ("application/apply-patch+yaml", "&force=true", "applying"),
+            Format::Json => ("application/json-patch+json", "", "patching"),
+            Format::Merge => ("application/merge-patch+json", "", "patching"),
+            Format::Strategic => ("application/strategic-merge-patch+json", "", "patching"),
+        };
+        let path = format!("{}{subresource}?{}{force}", target.path()?, self.cx.field_manager());
+        let patched = request::exchange(self.cx.client(), Request::patch(path), content_type, &body).await;
+        patched
+            .map_err(|error| self.preconditions.explain(error).while_doing(format_args!("{doing} {target}")))
+    }
+}
+
+impl<'a, T: DeserializeOwned + 'a> IntoFuture for PatchRequest<'a, T> {
+    type Output = Result<T>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.send().boxed()
+    }
+}

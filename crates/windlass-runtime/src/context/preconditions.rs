@@ -1,0 +1,58 @@
+//! Conditions on the object that a write changes.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+
+/// Conditions on the object that a write changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Preconditions {
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+}
+
+impl Preconditions {
+    /// The fields of `metadata`, or of the preconditions of a deletion, and the values that they must have.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let fields = [("uid", &self.uid), ("resourceVersion", &self.resource_version)];
+        fields.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+
+    /// Adds the conditions to the metadata of an object or a merge patch, which the server compares with the stored object.
+    pub(super) fn put_into(&self, body: &mut Value) {
+        for (name, value) in self.fields() {
+            body["metadata"][name] = json!(value);
+        }
+    }
+
+    /// The steps of a JSON patch that test the conditions.
+    pub(super) fn tests(&self) -> Vec<Value> {
+        let test =
+            |(name, value)| json!({ "op": "test", "path": format!("/metadata/{name}"), "value": value });
+        self.fields().map(test).collect()
+    }
+
+    /// The preconditions of a deletion.
+    pub(super) fn of_delete(&self) -> Option<Value> {
+        let fields: Map<String, Value> =
+            self.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        (!fields.is_empty()).then_some(Value::Object(fields))
+    }
+
+    /// Turns the server's other words for a condition that does not hold into a conflict.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        if self.fields().next().is_some() && error.is_failed_test() {
+            return Error::conflict(format!(
+                "the object has changed, or a test of the patch failed: {error}"
+            ));
+        }
+        // The server takes another uid for a change of it.
+        let causes = error.status().and_then(|status| status.details.as_ref());
+        let is_about_uid =
+            causes.is_some_and(|details| details.causes.iter().any(|cause| cause.field == "metadata.uid"));
+        if self.uid.is_some() && error.is_invalid() && is_about_uid {
+            return Error::conflict(format!("the object was replaced: {error}"));
+        }
+        error
+    }
+}

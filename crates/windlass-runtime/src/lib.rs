@@ -63,6 +63,7 @@ mod webhooks;
 pub mod fake;
 
 pub use prometheus_client;
+#[doc(inline)]
 pub use windlass_apply as apply;
 pub use windlass_webhook as webhook;
 pub use windlass_workqueue as workqueue;

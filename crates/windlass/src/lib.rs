@@ -24,6 +24,8 @@
 //!
 //! The feature `cli`, on by default, adds [`Manager::from_args`](cli::FromArgs::from_args) and the command line behind it;
 //! see [`cli`].
+//!
+//! [Apply configurations](apply) of built-in kinds are behind a feature for each group and version: `core-v1`, `apps-v1`, `batch-v1`, …
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "cli")]
@@ -42,6 +44,7 @@ pub mod prelude {
     #[cfg(feature = "cli")]
     pub use crate::cli::FromArgs as _;
     pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
+    pub use windlass_apply::ApplyConfiguration;
     pub use windlass_runtime::{
         Action, BoxError, Context, Controller, Delta, Error, Lister, Manager, ObjectKey, ObjectKeyExt as _,
         Objects, Permission, Predicate, Reconciler, Result, Selector, StatusUpdate, Verb, Watch, conditions,

@@ -18,7 +18,7 @@ const REMEMBERED: usize = 16_384;
 #[derive(Default)]
 pub(crate) struct LastApplies {
     generations: Mutex<Generations>,
-    /// Seeds the hashes, so that whoever fills an object cannot prepare two that look alike.
+    /// Seeds the hashes, so that the author of an object cannot prepare two with one hash.
     hasher: RandomState,
 }
 

@@ -54,6 +54,9 @@
 //! - Every kind has a status subresource: writes of an object leave its status alone, and writes of the status everything else. The
 //!   status of a new object is dropped.
 //! - A deleted object with finalizers stays, with a deletion time, until the last one is removed.
+//! - Server-side apply knows the owners of fields: an apply without force of a field that another manager owns is refused with its
+//!   name, a forced one takes the field over, and a field that a manager leaves out is removed unless another one owns it. Updates and
+//!   other patches own what they change; what the test writes belongs to the manager `test`.
 //! - Label selectors, field selectors over any field, dry runs, and the subresources `status`, `scale` and `finalize` work.
 //!
 //! # Unlike a server
@@ -64,7 +67,8 @@
 //!   the fake is built with [`collect_garbage`](FakeClusterBuilder::collect_garbage).
 //! - There are no watches, and no RBAC.
 //! - A strategic merge patch and server-side apply merge lists of objects by the first of the fields `name`, `type`, `uid`,
-//!   `mountPath` and `containerPort` that all items have, and replace other lists. Apply never conflicts with another field manager.
+//!   `mountPath` and `containerPort` that all items have, and replace other lists: the kinds' schemas are not known here. Objects have
+//!   no `managedFields`, and a conflict does not say when an update was.
 
 mod builder;
 mod cluster;
@@ -73,6 +77,7 @@ mod event;
 mod failure;
 mod metadata;
 mod operation;
+mod owners;
 mod patch;
 mod request;
 mod scale;

@@ -5,6 +5,7 @@ use windlass_cache::ObjectKey;
 
 use super::{
     metadata,
+    owners::Manager,
     status::{self, StatusResult, bad_request, failure, uid_precondition},
     storage::Storage,
 };
@@ -31,6 +32,8 @@ pub(super) struct Operation<'a> {
     pub(super) storage: &'a mut Storage,
     pub(super) env: &'a Env,
     pub(super) resource: &'a GroupResource,
+    /// The field manager of the write.
+    pub(super) manager: &'a Manager,
     pub(super) dry_run: bool,
     /// Whether the dependents of an object go with it.
     pub(super) collects_garbage: bool,
@@ -69,7 +72,11 @@ impl Operation<'_> {
                 metadata::set(&mut object, "name", metadata::generated_name(&prefix, self.env))?;
             }
             if self.storage.get(self.resource, &metadata::key_of(&object)).is_none() {
-                return Ok(if self.dry_run { object } else { self.storage.put(self.resource, object) });
+                return Ok(if self.dry_run {
+                    object
+                } else {
+                    self.storage.put(self.resource, object, self.manager)
+                });
             }
             if !generated {
                 break;
@@ -105,7 +112,7 @@ impl Operation<'_> {
             self.remove(key, &Value::Null);
             return Ok(new);
         }
-        Ok(self.storage.put(self.resource, new))
+        Ok(self.storage.put(self.resource, new, self.manager))
     }
 
     /// Deletes an object, or marks it as being deleted if finalizers hold it.
@@ -123,7 +130,7 @@ impl Operation<'_> {
         }
         metadata::mark_deleted(&mut object, self.env.now())?;
         if !self.dry_run {
-            object = self.storage.put(self.resource, object);
+            object = self.storage.put(self.resource, object, self.manager);
         }
         Ok(Deletion::Held(object))
     }

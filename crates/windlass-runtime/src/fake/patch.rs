@@ -19,13 +19,8 @@ enum Lists {
     MergedByKey,
 }
 
-/// Patches an object. `before` is the last apply of the same field manager.
-pub(super) fn patch(
-    object: &mut Value,
-    format: PatchFormat,
-    body: &Value,
-    before: Option<&Value>,
-) -> StatusResult<()> {
+/// Patches an object.
+pub(super) fn patch(object: &mut Value, format: PatchFormat, body: &Value) -> StatusResult<()> {
     if format == PatchFormat::Json {
         return json_patch(object, body);
     }
@@ -35,9 +30,6 @@ pub(super) fn patch(
     if format == PatchFormat::Merge {
         merge(object, body, Lists::Replaced);
         return Ok(());
-    }
-    if let Some(before) = before {
-        remove_dropped(object, before, body);
     }
     merge(object, body, Lists::MergedByKey);
     Ok(())
@@ -105,44 +97,9 @@ fn merge_list(target: &mut Value, patch: &[Value]) {
 }
 
 /// Returns the first of the list keys that all items have.
-fn list_key<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Option<&'static str> {
+pub(super) fn list_key<'a>(items: impl Iterator<Item = &'a Value> + Clone) -> Option<&'static str> {
     LIST_KEYS.into_iter().find(|key| {
         let mut items = items.clone().peekable();
         items.peek().is_some() && items.all(|item| item.get(key).is_some())
     })
-}
-
-/// Removes the fields that a field manager applied before and leaves out now.
-fn remove_dropped(target: &mut Value, before: &Value, now: &Value) {
-    match (target, before) {
-        (Value::Object(fields), Value::Object(before)) => {
-            for (name, value) in before {
-                let Some(field) = fields.get_mut(name) else { continue };
-                if let Some(now) = now.get(name) {
-                    remove_dropped(field, value, now);
-                    continue;
-                }
-                remove_dropped(field, value, &Value::Null);
-                if !has_fields_of_others(field) {
-                    fields.remove(name);
-                }
-            }
-        }
-        (Value::Array(items), Value::Array(before)) => {
-            let Some(key) = list_key(items.iter().chain(before)) else { return };
-            let listed = |items: &[Value], item: &Value| items.iter().any(|other| other[key] == item[key]);
-            let now = now.as_array().map_or(&[][..], Vec::as_slice);
-            items.retain(|item| !listed(before, item) || listed(now, item));
-        }
-        _ => {}
-    }
-}
-
-/// Whether a field has parts of other field managers, once the parts of one are removed.
-fn has_fields_of_others(field: &Value) -> bool {
-    match field {
-        Value::Object(fields) => !fields.is_empty(),
-        Value::Array(items) => list_key(items.iter()).is_some(),
-        _ => false,
-    }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use windlass_cache::ObjectKey;
 
 use super::{
+    owners::Manager,
     status::{StatusResult, bad_request, method_not_allowed, no_such_resource},
     write::Verb,
 };
@@ -33,6 +34,7 @@ pub(super) struct ApiRequest {
     /// The format of the body of a PATCH.
     pub(super) patch: Option<PatchFormat>,
     pub(super) dry_run: bool,
+    pub(super) manager: Manager,
     query: BTreeMap<String, String>,
     /// Null if there is none.
     pub(super) body: Value,
@@ -76,8 +78,14 @@ impl ApiRequest {
         let is_delete = matches!(verb, Verb::Delete | Verb::DeleteCollection);
         let dry_run = query.contains_key("dryRun")
             || (is_delete && body["dryRun"].as_array().is_some_and(|stages| !stages.is_empty()));
+        let manager = Manager {
+            name: query.get("fieldManager").cloned().unwrap_or_default(),
+            subresource: path.subresource.map(str::to_owned),
+            applies: verb == Verb::Apply,
+        };
         Ok(Self {
             verb,
+            manager,
             resource: path.group_resource(),
             namespace: path.namespace.map(str::to_owned),
             name: path.name.map(str::to_owned),
@@ -91,6 +99,11 @@ impl ApiRequest {
 
     pub(super) fn parameter(&self, key: &str) -> Option<&str> {
         self.query.get(key).map(String::as_str)
+    }
+
+    /// Whether an apply takes over the fields of other managers.
+    pub(super) fn is_forced(&self) -> bool {
+        self.parameter("force") == Some("true")
     }
 
     /// Returns the name in the path or, for a create, in the object.

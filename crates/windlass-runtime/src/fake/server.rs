@@ -16,11 +16,11 @@ use super::{
     failure::Failure,
     metadata,
     operation::{Deletion, Operation, Part, is_custom},
-    patch,
+    owners, patch,
     request::{ApiRequest, PatchFormat},
     scale,
     status::{self, StatusResult, bad_request, details, failure, status_object},
-    storage::{Applied, Storage},
+    storage::Storage,
     write::{Verb, Write},
 };
 use crate::env::Env;
@@ -121,6 +121,7 @@ impl Server {
 
     fn operation<'a>(&'a self, storage: &'a mut Storage, request: &'a ApiRequest) -> Operation<'a> {
         Operation {
+            manager: &request.manager,
             storage,
             env: &self.env,
             resource: &request.resource,
@@ -164,16 +165,21 @@ impl Server {
         {
             return self.apply_new(storage, request);
         }
-        let mut object = current(storage, request)?.clone();
-        if request.subresource.as_deref() == Some("scale") {
-            object = scale::of(&object);
+        let live = current(storage, request)?.clone();
+        let mut object =
+            if request.subresource.as_deref() == Some("scale") { scale::of(&live) } else { live.clone() };
+        if format != PatchFormat::Apply {
+            patch::patch(&mut object, format, &request.body)?;
+            return self.replace(storage, request, &object);
         }
-        let applied = (format == PatchFormat::Apply).then(|| applied_by(request, &object));
-        let before = applied.as_ref().and_then(|applied| storage.applied(applied));
-        patch::patch(&mut object, format, &request.body, before)?;
+        let uid = metadata::text(&live, "uid").to_owned();
+        let mut owners = storage.owners(&uid);
+        let dropped = owners.apply(&request.manager, &request.body, &live, request.is_forced())?;
+        dropped.iter().for_each(|path| owners::remove(&mut object, path));
+        patch::patch(&mut object, format, &request.body)?;
         let reply = self.replace(storage, request, &object)?;
-        if let Some(applied) = applied.filter(|_| !request.dry_run) {
-            storage.remember_applied(applied, request.body.clone());
+        if !request.dry_run {
+            storage.set_owners(&uid, owners);
         }
         Ok(reply)
     }
@@ -181,12 +187,18 @@ impl Server {
     /// Creates the object that is applied.
     fn apply_new(&self, storage: &mut Storage, request: &ApiRequest) -> StatusResult<Reply> {
         let mut object = Value::Null;
-        patch::patch(&mut object, PatchFormat::Apply, &request.body, None)?;
-        metadata::set(&mut object, "name", request.name.clone())?;
-        let object = self.operation(storage, request).create(request.namespace.as_deref(), &object)?;
-        if !request.dry_run {
-            storage.remember_applied(applied_by(request, &object), request.body.clone());
+        patch::patch(&mut object, PatchFormat::Apply, &request.body)?;
+        let wanted = metadata::text(&object, "uid");
+        if !wanted.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {wanted}, and no existing object was found"
+            );
+            let name = request.name.as_deref().unwrap_or_default();
+            return Err(status::conflict(&request.resource, name, &why));
         }
+        metadata::set(&mut object, "name", request.name.clone())?;
+        metadata::set(&mut object, "resourceVersion", Value::Null)?;
+        let object = self.operation(storage, request).create(request.namespace.as_deref(), &object)?;
         Ok(Reply::of(StatusCode::CREATED, object))
     }
 
@@ -250,14 +262,6 @@ fn list(storage: &Storage, request: &ApiRequest) -> StatusResult<Reply> {
 fn current<'a>(storage: &'a Storage, request: &ApiRequest) -> StatusResult<&'a Value> {
     let object = storage.get(&request.resource, &request.key());
     object.ok_or_else(|| status::not_found(&request.resource, request.name.as_deref().unwrap_or_default()))
-}
-
-fn applied_by(request: &ApiRequest, object: &Value) -> Applied {
-    Applied {
-        uid: metadata::text(object, "uid").to_owned(),
-        manager: request.parameter("fieldManager").unwrap_or_default().to_owned(),
-        subresource: request.subresource.clone(),
-    }
 }
 
 fn part_of(request: &ApiRequest) -> StatusResult<Part> {

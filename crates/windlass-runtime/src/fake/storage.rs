@@ -6,7 +6,11 @@ use kube_core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 use windlass_cache::{ObjectKey, RawObject};
 
-use super::{metadata, selector::FieldSelector};
+use super::{
+    metadata,
+    owners::{Manager, Owners},
+    selector::FieldSelector,
+};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result},
@@ -17,19 +21,11 @@ use crate::{
 pub(super) struct Storage {
     kinds: BTreeMap<GroupResource, ApiResource>,
     objects: BTreeMap<GroupResource, BTreeMap<ObjectKey, Value>>,
-    /// The last apply of each field manager.
-    applied: BTreeMap<Applied, Value>,
+    /// The owners of the fields of each object, by uid.
+    owners: BTreeMap<String, Owners>,
     revision: u64,
     /// Makes the caches. It is never started: each commit feeds them.
     informers: SharedInformerFactory,
-}
-
-/// A field manager, and the object or subresource that it applies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Applied {
-    pub(super) uid: String,
-    pub(super) manager: String,
-    pub(super) subresource: Option<String>,
 }
 
 impl Storage {
@@ -37,7 +33,7 @@ impl Storage {
         Self {
             kinds: BTreeMap::new(),
             objects: BTreeMap::new(),
-            applied: BTreeMap::new(),
+            owners: BTreeMap::new(),
             revision: 0,
             informers,
         }
@@ -89,8 +85,12 @@ impl Storage {
             .flat_map(|(resource, objects)| objects.iter().map(move |(key, object)| (resource, key, object)))
     }
 
-    /// Stores an object at the next resource version.
-    pub(super) fn put(&mut self, resource: &GroupResource, mut object: Value) -> Value {
+    /// Stores an object at the next resource version. The fields that changed belong to `manager`.
+    pub(super) fn put(&mut self, resource: &GroupResource, mut object: Value, manager: &Manager) -> Value {
+        let uid = metadata::text(&object, "uid").to_owned();
+        let old = self.get(resource, &metadata::key_of(&object));
+        let old = old.filter(|old| metadata::text(old, "uid") == uid).cloned().unwrap_or_default();
+        self.owners.entry(uid).or_default().written(manager, &old, &object);
         self.revision += 1;
         object["metadata"]["resourceVersion"] = self.revision.to_string().into();
         let key = metadata::key_of(&object);
@@ -103,20 +103,20 @@ impl Storage {
     pub(super) fn remove(&mut self, resource: &GroupResource, key: &ObjectKey) -> Option<Value> {
         let last = self.objects.get_mut(resource)?.remove(key)?;
         self.revision += 1;
-        self.applied.retain(|applied, _| applied.uid != metadata::text(&last, "uid"));
+        self.owners.remove(metadata::text(&last, "uid"));
         let mut event = last.clone();
         event["metadata"]["resourceVersion"] = self.revision.to_string().into();
         self.publish(resource, &event, false);
         Some(last)
     }
 
-    /// Returns the last apply of a field manager.
-    pub(super) fn applied(&self, by: &Applied) -> Option<&Value> {
-        self.applied.get(by)
+    /// Returns the owners of the fields of an object.
+    pub(super) fn owners(&self, uid: &str) -> Owners {
+        self.owners.get(uid).cloned().unwrap_or_default()
     }
 
-    pub(super) fn remember_applied(&mut self, by: Applied, body: Value) {
-        self.applied.insert(by, body);
+    pub(super) fn set_owners(&mut self, uid: &str, owners: Owners) {
+        self.owners.insert(uid.to_owned(), owners);
     }
 
     /// Returns a cache of a resource, which shows every change at once.

@@ -366,3 +366,74 @@ async fn dependents_go_with_their_owner_only_if_asked() -> Result<()> {
     }
     Ok(())
 }
+
+/// A context whose writes have this field manager.
+fn writer(fake: &FakeCluster, name: &str) -> Context<ConfigMap> {
+    let controller =
+        Controller::of::<ConfigMap>(async |_: ObjectKey, _: Context<ConfigMap>| -> Result<Action> {
+            Ok(Action::done())
+        });
+    fake.context_of(&controller.named(name)).expect("watches that agree")
+}
+
+#[tokio::test]
+async fn apply_knows_the_owners_of_fields() -> Result<()> {
+    use windlass_apply::core::v1::config_map;
+
+    let fake = FakeCluster::new([ConfigMap { metadata: meta("a"), ..ConfigMap::default() }]);
+    let (ours, theirs) = (writer(&fake, "ours"), writer(&fake, "theirs"));
+    let map = || config_map("a", "default");
+    theirs.apply(&map().data([("x", "theirs"), ("same", "s")])).await?;
+    fake.update(&key("a"), |map: &mut ConfigMap| {
+        map.data.get_or_insert_default().insert("y".to_owned(), "test".to_owned());
+    });
+    let wanted = map().data([("x", "ours"), ("y", "ours"), ("z", "ours"), ("same", "s")]);
+    let error = ours.apply(&wanted).without_force().await.expect_err("a conflict");
+    assert_eq!(
+        error.to_string(),
+        "applying ConfigMap default/a: .data.y is owned by \"test\", .data.x is owned by \"theirs\"; leave it to the owner, or \
+         apply with force (409)"
+    );
+    assert_eq!(
+        error.field_conflicts().iter().map(|conflict| conflict.applied).collect::<Vec<_>>(),
+        [false, true]
+    );
+    let values = |map: &ConfigMap| -> Vec<String> {
+        let data = map.data.iter().flatten();
+        data.map(|(key, value)| format!("{key}={value}")).collect()
+    };
+    assert_eq!(
+        values(&fake.get(&key("a")).expect("the map")),
+        ["same=s", "x=theirs", "y=test"],
+        "nothing was written"
+    );
+
+    assert_eq!(values(&*ours.apply(&wanted).await?), ["same=s", "x=ours", "y=ours", "z=ours"]);
+    assert!(!ours.apply(&wanted).await?.sent, "the same is not sent again");
+    let left = ours.apply(&map()).await?;
+    assert_eq!(values(&left), ["same=s"], "what the other one owns as well stays, what it lost does not");
+    theirs.apply(&map()).await?;
+    assert_eq!(values(&fake.get(&key("a")).expect("the map")), Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn items_of_lists_have_owners() -> Result<()> {
+    use windlass_apply::core::v1::{container, pod};
+
+    let fake = FakeCluster::builder().build();
+    let (ours, theirs) = (writer(&fake, "ours"), writer(&fake, "theirs"));
+    let with = |name: &str, image: &str| pod("p", "default").containers([container(name).image(image)]);
+    ours.apply(&with("main", "a")).await?;
+    theirs.apply(&with("side", "b")).await?;
+    let error = theirs.apply(&with("main", "c")).without_force().await.expect_err("a conflict");
+    assert_eq!(error.field_conflicts()[0].field, ".spec.containers[name=\"main\"].image");
+    let applied = theirs.apply(&pod("p", "default")).await?;
+    let names: Vec<_> =
+        applied.spec.iter().flat_map(|spec| &spec.containers).map(|item| &item.name).collect();
+    assert_eq!(names, ["main"]);
+    assert!(
+        ours.apply(&with("main", "a")).if_uid("another").await.expect_err("another object").is_conflict()
+    );
+    Ok(())
+}

@@ -9,6 +9,7 @@ use windlass_cache::ObjectKey;
 use super::{
     FakeCluster, metadata,
     operation::{Operation, Part},
+    owners::Manager,
     server::State,
 };
 use crate::{client::path::GroupResource, kind::Object};
@@ -75,7 +76,7 @@ impl FakeCluster {
         json["apiVersion"] = types.api_version.into();
         json["kind"] = types.kind.into();
         metadata::complete(&mut json, &self.server.env).expect("metadata is a JSON object");
-        let stored = state.storage.put(&GroupResource::of(&resource), json);
+        let stored = state.storage.put(&GroupResource::of(&resource), json, &test());
         drop(state);
         decode(&resource, stored)
     }
@@ -148,10 +149,16 @@ impl FakeCluster {
             storage: &mut state.storage,
             env: &self.server.env,
             resource: &GroupResource::of(resource),
+            manager: &test(),
             dry_run: false,
             collects_garbage: self.server.collects_garbage,
         })
     }
+}
+
+/// The field manager of what the test writes.
+fn test() -> Manager {
+    Manager { name: "test".to_owned(), subresource: None, applies: false }
 }
 
 fn resource_of<K: Resource<DynamicType = ()>>() -> ApiResource {

@@ -17,6 +17,7 @@ mod error;
 
 pub mod env;
 
+mod fence;
 mod supervisor;
 
 pub mod client;
@@ -53,6 +54,7 @@ mod health;
 mod metrics;
 
 pub mod leader_election;
+pub mod sharding;
 
 pub mod manager;
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use kube_core::ApiResource;
 
-use super::{Controller, Running};
+use super::{Controller, Running, shard::Shard};
 use crate::{
     discovery,
     error::{Error, Result},
@@ -25,6 +25,8 @@ pub(crate) trait AnyController: Send {
     fn permissions(&self) -> Vec<Permission>;
     fn needs_leader(&self) -> bool;
     fn warms_up(&self) -> bool;
+    /// Whether replicas split its keys.
+    fn is_sharded(&self) -> bool;
     /// Requests the caches, before they are started.
     fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>>;
     /// Starts to fill the queue, and waits until the first lists have ended. Does nothing a second time.
@@ -54,6 +56,10 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
         self.settings.warm_up
     }
 
+    fn is_sharded(&self) -> bool {
+        self.shard_hash.is_some()
+    }
+
     fn prepare<'a>(&'a mut self, shared: &'a Arc<ManagerState>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             if let Some(method) = self.misused {
@@ -67,6 +73,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             let rights = self.permissions().into_iter().map(|right| (self.name.as_str(), right));
             let declared = Permissions::merge(rights, &shared.namespaces);
             let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;
+            let shard = self.shard(shared)?;
             let running = Running::new(
                 &self.name,
                 primary,
@@ -76,6 +83,9 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
                 declared,
                 shared,
             );
+            if let Some(shard) = shard {
+                running.set_shard(shard);
+            }
             for watch in self.primary_watch.take().into_iter().chain(self.watches.drain(..)) {
                 running.declare(watch).await?;
             }
@@ -92,6 +102,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             for source in self.sources.drain(..) {
                 running.follow(source);
             }
+            running.join_group();
             Ok(())
         })
     }
@@ -108,6 +119,20 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
                 }
             }
         })
+    }
+}
+
+impl<Q: QueueKey> Controller<Q> {
+    /// The controller's share of the keys; `None` if they are not split.
+    fn shard(&self, shared: &ManagerState) -> Result<Option<Shard<Q>>> {
+        let Some(hash) = self.shard_hash.clone() else { return Ok(None) };
+        let Some(gate) = shared.sharding.get() else {
+            return Err(Error::setup(format!(
+                "controller {:?} is sharded, but the manager is not: call `Manager::sharding`",
+                self.name
+            )));
+        };
+        Ok(Some(Shard::new(gate.clone(), hash, self.each_key)))
     }
 }
 

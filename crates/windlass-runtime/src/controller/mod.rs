@@ -4,7 +4,9 @@ mod any_controller;
 mod handle;
 mod hot_loop;
 mod outcome;
+mod permit;
 mod running;
+mod shard;
 mod worker;
 mod write_barrier;
 
@@ -16,6 +18,7 @@ use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
 pub use self::handle::{ControllerHandle, WatchId};
+use self::shard::{EachKey, ShardHash};
 pub(crate) use self::{any_controller::AnyController, outcome::Outcome, running::Running};
 use crate::{
     context::{Context, ControllerContext},
@@ -65,6 +68,9 @@ pub struct Controller<Q: QueueKey = ObjectKey> {
     predicates: Vec<Predicate>,
     settings: Settings,
     needs: Vec<Permission>,
+    /// How keys are assigned to replicas, if they are split.
+    shard_hash: Option<ShardHash<Q>>,
+    each_key: Option<EachKey<Q>>,
     handle: ControllerHandle<Q>,
     /// A method that needs a primary kind, which the controller does not have: an error at the start.
     misused: Option<&'static str>,
@@ -151,6 +157,7 @@ impl Controller<ObjectKey> {
         let mut controller = Self::with_reconcile(kind.resource.kind.to_lowercase(), reconcile);
         controller.primary_watch = Some(Watch::primary_of(kind.clone()));
         controller.primary = Some(kind);
+        controller.each_key = Some(shard::each_object_key);
         controller
     }
 
@@ -197,6 +204,8 @@ impl<Q: QueueKey> Controller<Q> {
             predicates: Vec::new(),
             settings: Settings::default(),
             needs: Vec::new(),
+            shard_hash: None,
+            each_key: None,
             handle: ControllerHandle::new(),
             misused: None,
             running: None,
@@ -356,6 +365,34 @@ impl<Q: QueueKey> Controller<Q> {
     pub fn without_leader_election(mut self) -> Self {
         self.settings.needs_leader = false;
         self
+    }
+
+    /// Splits the keys among the replicas instead of running the controller on the leader: each replica reconciles its own keys, and a key
+    /// is never reconciled by two at once. The manager needs [`Manager::sharding`](crate::Manager::sharding).
+    ///
+    /// The caches hold all objects on every replica.
+    pub fn sharded(mut self) -> Self {
+        self.shard_hash = Some(shard::hash_of_text());
+        self.without_leader_election()
+    }
+
+    /// As [`sharded`](Self::sharded), for keys that must be on the same replica if `shard_key` returns the same text for them: all keys of
+    /// a namespace, for instance.
+    ///
+    /// All replicas must use the same function. When it changes, stop the old replicas before the new ones start (the strategy `Recreate`
+    /// of a Deployment), or give [`Sharding`](crate::sharding::Sharding) another name.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Action, Context, Controller, ObjectKey, Result};
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// let controller = Controller::of::<ConfigMap>(reconcile)
+    ///     .sharded_by(|key| key.namespace().unwrap_or_default().to_owned());
+    /// # let _ = controller;
+    /// ```
+    pub fn sharded_by(mut self, shard_key: impl Fn(&Q) -> String + Send + Sync + 'static) -> Self {
+        self.shard_hash = Some(Arc::new(move |key| crate::sharding::hash(&shard_key(key))));
+        self.without_leader_election()
     }
 
     /// Fills the queue on stand-by replicas too, so that work begins at once when one of them becomes the leader.

@@ -18,12 +18,17 @@ const CONFLICTS_TO_REPORT: u32 = 10;
 /// The outcome of a reconcile.
 pub(crate) enum Outcome {
     Done,
-    RequeueAfter { after: Duration, priority: Option<i32> },
+    RequeueAfter {
+        after: Duration,
+        priority: Option<i32>,
+    },
     Failed(BoxError),
     Conflict(BoxError),
     Terminal(BoxError),
     Panicked(String),
     TimedOut(Duration),
+    /// This replica may not work on the key any more.
+    Revoked,
 }
 
 impl From<Result<Action, BoxError>> for Outcome {
@@ -91,6 +96,12 @@ impl Outcome {
                 metrics.terminal_errors.inc();
                 // Not retried. The failures so far still count: the next change may not cure the error.
                 tracing::error!(error = chain(error.as_ref()), "terminal reconciler error, not retried");
+            }
+            Self::Revoked => {
+                item.forget();
+                tracing::info!(
+                    "reconcile cancelled: this replica does not lead, or does not own the key, any more"
+                );
             }
             Self::Panicked(message) => {
                 metrics.error.inc();

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,14 +16,17 @@ use tokio::{
     time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use windlass_cache::Delta;
+use windlass_cache::{Delta, Store};
 use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 
-use super::{ErasedReconcile, Settings, WatchId, hot_loop::HotLoops, write_barrier::WriteBarrier};
+use super::{
+    ErasedReconcile, Settings, WatchId, hot_loop::HotLoops, shard::Shard, write_barrier::WriteBarrier,
+};
 use crate::{
     context::{self, Caches},
     discovery,
     error::{BoxError, Error, Result, chain},
+    fence::Fence,
     handler::{EventHandler, Keys, MapContext, QueueKey},
     informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
@@ -50,6 +53,10 @@ pub(crate) struct Running<Q: QueueKey> {
     pub(super) barrier: WriteBarrier<Q>,
     pub(super) hot_loops: HotLoops<Q>,
     pub(super) metrics: OneController,
+    /// The leader's right to reconcile, if the controller runs on the leader only.
+    pub(super) leader: Option<Fence>,
+    /// The keys of this replica, if the replicas split them.
+    shard: OnceLock<Shard<Q>>,
     predicates: Arc<Vec<Predicate>>,
     /// The declared rights, to explain a denied request.
     declared: Permissions,
@@ -156,6 +163,8 @@ impl<Q: QueueKey> Running<Q> {
             reconcile,
             barrier: WriteBarrier::new(settings.write_wait),
             hot_loops: HotLoops::new(settings.slow_hot_loops),
+            leader: settings.needs_leader.then(|| manager.leader.clone()),
+            shard: OnceLock::new(),
             settings,
             queue,
             context: Arc::new(context),
@@ -170,6 +179,15 @@ impl<Q: QueueKey> Running<Q> {
             sources_stop: CancellationToken::new(),
             source_panic: watch::channel(None).0,
         })
+    }
+
+    /// Splits the keys among replicas. Called at most once, before the controller starts.
+    pub(super) fn set_shard(&self, shard: Shard<Q>) {
+        let _ = self.shard.set(shard);
+    }
+
+    pub(super) fn shard(&self) -> Option<&Shard<Q>> {
+        self.shard.get()
     }
 
     pub(super) fn supervisor(&self) -> Supervisor {
@@ -248,6 +266,20 @@ impl<Q: QueueKey> Running<Q> {
         self.wait_synced(id, Instant::now()).await?;
         added.kept = true;
         Ok(id)
+    }
+
+    /// The cache of the controller's own kind, once its watch has started.
+    pub(super) fn primary_store(&self) -> Option<Store> {
+        let primary = self.primary.as_ref()?;
+        let active = self.active.lock();
+        // It is declared first.
+        let watch = active.values().next()?;
+        (*watch.informer.resource() == primary.resource).then(|| watch.informer.store())
+    }
+
+    /// Hands all objects of all watches to the handlers again.
+    pub(super) fn resync(&self) {
+        self.active.lock().values().for_each(|watch| watch.registration.resync());
     }
 
     pub(super) fn remove_watch(&self, id: WatchId) {

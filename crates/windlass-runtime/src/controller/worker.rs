@@ -11,7 +11,7 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Running, hot_loop::Pace};
+use super::{Outcome, Running, hot_loop::Pace, permit::Permit};
 use crate::{
     error::{Error, Result},
     handler::QueueKey,
@@ -61,15 +61,30 @@ impl<Q: QueueKey> Running<Q> {
                 item = next(&queue, &recovery) => item,
             };
             let Some(item) = item else { return };
-            if let Some(item) = self.pace(item) {
+            if let Some((item, permit)) = self.admit(item) {
                 let busy = Busy::new(&self.metrics.active);
-                self.reconcile_one(item).await;
+                self.reconcile_one(item, permit).await;
                 drop(busy);
             }
             recovery.complete();
             // A reconcile that only reads memory never waits: without this, ready keys would starve all other tasks.
             tokio::task::consume_budget().await;
         }
+    }
+
+    /// Returns the item if this replica may reconcile its key now. The key of another replica is forgotten here.
+    fn admit(&self, item: Item<Q>) -> Option<(Item<Q>, Permit)> {
+        let shard = match self.shard().map(|shard| shard.enter(item.key())) {
+            None => None,
+            Some(Some(permit)) => Some(permit),
+            Some(None) => {
+                item.forget();
+                item.done();
+                return None;
+            }
+        };
+        let item = self.pace(item)?;
+        Some((item, Permit::new(self.leader.clone(), shard)))
     }
 
     /// Returns the item if its key may be reconciled now. A key in a hot loop is put back.
@@ -92,7 +107,7 @@ impl<Q: QueueKey> Running<Q> {
         None
     }
 
-    async fn reconcile_one(&self, item: Item<Q>) {
+    async fn reconcile_one(&self, item: Item<Q>, mut permit: Permit) {
         let item = RequeueOnPanic(Some(item));
         let Some(in_work) = &item.0 else { return };
         let key = in_work.key().clone();
@@ -101,14 +116,23 @@ impl<Q: QueueKey> Running<Q> {
             self.barrier.pass(&key, &self.context.caches, &self.metrics).await;
             let writes = Session::default();
             let began = Instant::now();
-            let outcome = writes.run(self.attempt(key.clone())).await;
+            let outcome = tokio::select! {
+                biased;
+                () = permit.revoked() => Outcome::Revoked,
+                outcome = writes.run(self.attempt(key.clone())) => outcome,
+            };
             self.metrics.time.observe(began.elapsed().as_secs_f64());
             let written = writes.take();
             if writes.has_written() {
                 self.hot_loops.wrote(key.clone(), Instant::now());
             }
             self.barrier.raise(key.clone(), written, &self.context.caches);
+            let revoked = matches!(outcome, Outcome::Revoked);
             outcome.settle(in_work, &self.metrics);
+            drop(permit);
+            if revoked && let Some(shard) = self.shard() {
+                shard.put_back(key, &self.queue);
+            }
         }
         .instrument(span)
         .await;

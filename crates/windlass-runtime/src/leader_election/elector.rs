@@ -26,6 +26,25 @@ impl Default for Timing {
     }
 }
 
+impl Timing {
+    /// Checks that the times fit together. Returns what is wrong.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let Self { renew_deadline, retry_period, .. } = *self;
+        // A Lease counts in seconds.
+        let lease_duration = Duration::from_secs(self.lease_duration.as_secs());
+        if lease_duration <= renew_deadline {
+            return Err("lease_duration, in whole seconds, must be longer than renew_deadline");
+        }
+        if renew_deadline <= retry_period.mul_f64(JITTER) {
+            return Err("renew_deadline must be longer than 1.2 times retry_period");
+        }
+        if retry_period.is_zero() {
+            return Err("retry_period must not be zero");
+        }
+        Ok(())
+    }
+}
+
 /// Candidates delay their attempts by a random part of the retry period, up to this factor.
 const JITTER: f64 = 1.2;
 
@@ -83,8 +102,11 @@ pub(crate) struct Elector {
     leading: bool,
     /// The Lease as it was last read, and when these contents were first read: the times in the Lease are another replica's.
     observed: Option<(Record, Duration)>,
-    /// When this candidate, as the leader, last renewed the Lease.
+    /// When this candidate sent the write that last acquired or renewed the Lease. The server wrote the Lease later, and other replicas saw
+    /// it still later: they wait longer than this candidate.
     renewed: Duration,
+    /// When the current write was sent.
+    write_sent: Duration,
     /// Whether this candidate wrote the Lease last, so that it need not read it before the next renewal.
     fresh: bool,
 }
@@ -107,6 +129,7 @@ impl Elector {
             leading: false,
             observed: None,
             renewed: Duration::ZERO,
+            write_sent: Duration::ZERO,
             fresh: false,
         }
     }
@@ -114,6 +137,11 @@ impl Elector {
     /// Returns the candidate's name.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The moment at which the leader gives up unless it renews the Lease before; `None` if this candidate does not lead.
+    pub(crate) fn leads_until(&self) -> Option<Duration> {
+        self.leading.then(|| self.give_up_at())
     }
 
     /// Whether this candidate leads. It gives up if [`next`](Self::next) is called after the renew deadline.
@@ -168,6 +196,7 @@ impl Elector {
             }
             Reading::Absent => {
                 let record = self.record(now, None);
+                self.write_sent = now.elapsed;
                 self.phase = Phase::Writing(record.clone());
                 Step::Create(record)
             }
@@ -194,12 +223,13 @@ impl Elector {
     pub(crate) fn wrote(&mut self, now: Moment, fraction: f64, ok: bool) {
         let phase = std::mem::replace(&mut self.phase, Phase::Reading);
         match phase {
-            Phase::Writing(record) if ok => {
+            // A reply that comes after the deadline is worth nothing: other replicas may have waited long enough.
+            Phase::Writing(record) if ok && now.elapsed < self.write_sent + self.timing.renew_deadline => {
                 self.observed = Some((record, now.elapsed));
-                self.renewed = now.elapsed;
+                self.renewed = self.write_sent;
                 self.leading = true;
                 self.fresh = true;
-                self.phase = Phase::Resting(now.elapsed + self.timing.retry_period);
+                self.phase = Phase::Resting((now.elapsed + self.timing.retry_period).min(self.give_up_at()));
             }
             // Another replica wrote the Lease, or the renewal failed otherwise: read it at once.
             Phase::Writing(_) if self.leading && self.fresh => {
@@ -236,6 +266,7 @@ impl Elector {
 
     fn write(&mut self, now: Moment) -> Step {
         let record = self.record(now, self.observed.as_ref().map(|(record, _)| record));
+        self.write_sent = now.elapsed;
         self.phase = Phase::Writing(record.clone());
         Step::Update(record)
     }

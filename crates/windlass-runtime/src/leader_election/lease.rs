@@ -1,6 +1,6 @@
 //! Reads and writes the Lease.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use http::{Request, header};
 use k8s_openapi::{
@@ -23,13 +23,14 @@ pub(super) struct LeaseLock {
     client: Client,
     namespace: String,
     name: String,
-    /// The Lease as it was last read or written. Updates keep its other fields, and fail if it has changed since.
+    labels: BTreeMap<String, String>,
+    /// The Lease as it was last read or written. Updates keep its metadata, and fail if it has changed since.
     last: Option<Lease>,
 }
 
 impl LeaseLock {
-    pub(super) fn new(client: Client, namespace: &str, name: &str) -> Self {
-        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), last: None }
+    pub(super) fn new(client: Client, namespace: &str, name: &str, labels: BTreeMap<String, String>) -> Self {
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), labels, last: None }
     }
 
     /// Returns a reference to the Lease, for events.
@@ -82,9 +83,10 @@ impl LeaseLock {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
                 namespace: Some(self.namespace.clone()),
+                labels: (!self.labels.is_empty()).then(|| self.labels.clone()),
                 ..ObjectMeta::default()
             },
-            spec: Some(spec_of(record, None)),
+            spec: Some(spec_of(record)),
         };
         let created = self.send(Request::post(self.collection()), Some(&lease)).await;
         self.keep(created, "creating")
@@ -92,7 +94,10 @@ impl LeaseLock {
 
     pub(super) async fn update(&mut self, record: &Record) -> bool {
         let Some(mut lease) = self.last.clone() else { return false };
-        lease.spec = Some(spec_of(record, lease.spec.take()));
+        lease.spec = Some(spec_of(record));
+        if !self.labels.is_empty() {
+            lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
+        }
         let path = format!("{}/{}", self.collection(), self.name);
         let updated = self.send(Request::put(path), Some(&lease)).await;
         self.keep(updated, "updating")
@@ -145,13 +150,14 @@ fn record_of(lease: &Lease) -> Record {
     }
 }
 
-fn spec_of(record: &Record, before: Option<LeaseSpec>) -> LeaseSpec {
+/// The spec for a record. As in client-go, `strategy` and `preferredHolder`, which belong to coordinated leader election, are removed.
+fn spec_of(record: &Record) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(record.holder.clone()),
         lease_duration_seconds: Some(record.lease_duration.as_secs() as i32),
         acquire_time: record.acquired.map(MicroTime),
         renew_time: record.renewed.map(MicroTime),
         lease_transitions: Some(record.transitions),
-        ..before.unwrap_or_default()
+        ..LeaseSpec::default()
     }
 }

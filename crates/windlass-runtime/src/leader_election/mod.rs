@@ -7,6 +7,7 @@ mod lease;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -32,6 +33,7 @@ use crate::{
     env::{Env, host_name},
     error::{Error, Result},
     events::{EventType, Recorder},
+    fence::Fence,
     manager::ManagerState,
     metrics::NameLabel,
     permission::{Permission, Verb},
@@ -47,6 +49,7 @@ pub struct LeaderElection {
     name: String,
     namespace: Option<String>,
     identity: Option<String>,
+    labels: BTreeMap<String, String>,
     timing: Timing,
     release_on_stop: bool,
 }
@@ -58,6 +61,7 @@ impl LeaderElection {
             name: lease.into(),
             namespace: None,
             identity: None,
+            labels: BTreeMap::new(),
             timing: Timing::default(),
             release_on_stop: true,
         }
@@ -72,6 +76,12 @@ impl LeaderElection {
     /// Sets the name of this replica. Default: the host name and a random ID.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
+        self
+    }
+
+    /// Adds a label to the Lease. Other labels of the Lease are kept.
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(key.into(), value.into());
         self
     }
 
@@ -107,21 +117,11 @@ impl LeaderElection {
 
     /// Checks the configuration.
     pub(crate) fn check(&self) -> Result<()> {
-        let Timing { lease_duration, renew_deadline, retry_period } = self.timing;
         let bad = |what: &str| Err(Error::setup(format!("leader election {:?}: {what}", self.name)));
-        if lease_duration <= renew_deadline {
-            return bad("lease_duration must be longer than renew_deadline");
-        }
-        if renew_deadline <= retry_period.mul_f64(1.2) {
-            return bad("renew_deadline must be longer than 1.2 times retry_period");
-        }
         if self.name.is_empty() {
             return bad("the Lease has no name");
         }
-        if lease_duration < Duration::from_secs(1) {
-            return bad("lease_duration must be at least one second: a Lease counts in seconds");
-        }
-        Ok(())
+        self.timing.check().or_else(bad)
     }
 
     pub(crate) fn start(self, shared: &Arc<ManagerState>) -> Leadership {
@@ -131,12 +131,14 @@ impl LeaderElection {
         gauge.set(0);
         let slow_path =
             shared.metrics.leader_slow_path.get_or_create_owned(&NameLabel { name: self.name.clone() });
+        shared.leader.close();
         let (tell, changes) = watch::channel(None);
         let may_release = Arc::new(AtomicBool::new(false));
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
-            lock: LeaseLock::new(shared.client.clone(), &namespace, &self.name),
+            lock: LeaseLock::new(shared.client.clone(), &namespace, &self.name, self.labels),
+            fence: shared.leader.clone(),
             release_on_stop: self.release_on_stop,
             may_release: may_release.clone(),
             recorder: shared.recorder.named(self.name.as_str()),
@@ -191,10 +193,19 @@ impl Leadership {
     }
 }
 
+impl Drop for Leadership {
+    /// Without the manager nothing works any more: the Lease must not be renewed.
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Drives the state machine: carries out its steps and reports the results.
 struct Campaign {
     elector: Elector,
     lock: LeaseLock,
+    /// The right of the leader's reconciles to run.
+    fence: Fence,
     release_on_stop: bool,
     /// Whether all work of the leader has ended, so that the Lease may be released.
     may_release: Arc<AtomicBool>,
@@ -225,6 +236,7 @@ impl Campaign {
         loop {
             step = match step {
                 Step::Lost => {
+                    self.fence.close();
                     self.record_event("stopped leading");
                     self.tell.send_replace(Some(LeadershipChange::Lost));
                     return;
@@ -236,7 +248,9 @@ impl Campaign {
                 Step::Read => {
                     let limit = self.elector.request_timeout(self.now());
                     let reading = timeout(limit, self.lock.read()).await.unwrap_or(elector::Reading::Failed);
-                    self.elector.read(self.now(), self.env.fraction(), reading)
+                    let step = self.elector.read(self.now(), self.env.fraction(), reading);
+                    self.count_slow_path(&step);
+                    step
                 }
                 Step::Create(record) => {
                     let limit = self.elector.request_timeout(self.now());
@@ -260,10 +274,10 @@ impl Campaign {
 
     fn after_write(&mut self, ok: bool) -> Step {
         let led = self.elector.is_leading();
-        if led && !ok {
-            self.slow_path.inc();
-        }
         self.elector.wrote(self.now(), self.env.fraction(), ok);
+        if let Some(until) = self.elector.leads_until() {
+            self.fence.set(self.begun + until);
+        }
         if self.elector.is_leading() && !led {
             tracing::info!("successfully acquired lease");
             self.gauge.set(1);
@@ -271,6 +285,13 @@ impl Campaign {
             self.tell.send_replace(Some(LeadershipChange::Acquired));
         }
         self.elector.next(self.now(), self.env.fraction())
+    }
+
+    /// Counts a renewal for which the Lease had to be read, as client-go does.
+    fn count_slow_path(&self, next: &Step) {
+        if matches!(next, Step::Update(_)) && self.elector.leader() == Some(self.elector.identity()) {
+            self.slow_path.inc();
+        }
     }
 
     /// Gives the leadership up, and the Lease back so that other replicas need not wait.

@@ -255,3 +255,119 @@ fn the_same_identity_takes_its_own_lease_back() {
         0    a: reads, writes, waits until 2; LEADS; lease "a" transitions=4
     "#]]);
 }
+
+#[test]
+fn clocks_that_jump_change_nothing() {
+    let mut s = Scenario::of(&["a", "b"]);
+    s.at(0.0).run("a").run("b");
+    // The leader's clock jumps a day forwards, then two days backwards; the other's the other way round.
+    s.skew("a", 86_400).skew("b", -86_400);
+    s.at(2.0).run("a").run("b");
+    s.skew("a", -86_400).skew("b", 86_400);
+    s.at(4.0).run("a").run("b");
+    s.at(6.0).run("a").run("b");
+    s.expect(expect![[r#"
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        2    a: writes, waits until 4; LEADS; lease "a" transitions=0
+        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        4    a: writes, waits until 6; LEADS; lease "a" transitions=0
+        4    b: reads, waits until 6; stands by; lease "a" transitions=0
+        6    a: writes, waits until 8; LEADS; lease "a" transitions=0
+        6    b: reads, waits until 8; stands by; lease "a" transitions=0
+    "#]]);
+}
+
+#[test]
+fn a_leader_with_a_clock_in_the_past_is_replaced_after_a_lease_duration_like_any_other() {
+    let mut s = Scenario::of(&["a", "b"]);
+    s.skew("a", -86_400);
+    s.at(0.0).run("a").run("b");
+    // a is dead from here. Its renewTime is a day old, and was so from the beginning.
+    s.at(2.0).run("b");
+    s.at(14.9).run("b");
+    s.at(16.9).run("b");
+    s.expect(expect![[r#"
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        14.9 b: reads, waits until 16.9; stands by; lease "a" transitions=0
+        16.9 b: reads, writes, waits until 18.9; LEADS; lease "b" transitions=1
+    "#]]);
+}
+
+#[test]
+fn a_leader_that_was_suspended_for_longer_than_its_lease_stops_before_it_does_anything() {
+    let mut s = Scenario::of(&["a", "b"]);
+    s.at(0.0).run("a").run("b");
+    s.at(2.0).run("a").run("b");
+    // a is suspended until 60.
+    s.at(18.0).run("b");
+    s.at(60.0).run("a");
+    s.expect(expect![[r#"
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        0    b: reads, waits until 2; stands by; lease "a" transitions=0
+        2    a: writes, waits until 4; LEADS; lease "a" transitions=0
+        2    b: reads, waits until 4; stands by; lease "a" transitions=0
+        18   b: reads, writes, waits until 20; LEADS; lease "b" transitions=1
+        60   a: lost; stands by; lease "b" transitions=1
+    "#]]);
+}
+
+#[test]
+fn a_leader_that_was_suspended_for_longer_than_its_deadline_stops_though_the_lease_is_still_its_own() {
+    let mut s = Scenario::of(&["a"]);
+    s.at(0.0).run("a");
+    s.at(11.0).run("a");
+    s.expect(expect![[r#"
+        0    a: finds none, writes, waits until 2; LEADS; lease "a" transitions=0
+        11   a: lost; stands by; lease "a" transitions=0
+    "#]]);
+}
+
+/// A candidate that is suspended while it waits for the reply to a write.
+fn suspended_during_a_write(begun_as_leader: bool, seconds: f64) -> (bool, Step) {
+    let mut elector = Elector::new("a", Timing::default());
+    let at = |seconds: f64| Moment { elapsed: Duration::from_secs_f64(seconds), time: Timestamp::UNIX_EPOCH };
+    if begun_as_leader {
+        assert_eq!(elector.next(at(0.0), 0.0), Step::Read);
+        assert!(matches!(elector.read(at(0.0), 0.0, Reading::Absent), Step::Create(_)));
+        elector.wrote(at(0.0), 0.0, true);
+        assert!(matches!(elector.next(at(2.0), 0.0), Step::Update(_)));
+    } else {
+        assert_eq!(elector.next(at(2.0), 0.0), Step::Read);
+        assert!(matches!(elector.read(at(2.0), 0.0, Reading::Absent), Step::Create(_)));
+    }
+    elector.wrote(at(2.0 + seconds), 0.0, true);
+    (elector.is_leading(), elector.next(at(2.0 + seconds), 0.0))
+}
+
+#[test]
+fn the_reply_to_a_write_counts_from_when_the_write_was_sent() {
+    // The server may have written the Lease at once: then others count from there.
+    let (leads, step) = suspended_during_a_write(true, 9.5);
+    assert!(leads);
+    assert_eq!(step, Step::WaitUntil(Duration::from_secs(12)), "two seconds would be too long");
+    let (_, step) = suspended_during_a_write(true, 10.0);
+    assert_eq!(step, Step::Lost, "a renewal that is told of too late does not count");
+    let (leads, _) = suspended_during_a_write(false, 10.0);
+    assert!(!leads, "nor does an acquisition");
+}
+
+#[test]
+fn the_times_in_the_lease_are_client_gos() {
+    let mut s = Scenario::of(&["a", "b"]);
+    let time = |seconds: i64| Timestamp::from_second(1_000_000 + seconds).ok();
+    let lease = |s: &Scenario| s.lease.clone().map(|(record, _)| record).unwrap_or_default();
+    s.at(0.0).run("a");
+    s.at(2.0).run("a");
+    assert_eq!((lease(&s).acquired, lease(&s).renewed, lease(&s).transitions), (time(0), time(2), 0));
+    s.at(3.0).run("b");
+    s.at(18.0).run("b");
+    assert_eq!((lease(&s).acquired, lease(&s).renewed, lease(&s).transitions), (time(18), time(18), 1));
+    assert_eq!(lease(&s).lease_duration, Duration::from_secs(15));
+    s.release("b");
+    // A released Lease lasts a second and has no holder; the transition is counted when it is taken.
+    assert_eq!((lease(&s).holder.as_str(), lease(&s).lease_duration), ("", Duration::from_secs(1)));
+    assert_eq!(lease(&s).transitions, 1);
+}

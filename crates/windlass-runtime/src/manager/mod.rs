@@ -41,6 +41,7 @@ use crate::{
     leader_election::LeaderElection,
     metrics::Metrics,
     permission::{Permission, Permissions},
+    sharding::Sharding,
 };
 
 /// Runs controllers and the other parts of an operator.
@@ -80,6 +81,7 @@ pub struct Manager {
     health_address: Option<SocketAddr>,
     grace: Option<Duration>,
     leader_election: Option<LeaderElection>,
+    sharding: Option<Sharding>,
     events_api: EventsApi,
     controllers: Vec<Box<dyn AnyController>>,
     selection: Selection,
@@ -135,6 +137,7 @@ impl Manager {
             health_address: None,
             grace: Some(Duration::from_secs(30)),
             leader_election: None,
+            sharding: None,
             events_api: EventsApi::default(),
             controllers: Vec::new(),
             selection: Selection::new(["*"]),
@@ -259,6 +262,13 @@ impl Manager {
     /// Elects a leader among the replicas, and runs the controllers only there.
     pub fn leader_election(mut self, election: LeaderElection) -> Self {
         self.leader_election = Some(election);
+        self
+    }
+
+    /// Splits the keys of [sharded](Controller::sharded) controllers among the replicas. Other controllers run on every replica, or on the
+    /// leader if [leaders are elected](Self::leader_election).
+    pub fn sharding(mut self, sharding: Sharding) -> Self {
+        self.sharding = Some(sharding);
         self
     }
 

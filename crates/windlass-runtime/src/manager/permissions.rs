@@ -21,6 +21,9 @@ pub(super) fn of(manager: &Manager) -> Permissions {
     if let Some(election) = &manager.leader_election {
         needed.extend(election.permissions().into_iter().map(|permission| ("leader-election", permission)));
     }
+    if let Some(sharding) = &manager.sharding {
+        needed.extend(sharding.permissions().into_iter().map(|permission| ("sharding", permission)));
+    }
     Permissions::merge(needed, &manager.namespaces)
 }
 

@@ -29,6 +29,7 @@ use crate::{
     health::Health,
     informer::SharedInformerFactory,
     leader_election::{Leadership, LeadershipChange},
+    sharding::{Sharded, Sharding},
 };
 
 /// The longest wait for the API server when the manager stops: for the release of the Lease.
@@ -51,6 +52,7 @@ pub(super) struct RunningManager {
     leading: bool,
     ended: mpsc::UnboundedReceiver<Ended>,
     leadership: Option<Leadership>,
+    sharded: Option<Sharded>,
     grace: Option<Duration>,
     health: Health,
     /// Whether the caches have been declared and started.
@@ -100,6 +102,7 @@ impl RunningManager {
             leading: false,
             ended,
             leadership: None,
+            sharded: None,
             grace: manager.grace,
             health,
             started: Arc::default(),
@@ -115,6 +118,7 @@ impl RunningManager {
             secure_metrics: manager.secure_metrics,
             health_address: manager.health_address,
             election: manager.leader_election,
+            sharding: manager.sharding,
             controllers,
             runnables: manager.runnables,
         };
@@ -132,6 +136,10 @@ impl RunningManager {
         }
         if let Some(election) = &parts.election {
             election.check()?;
+        }
+        if let Some(sharding) = &parts.sharding {
+            sharding.check()?;
+            let _ = self.state.sharding.set(sharding.gate(&self.state));
         }
         self.add_checks();
         if let Some(address) = parts.metrics_address {
@@ -154,6 +162,7 @@ impl RunningManager {
             self.start_one(runnable);
         }
         let mut prepared = Vec::new();
+        let sharded = parts.controllers.iter().filter(|controller| controller.is_sharded()).count();
         for controller in parts.controllers {
             prepared.extend(self.prepare(controller)?);
         }
@@ -164,6 +173,9 @@ impl RunningManager {
         }
         for controller in prepared {
             self.start_controller(controller);
+        }
+        if let (Some(sharding), Some(gate)) = (parts.sharding, self.state.sharding.get()) {
+            self.sharded = Some(sharding.start(gate.clone(), sharded, &self.state));
         }
         match parts.election {
             Some(election) => self.leadership = Some(election.start(&self.state)),
@@ -359,7 +371,11 @@ impl RunningManager {
             // another replica can take over soon.
             leadership.end(RELEASE_LIMIT, !elected.still_running).await;
         }
-        late.extend(self.groups[Group::Others as usize].stop(deadline).await.aborted);
+        let others = self.groups[Group::Others as usize].stop(deadline).await;
+        late.extend(others.aborted);
+        if let Some(sharded) = self.sharded.take() {
+            sharded.end(RELEASE_LIMIT, !others.still_running).await;
+        }
         self.state.events.shutdown(EVENTS_LIMIT).await;
         self.state.informers.shutdown().await;
         for group in [Group::Webhooks, Group::Http] {
@@ -381,6 +397,7 @@ struct Parts {
     secure_metrics: Option<SecureMetrics>,
     health_address: Option<std::net::SocketAddr>,
     election: Option<crate::leader_election::LeaderElection>,
+    sharding: Option<Sharding>,
     controllers: Vec<Box<dyn AnyController>>,
     runnables: Vec<Runnable>,
 }

@@ -1,6 +1,6 @@
 //! The state that all parts of a manager share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kube_client::Client;
 
@@ -9,9 +9,11 @@ use crate::{
     env::Env,
     error::Result,
     events::{Broadcaster, EventsApi, Recorder},
+    fence::Fence,
     informer::SharedInformerFactory,
     metrics::{CacheMetrics, Metrics, QueueMetrics},
     read_your_writes::WriteLog,
+    sharding::Gate,
     supervisor::Supervisor,
 };
 
@@ -26,6 +28,10 @@ pub(crate) struct ManagerState {
     pub(crate) queues: QueueMetrics,
     pub(crate) env: Env,
     pub(crate) supervisor: Supervisor,
+    /// The right of leader-elected controllers to reconcile. Open if no leader is elected.
+    pub(crate) leader: Fence,
+    /// The membership of this replica, if keys are split among replicas.
+    pub(crate) sharding: OnceLock<Gate>,
     /// The namespaces that caches are limited to; none means all namespaces.
     pub(crate) namespaces: Vec<String>,
 }
@@ -61,6 +67,8 @@ impl ManagerState {
             queues,
             env,
             supervisor,
+            leader: Fence::open(),
+            sharding: OnceLock::new(),
             namespaces,
         }))
     }

@@ -121,7 +121,7 @@ struct BuildLabel {
 }
 
 /// Encodes one metric of a collector.
-fn encode_one<M: EncodeMetric>(
+pub(crate) fn encode_one<M: EncodeMetric>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,

@@ -63,6 +63,12 @@ impl Faults {
         self.hold_watches();
     }
 
+    /// Answers requests again.
+    pub(crate) fn reconnect(&self) {
+        self.0.reachable.send_replace(true);
+        self.release_watches();
+    }
+
     /// Lets it go.
     pub(crate) fn release_watches(&self) {
         self.0.watches_flow.send_replace(true);

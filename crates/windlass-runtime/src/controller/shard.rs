@@ -1,0 +1,173 @@
+//! The part of a sharded controller's keys that this replica works on.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
+use windlass_cache::{ObjectKey, Store};
+use windlass_workqueue::WorkQueue;
+
+use super::Running;
+use crate::{
+    handler::QueueKey,
+    sharding::{Gate, KeyCounts, Permit, Rights, ShardedController, Verdict, hash},
+};
+
+/// Returns the hash by which a key is assigned to a replica.
+pub(crate) type ShardHash<Q> = Arc<dyn Fn(&Q) -> u64 + Send + Sync>;
+
+/// Calls a function for the key of each object of the controller's own kind.
+pub(crate) type EachKey<Q> = fn(&Store, &mut dyn FnMut(Q));
+
+/// The sharding of one controller.
+pub(super) struct Shard<Q> {
+    gate: Gate,
+    hash: ShardHash<Q>,
+    each_key: Option<EachKey<Q>>,
+    aside: Mutex<Aside<Q>>,
+}
+
+/// Keys that had work to do and were another replica's. When they become this replica's, they are queued even if their object is gone from
+/// the cache.
+struct Aside<Q> {
+    waiting: HashSet<Q, foldhash::fast::FixedState>,
+    /// The keys of other replicas, each with the time at which it was put here.
+    foreign: HashMap<Q, Instant, foldhash::fast::FixedState>,
+}
+
+/// How long and how many keys of other replicas are remembered. A dead replica's keys move within this time.
+const FOREIGN_TIME: Duration = Duration::from_mins(2);
+const FOREIGN_KEYS: usize = 10_000;
+
+impl<Q: QueueKey> Shard<Q> {
+    pub(super) fn new(gate: Gate, hash: ShardHash<Q>, each_key: Option<EachKey<Q>>) -> Self {
+        let aside = Aside { waiting: HashSet::default(), foreign: HashMap::default() };
+        Self { gate, hash, each_key, aside: Mutex::new(aside) }
+    }
+
+    /// Returns the right to work on a key; `None` if this replica may not. The key is remembered then.
+    pub(super) fn enter(&self, key: &Q) -> Option<Permit> {
+        match self.gate.enter((self.hash)(key)) {
+            Ok(permit) => Some(permit),
+            Err(verdict) => {
+                let mut aside = self.aside.lock();
+                if verdict == Verdict::Waiting {
+                    aside.waiting.insert(key.clone());
+                } else {
+                    aside.remember(key.clone());
+                }
+                drop(aside);
+                // The rights may have grown in between, and with them the keys that were put aside been queued.
+                self.gate.enter((self.hash)(key)).ok()
+            }
+        }
+    }
+
+    /// Remembers a key whose reconcile was cancelled.
+    pub(super) fn put_back(&self, key: Q, queue: &WorkQueue<Q>) {
+        // It may have become this replica's again in between.
+        if let Some(permit) = self.enter(&key) {
+            drop(permit);
+            queue.add(key);
+        }
+    }
+
+    /// Takes the keys that this replica may work on now.
+    fn take(&self, rights: &Rights) -> Vec<Q> {
+        let own = |key: &Q| rights.verdict((self.hash)(key)) == Verdict::Own;
+        let mut aside = self.aside.lock();
+        let mut keys: Vec<Q> = aside.waiting.extract_if(|key| own(key)).collect();
+        keys.extend(aside.foreign.extract_if(|key, _| own(key)).map(|(key, _)| key));
+        // A key that waited may have become another replica's.
+        let moved: Vec<Q> =
+            aside.waiting.extract_if(|key| rights.verdict((self.hash)(key)) == Verdict::Foreign).collect();
+        moved.into_iter().for_each(|key| aside.remember(key));
+        drop(aside);
+        keys.sort_unstable();
+        keys
+    }
+}
+
+impl<Q: QueueKey> Aside<Q> {
+    fn remember(&mut self, key: Q) {
+        let now = Instant::now();
+        if self.foreign.len() >= FOREIGN_KEYS {
+            self.foreign.retain(|_, since| now < *since + FOREIGN_TIME);
+        }
+        if self.foreign.len() < FOREIGN_KEYS {
+            self.foreign.insert(key, now);
+        }
+    }
+}
+
+/// So many keys are compared between two pauses for other tasks.
+const BATCH: usize = 1000;
+
+impl<Q: QueueKey> Running<Q> {
+    /// Makes this replica a member of the group as soon as all sharded controllers have filled their caches.
+    pub(super) fn join_group(self: &Arc<Self>) {
+        if let Some(shard) = self.shard() {
+            shard.gate.add(self);
+        }
+    }
+
+    /// The keys of the objects of the controller's own kind; `None` if it has no kind.
+    fn cached_keys(&self, shard: &Shard<Q>) -> Option<Vec<Q>> {
+        let (each_key, store) = (shard.each_key?, self.primary_store()?);
+        let mut keys = Vec::with_capacity(store.len());
+        each_key(&store, &mut |key| keys.push(key));
+        Some(keys)
+    }
+
+    async fn queue_gained(self: Arc<Self>, before: Arc<Rights>, now: Arc<Rights>) {
+        let Some(shard) = self.shard() else { return };
+        shard.take(&now).into_iter().for_each(|key| self.queue.add(key));
+        let Some(keys) = self.cached_keys(shard) else {
+            // Without a kind of its own, the keys are known to the handlers only.
+            self.resync();
+            return;
+        };
+        let mut gained = 0_usize;
+        for batch in keys.chunks(BATCH) {
+            for key in batch {
+                let hash = (shard.hash)(key);
+                if now.verdict(hash) == Verdict::Own && before.verdict(hash) != Verdict::Own {
+                    self.queue.add(key.clone());
+                    gained += 1;
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+        tracing::info!(controller = self.name, keys = gained, members = now.members(), "took over keys");
+    }
+}
+
+impl<Q: QueueKey> ShardedController for Running<Q> {
+    fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>) {
+        tokio::spawn(self.queue_gained(before.clone(), now.clone()));
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn count(&self, rights: &Rights) -> KeyCounts {
+        let Some(shard) = self.shard() else { return KeyCounts::default() };
+        let own = |key: &Q| rights.verdict((shard.hash)(key)) == Verdict::Own;
+        let owned = self.cached_keys(shard).unwrap_or_default().iter().filter(|key| own(key)).count();
+        KeyCounts { owned, waiting: shard.aside.lock().waiting.len() }
+    }
+}
+
+/// The hash of a key's text, which is the same on every replica.
+pub(super) fn hash_of_text<Q: QueueKey>() -> ShardHash<Q> {
+    Arc::new(|key| hash(&key.to_string()))
+}
+
+/// Calls a function for the key of each object in a store.
+pub(super) fn each_object_key(store: &Store, visit: &mut dyn FnMut(ObjectKey)) {
+    for object in store.list() {
+        visit(ObjectKey::new(object.namespace(), object.name()));
+    }
+}

@@ -1,0 +1,195 @@
+//! Where workers ask whether they may work on a key.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
+
+use super::{
+    membership::{Membership, Step},
+    rights::{Rights, Verdict},
+};
+
+/// The membership of this replica, shared by its workers and the task that keeps the Lease. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<Inner>);
+
+struct Inner {
+    begun: Instant,
+    membership: Mutex<Membership>,
+    /// Counts the occasions on which work in flight may have to end.
+    revocations: watch::Sender<u64>,
+    /// Wakes the task that keeps the Lease.
+    wake: Notify,
+    /// How many controllers are ready to work.
+    ready: watch::Sender<usize>,
+    controllers: Mutex<Vec<Weak<dyn ShardedController>>>,
+}
+
+/// A controller whose keys are split among replicas.
+pub(crate) trait ShardedController: Send + Sync {
+    /// Queues the keys that this replica may work on now and could not before.
+    fn take_over(self: Arc<Self>, before: &Arc<Rights>, now: &Arc<Rights>);
+    /// Returns the name of the controller.
+    fn name(&self) -> &str;
+    /// Counts the keys that this replica owns.
+    fn count(&self, rights: &Rights) -> KeyCounts;
+}
+
+/// The keys of a controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyCounts {
+    /// The keys of objects in the cache that this replica may work on.
+    pub(crate) owned: usize,
+    /// The keys with work to do that wait for a hand-over.
+    pub(crate) waiting: usize,
+}
+
+impl Gate {
+    pub(super) fn new(membership: Membership) -> Self {
+        Self(Arc::new(Inner {
+            begun: Instant::now(),
+            membership: Mutex::new(membership),
+            revocations: watch::channel(0).0,
+            wake: Notify::new(),
+            ready: watch::channel(0).0,
+            controllers: Mutex::default(),
+        }))
+    }
+
+    /// Begins to work on a key.
+    ///
+    /// # Errors
+    /// This replica may not, or not yet.
+    pub(crate) fn enter(&self, key: u64) -> Result<Permit, Verdict> {
+        let revocations = self.0.revocations.subscribe();
+        let verdict = self.0.membership.lock().begin(self.now(), key);
+        match verdict {
+            Verdict::Own => Ok(Permit { gate: self.clone(), key, revocations }),
+            other => Err(other),
+        }
+    }
+
+    /// Adds a controller whose caches are filled. This replica joins the group when all of them are.
+    pub(crate) fn add(&self, controller: &Arc<impl ShardedController + 'static>) {
+        let controller: Weak<dyn ShardedController> =
+            Arc::downgrade(&(controller.clone() as Arc<dyn ShardedController>));
+        self.0.controllers.lock().push(controller);
+        self.0.ready.send_modify(|ready| *ready += 1);
+    }
+
+    /// Waits until so many controllers have been added.
+    pub(super) async fn ready(&self, controllers: usize) {
+        // The sender lives as long as `self`.
+        let _ = self.0.ready.subscribe().wait_for(|ready| *ready >= controllers).await;
+    }
+
+    pub(super) fn leave(&self) {
+        self.change(Membership::leave);
+        self.0.wake.notify_one();
+    }
+
+    pub(super) fn next(&self, random: u64) -> Step {
+        let now = self.now();
+        self.change(|membership| membership.next(now, random))
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.0.membership.lock().request_timeout(self.now())
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.0.membership.lock().name().to_owned()
+    }
+
+    /// Waits until a time, or until the work that a hand-over waits for has ended.
+    pub(super) async fn sleep_until(&self, until: Duration) {
+        tokio::select! {
+            biased;
+            () = self.0.wake.notified() => {}
+            () = tokio::time::sleep_until(self.0.begun + until) => {}
+        }
+    }
+
+    /// Changes the membership, and carries the consequences to controllers and their work.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Membership) -> T) -> T {
+        let (result, before, now) = {
+            let mut membership = self.0.membership.lock();
+            let before = membership.rights().clone();
+            let result = change(&mut membership);
+            (result, before, membership.rights().clone())
+        };
+        // Also when nothing changed: the time that a hand-over may take may have passed.
+        self.0.revocations.send_modify(|count| *count = count.wrapping_add(1));
+        if !Arc::ptr_eq(&before, &now) {
+            for controller in self.controllers() {
+                controller.take_over(&before, &now);
+            }
+        }
+        result
+    }
+
+    /// The keys that this replica may work on.
+    pub(super) fn rights(&self) -> Arc<Rights> {
+        self.0.membership.lock().rights().clone()
+    }
+
+    pub(super) fn hand_overs(&self) -> u64 {
+        self.0.membership.lock().hand_overs()
+    }
+
+    pub(super) fn controllers(&self) -> Vec<Arc<dyn ShardedController>> {
+        self.0.controllers.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn may_continue(&self, key: u64) -> bool {
+        self.0.membership.lock().may_continue(self.now(), key)
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.0.begun.elapsed()
+    }
+}
+
+/// The right to work on one key. Dropping it ends the work.
+pub(crate) struct Permit {
+    gate: Gate,
+    key: u64,
+    revocations: watch::Receiver<u64>,
+}
+
+impl Permit {
+    /// Completes when the work must end. It looks at the clock each time that it is polled, so work that is polled after it does nothing
+    /// once the right has ended, even if the process was suspended.
+    pub(crate) async fn revoked(&mut self) {
+        loop {
+            let changed = self.revocations.changed();
+            let ended = std::future::poll_fn(|_| {
+                if self.gate.may_continue(self.key) {
+                    std::task::Poll::Pending
+                } else {
+                    std::task::Poll::Ready(())
+                }
+            });
+            tokio::select! {
+                biased;
+                () = ended => return,
+                _ = changed => {}
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.gate.0.membership.lock().end(self.key) {
+            self.gate.0.wake.notify_one();
+        }
+    }
+}

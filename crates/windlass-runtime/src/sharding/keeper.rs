@@ -1,0 +1,107 @@
+//! The task that keeps this replica's Lease: carries out the steps of the membership.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tokio::{task::JoinHandle, time::timeout};
+
+use super::{
+    gate::Gate,
+    member_lease::MemberLeases,
+    membership::{Step, WriteResult},
+};
+use crate::env::Env;
+
+/// When the first sharded controller has filled its caches, the others have this much time for theirs before the replica joins.
+const OTHERS_LIMIT: Duration = Duration::from_secs(30);
+
+/// A running membership.
+pub(crate) struct Sharded {
+    gate: Gate,
+    task: JoinHandle<()>,
+}
+
+impl Sharded {
+    /// Leaves the group. With `release`, the others take the keys over at once; without, when the Lease has expired: some work has not
+    /// ended.
+    pub(crate) async fn end(mut self, limit: Duration, release: bool) {
+        if release {
+            self.gate.leave();
+            if timeout(limit, &mut self.task).await.is_ok() {
+                return;
+            }
+            tracing::warn!("could not leave the sharding group; other replicas wait until the Lease expires");
+        }
+    }
+}
+
+impl Drop for Sharded {
+    /// Without the manager nothing works any more: the Lease must not be renewed.
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+pub(super) struct Keeper {
+    pub(super) gate: Gate,
+    pub(super) leases: MemberLeases,
+    pub(super) env: Env,
+    /// The number of sharded controllers.
+    pub(super) controllers: usize,
+}
+
+impl Keeper {
+    pub(super) fn start(self) -> Sharded {
+        let gate = self.gate.clone();
+        Sharded { gate, task: tokio::spawn(self.run()) }
+    }
+
+    async fn run(mut self) {
+        // A replica that cannot work yet takes no keys.
+        self.gate.ready(self.controllers.min(1)).await;
+        let _ = timeout(OTHERS_LIMIT, self.gate.ready(self.controllers)).await;
+        let mut members = 0;
+        loop {
+            match self.gate.next(self.env.random()) {
+                Step::WaitUntil(until) => self.gate.sleep_until(until).await,
+                Step::Write { name, released, yields_to } => self.write(&name, released, &yields_to).await,
+                Step::List => self.list().await,
+                Step::Delete { name, version } => {
+                    let _ = timeout(self.gate.request_timeout(), self.leases.delete(&name, &version)).await;
+                }
+                Step::Left => return,
+            }
+            let now = self.gate.rights().members();
+            if now != members {
+                tracing::info!(member = self.gate.name(), members = now, "sharding members changed");
+                members = now;
+            }
+        }
+    }
+
+    async fn write(&mut self, name: &str, released: bool, yields_to: &BTreeSet<String>) {
+        let yields_to = yields_to.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+        let write = self.leases.write(name, released, &yields_to, self.env.now());
+        let result = timeout(self.gate.request_timeout(), write).await.unwrap_or(WriteResult::Failed);
+        if result == WriteResult::Gone {
+            tracing::warn!(
+                member = name,
+                "this replica's Lease was deleted; it stops its work and joins again"
+            );
+        }
+        let now = self.gate.now();
+        self.gate.change(|membership| membership.wrote(now, result));
+    }
+
+    async fn list(&mut self) {
+        let leases = match timeout(self.gate.request_timeout(), self.leases.list()).await {
+            Ok(Ok(leases)) => Some(leases),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "listing the members' Leases failed");
+                None
+            }
+            Err(_) => None,
+        };
+        let now = self.gate.now();
+        self.gate.change(|membership| membership.listed(now, leases.as_deref()));
+    }
+}

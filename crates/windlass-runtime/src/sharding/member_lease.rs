@@ -1,0 +1,186 @@
+//! Reads and writes the Leases of a group.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use http::{Request, header};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+};
+use kube_client::{Client, client::Body};
+use kube_core::Resource;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::membership::{MemberLease, WriteResult};
+use crate::{
+    client::{NoRetry, request},
+    error::{Error, Result},
+};
+
+/// The label of a member's Lease; its value is the name of the group.
+pub(super) const GROUP_LABEL: &str = "sharding.windlass.dev/group";
+
+/// The annotation with the members to which a member yields their keys, separated by commas.
+const YIELDS_TO: &str = "sharding.windlass.dev/yields-to";
+
+/// Access to the Leases of a group. Requests are sent once; the caller limits their time.
+pub(super) struct MemberLeases {
+    client: Client,
+    namespace: String,
+    group: String,
+    identity: String,
+    lease_duration: Duration,
+    /// The own Lease as it was last read or written. An update fails if it has changed since.
+    last: Option<Lease>,
+}
+
+#[derive(serde::Deserialize)]
+struct LeaseList {
+    items: Vec<Lease>,
+}
+
+impl MemberLeases {
+    pub(super) fn new(
+        client: Client,
+        namespace: String,
+        group: String,
+        identity: String,
+        lease_duration: Duration,
+    ) -> Self {
+        Self { client, namespace, group, identity, lease_duration, last: None }
+    }
+
+    fn collection(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        request: http::request::Builder,
+        body: Option<&impl serde::Serialize>,
+    ) -> Result<T> {
+        let body = body.map(serde_json::to_vec).transpose()?.unwrap_or_default();
+        let mut request = request
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Body::from(body))
+            .map_err(Error::other)?;
+        request.extensions_mut().insert(NoRetry);
+        request::decode(&request::send(&self.client, request).await?)
+    }
+
+    /// Lists the Leases of the group. Without a resource version, the server answers with its latest state.
+    ///
+    /// # Errors
+    /// The request failed.
+    pub(super) async fn list(&self) -> Result<Vec<MemberLease>> {
+        let path = format!("{}?labelSelector={GROUP_LABEL}%3D{}", self.collection(), self.group);
+        let list: LeaseList = self.send(Request::get(path), None::<&Lease>).await?;
+        Ok(list.items.iter().map(member_lease).collect())
+    }
+
+    /// Creates or renews the own Lease.
+    pub(super) async fn write(
+        &mut self,
+        name: &str,
+        released: bool,
+        yields_to: &str,
+        now: Timestamp,
+    ) -> WriteResult {
+        let mine = self.last.take_if(|lease| lease.meta().name.as_deref() == Some(name));
+        let existed = mine.is_some();
+        let lease = self.contents(name, mine, released, yields_to, now);
+        let path = self.collection();
+        let request = if existed { Request::put(format!("{path}/{name}")) } else { Request::post(path) };
+        match self.send::<Lease>(request, Some(&lease)).await {
+            Ok(lease) => {
+                self.last = Some(lease);
+                WriteResult::Written
+            }
+            Err(error) if error.is_not_found() && existed => WriteResult::Gone,
+            Err(error) if error.is_conflict() || error.is_already_exists() => self.refresh(name).await,
+            Err(error) => {
+                tracing::warn!(%error, lease = %format_args!("{}/{name}", self.namespace), "writing the member's Lease failed");
+                self.last = existed.then_some(lease);
+                WriteResult::Failed
+            }
+        }
+    }
+
+    /// Reads the own Lease after a conflict: an earlier write succeeded, but its response was lost.
+    async fn refresh(&mut self, name: &str) -> WriteResult {
+        let path = format!("{}/{name}", self.collection());
+        match self.send::<Lease>(Request::get(path), None::<&Lease>).await {
+            Ok(lease) => {
+                self.last = Some(lease);
+                WriteResult::Failed
+            }
+            Err(error) if error.is_not_found() => WriteResult::Gone,
+            Err(_) => WriteResult::Failed,
+        }
+    }
+
+    fn contents(
+        &self,
+        name: &str,
+        before: Option<Lease>,
+        released: bool,
+        yields_to: &str,
+        now: Timestamp,
+    ) -> Lease {
+        let mut lease = before.unwrap_or_else(|| Lease {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some(self.namespace.clone()),
+                labels: Some(BTreeMap::from([(GROUP_LABEL.to_owned(), self.group.clone())])),
+                ..ObjectMeta::default()
+            },
+            spec: None,
+        });
+        let joined = lease.spec.as_ref().and_then(|spec| spec.acquire_time.clone());
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(YIELDS_TO.to_owned(), yields_to.to_owned());
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(if released { String::new() } else { self.identity.clone() }),
+            lease_duration_seconds: Some(self.lease_duration.as_secs() as i32),
+            acquire_time: joined.or(Some(MicroTime(now))),
+            renew_time: Some(MicroTime(now)),
+            ..LeaseSpec::default()
+        });
+        lease
+    }
+
+    /// Deletes a Lease if it still has this version. Another replica may have deleted it.
+    pub(super) async fn delete(&self, name: &str, version: &str) {
+        let path = format!("{}/{name}", self.collection());
+        let options = json!({
+            "kind": "DeleteOptions", "apiVersion": "v1", "preconditions": { "resourceVersion": version },
+        });
+        match self.send::<serde_json::Value>(Request::delete(path), Some(&options)).await {
+            Ok(_) => tracing::info!(member = name, "removed a member whose Lease had expired"),
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            Err(error) => tracing::warn!(%error, member = name, "removing an expired Lease failed"),
+        }
+    }
+}
+
+fn member_lease(lease: &Lease) -> MemberLease {
+    let metadata = &lease.metadata;
+    let spec = lease.spec.clone().unwrap_or_default();
+    let seconds = spec.lease_duration_seconds.unwrap_or(0).max(1).unsigned_abs();
+    let yields_to = metadata.annotations.as_ref().and_then(|annotations| annotations.get(YIELDS_TO));
+    MemberLease {
+        name: metadata.name.clone().unwrap_or_default(),
+        version: metadata.resource_version.clone().unwrap_or_default(),
+        released: spec.holder_identity.unwrap_or_default().is_empty(),
+        lease_duration: Duration::from_secs(seconds.into()),
+        yields_to: yields_to
+            .map_or("", String::as_str)
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(ToOwned::to_owned)
+            .collect(),
+    }
+}

@@ -1,0 +1,376 @@
+//! The membership of one replica as a state machine, without a clock, network or task. The protocol is in the module's documentation.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{
+    peer::Peer,
+    rendezvous::Member,
+    rights::{Rights, Verdict},
+};
+use crate::leader_election::Timing;
+
+/// A member's Lease, as a list has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemberLease {
+    /// The name of the Lease, which is the member's name. It is never used again.
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// Whether the member has stopped for good.
+    pub(crate) released: bool,
+    pub(crate) lease_duration: Duration,
+    /// The members to which it yields their keys.
+    pub(crate) yields_to: BTreeSet<String>,
+}
+
+/// The next action of a replica. Times are counted from a fixed moment by the monotonic clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Wait until this time has passed, or until a reconcile ends.
+    WaitUntil(Duration),
+    /// Create or renew the Lease with this name and contents, and report the result to [`Membership::wrote`].
+    Write { name: String, released: bool, yields_to: BTreeSet<String> },
+    /// List the Leases of the group, at the server's latest state, and report the result to [`Membership::listed`].
+    List,
+    /// Delete a Lease if it still has this version. The result does not matter.
+    Delete { name: String, version: String },
+    /// The replica has left the group.
+    Left,
+}
+
+/// The result of writing the own Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteResult {
+    Written,
+    /// It failed, or may have failed.
+    Failed,
+    /// The Lease existed, and is gone.
+    Gone,
+}
+
+/// The times of a membership.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) timing: Timing,
+    /// After this time, reconciles of keys that belong to another replica are cancelled.
+    pub(crate) hand_over_timeout: Duration,
+}
+
+/// One replica.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    group: String,
+    terms: Terms,
+    phase: Phase,
+    /// This replica under its present name.
+    own: Member,
+    /// Its earlier names. Nothing is done under these any more.
+    former: BTreeSet<String>,
+    peers: BTreeMap<String, Peer>,
+    /// The version at which each Lease was last seen, and when it was first seen at that version.
+    sightings: BTreeMap<String, (String, Duration)>,
+    /// Leases to delete.
+    expired: Vec<(String, String)>,
+    /// The hashes of the keys in work, with the number of reconciles.
+    in_flight: BTreeMap<u64, usize>,
+    /// The members to which this replica yields according to its Lease.
+    published: BTreeSet<String>,
+    /// When the write was sent that last renewed the Lease.
+    renewed: Duration,
+    write_sent: Duration,
+    /// The contents of the last write.
+    writing: BTreeSet<String>,
+    releasing: bool,
+    next_write: Duration,
+    /// No write before this time, whatever there is to publish: the last one failed.
+    write_pause: Duration,
+    next_list: Duration,
+    rights: Arc<Rights>,
+    hand_overs: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The Lease may not exist yet.
+    Joining,
+    /// The Lease exists. The others are not known yet.
+    Surveying,
+    Member,
+    /// The Lease could not be renewed. What is in flight is being cancelled.
+    Lapsed,
+    Leaving,
+    Left,
+}
+
+impl Membership {
+    /// Creates a replica that will join. `random` makes its name unique.
+    pub(crate) fn new(group: &str, terms: Terms, random: u64) -> Self {
+        Self {
+            group: group.to_owned(),
+            terms,
+            phase: Phase::Joining,
+            own: Member::new(&member_name(group, random)),
+            former: BTreeSet::new(),
+            peers: BTreeMap::new(),
+            sightings: BTreeMap::new(),
+            expired: Vec::new(),
+            in_flight: BTreeMap::new(),
+            published: BTreeSet::new(),
+            renewed: Duration::ZERO,
+            write_sent: Duration::ZERO,
+            writing: BTreeSet::new(),
+            releasing: false,
+            next_write: Duration::ZERO,
+            write_pause: Duration::ZERO,
+            next_list: Duration::ZERO,
+            rights: Arc::default(),
+            hand_overs: 0,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.own.name()
+    }
+
+    /// The keys that this replica may work on until [`valid_until`](Self::valid_until).
+    pub(crate) fn rights(&self) -> &Arc<Rights> {
+        &self.rights
+    }
+
+    /// When this replica must stop all work unless it renews its Lease before; `None` if it is not a member.
+    pub(crate) fn valid_until(&self) -> Option<Duration> {
+        matches!(self.phase, Phase::Surveying | Phase::Member | Phase::Leaving)
+            .then(|| self.renewed + self.terms.timing.renew_deadline)
+    }
+
+    /// The number of times that this replica gave keys to another one.
+    pub(crate) fn hand_overs(&self) -> u64 {
+        self.hand_overs
+    }
+
+    /// The time that a request may take.
+    pub(crate) fn request_timeout(&self, now: Duration) -> Duration {
+        let usual = self.terms.timing.renew_deadline / 4;
+        self.valid_until().map_or(usual, |until| usual.min(until.saturating_sub(now)))
+    }
+
+    /// Begins to work on a key if this replica may. Each `Own` is followed by [`end`](Self::end).
+    pub(crate) fn begin(&mut self, now: Duration, key: u64) -> Verdict {
+        let valid = self.phase == Phase::Member && self.valid_until().is_some_and(|until| now < until);
+        let verdict = if valid { self.rights.verdict(key) } else { Verdict::Foreign };
+        if verdict == Verdict::Own {
+            *self.in_flight.entry(key).or_insert(0) += 1;
+        }
+        verdict
+    }
+
+    /// Ends the work on a key. Returns whether another replica, or this replica itself, waits for that.
+    pub(crate) fn end(&mut self, key: u64) -> bool {
+        if let Some(count) = self.in_flight.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_flight.remove(&key);
+            }
+        }
+        self.phase != Phase::Member || self.rights.verdict(key) != Verdict::Own
+    }
+
+    /// Whether the work on a key that has begun may go on.
+    pub(crate) fn may_continue(&self, now: Duration, key: u64) -> bool {
+        let valid = self.valid_until().is_some_and(|until| now < until);
+        let owner_waits = |peer: &Peer| {
+            peer.member.outranks(&self.own, key) && now >= peer.known_since + self.terms.hand_over_timeout
+        };
+        valid && !self.peers.values().any(owner_waits)
+    }
+
+    /// Leaves the group, as soon as nothing is in flight.
+    pub(crate) fn leave(&mut self) {
+        self.phase = match self.phase {
+            Phase::Surveying | Phase::Member => Phase::Leaving,
+            Phase::Leaving => Phase::Leaving,
+            // A Lease that may have been created expires; a lapsed one expires anyway.
+            Phase::Joining | Phase::Lapsed | Phase::Left => Phase::Left,
+        };
+        self.rights = Arc::default();
+        self.next_write = Duration::ZERO;
+    }
+
+    /// Returns the next action. `random` makes the next name unique.
+    pub(crate) fn next(&mut self, now: Duration, random: u64) -> Step {
+        if self.valid_until().is_some_and(|until| now >= until) {
+            self.lapse();
+        }
+        if self.phase == Phase::Lapsed && self.in_flight.is_empty() {
+            self.rename(random);
+        }
+        match self.phase {
+            Phase::Left => Step::Left,
+            Phase::Lapsed => Step::WaitUntil(now + self.terms.timing.retry_period),
+            Phase::Leaving if self.in_flight.is_empty() && now >= self.write_pause => self.write(now),
+            Phase::Joining if now >= self.write_pause => self.write(now),
+            Phase::Joining => Step::WaitUntil(self.write_pause),
+            Phase::Leaving | Phase::Surveying | Phase::Member => self.maintain(now),
+        }
+    }
+
+    /// The next action of a replica whose Lease exists.
+    fn maintain(&mut self, now: Duration) -> Step {
+        let publishes = self.phase == Phase::Member && !self.yields_to().is_subset(&self.published);
+        let write_at = if publishes { self.write_pause } else { self.next_write.max(self.write_pause) };
+        if now >= write_at {
+            return self.write(now);
+        }
+        if self.phase == Phase::Leaving {
+            return Step::WaitUntil(write_at);
+        }
+        if let Some((name, version)) = self.expired.pop() {
+            self.next_list = now;
+            return Step::Delete { name, version };
+        }
+        if now >= self.next_list {
+            return Step::List;
+        }
+        Step::WaitUntil(write_at.min(self.next_list))
+    }
+
+    fn write(&mut self, now: Duration) -> Step {
+        self.releasing = self.phase == Phase::Leaving && self.in_flight.is_empty();
+        self.write_sent = now;
+        self.writing = self.yields_to();
+        let name = self.own.name().to_owned();
+        Step::Write { name, released: self.releasing, yields_to: self.writing.clone() }
+    }
+
+    /// The members to which this replica yields for certain: it works on none of their keys, and begins none.
+    fn yields_to(&self) -> BTreeSet<String> {
+        let yields = |peer: &&Peer| {
+            let name = peer.member.name();
+            self.published.contains(name)
+                || !self.in_flight.keys().any(|key| peer.member.outranks(&self.own, *key))
+        };
+        self.peers.values().filter(yields).map(|peer| peer.member.name().to_owned()).collect()
+    }
+
+    /// Reports the result of [`Step::Write`].
+    pub(crate) fn wrote(&mut self, now: Duration, result: WriteResult) {
+        let Timing { renew_deadline, retry_period, .. } = self.terms.timing;
+        // A reply that comes after the deadline is worth nothing.
+        let in_time = now < self.write_sent + renew_deadline;
+        match result {
+            WriteResult::Written if in_time => {
+                self.renewed = self.write_sent;
+                self.next_write = now + retry_period;
+                self.write_pause = now;
+                let published = std::mem::take(&mut self.writing);
+                let told = |name: &&String| self.peers.get(*name).is_some_and(Peer::came_later);
+                self.hand_overs += published.difference(&self.published).filter(told).count() as u64;
+                self.published = published;
+                match self.phase {
+                    Phase::Joining => {
+                        self.phase = Phase::Surveying;
+                        self.next_list = now;
+                    }
+                    Phase::Leaving if self.releasing => self.phase = Phase::Left,
+                    _ => {}
+                }
+            }
+            WriteResult::Gone => self.lapse(),
+            WriteResult::Written | WriteResult::Failed => self.write_pause = now + retry_period / 4,
+        }
+    }
+
+    /// Reports the result of [`Step::List`]; `None` if it failed.
+    pub(crate) fn listed(&mut self, now: Duration, leases: Option<&[MemberLease]>) {
+        let period = self.terms.timing.retry_period;
+        self.next_list = now + period;
+        let Some(leases) = leases else { return };
+        if !matches!(self.phase, Phase::Surveying | Phase::Member) {
+            return;
+        }
+        if !leases.iter().any(|lease| lease.name == self.own.name()) {
+            self.lapse();
+            return;
+        }
+        self.observe(now, leases);
+        self.phase = Phase::Member;
+        self.update_rights();
+        let settled = self.peers.values().all(|peer| peer.has_settled(&self.published));
+        if !settled {
+            self.next_list = now + period / 10;
+        }
+    }
+
+    fn observe(&mut self, now: Duration, leases: &[MemberLease]) {
+        let own = self.own.name();
+        let leases: BTreeMap<_, _> = leases
+            .iter()
+            .filter(|lease| lease.name != own)
+            .map(|lease| (lease.name.as_str(), lease))
+            .collect();
+        self.sightings
+            .retain(|name, _| leases.contains_key(name.as_str()) || self.peers.contains_key(name.as_str()));
+        self.expired.clear();
+        for (name, lease) in &leases {
+            let since = self.sighted(now, lease);
+            if now >= since + lease.lease_duration.max(self.terms.timing.lease_duration) {
+                self.expired.push((lease.name.clone(), lease.version.clone()));
+            }
+            if lease.released || self.former.contains(*name) {
+                self.peers.remove(*name);
+                continue;
+            }
+            let earlier = self.phase == Phase::Surveying;
+            let peer = self.peers.entry((*name).to_owned()).or_insert_with(|| Peer::new(name, now, earlier));
+            peer.observe(lease, since, self.own.name());
+        }
+        // A Lease that is gone was deleted because it had expired, or by hand: wait as long as for one that expires.
+        self.peers.retain(|name, peer| {
+            peer.present = leases.contains_key(name.as_str());
+            peer.present || now < peer.since + peer.lease_duration
+        });
+        // Members that are gone need not be named any more; their names never come back.
+        self.published.retain(|name| self.peers.contains_key(name));
+    }
+
+    /// Returns when a Lease was first seen at its present version.
+    fn sighted(&mut self, now: Duration, lease: &MemberLease) -> Duration {
+        let sighting =
+            self.sightings.entry(lease.name.clone()).or_insert_with(|| (lease.version.clone(), now));
+        if sighting.0 != lease.version {
+            *sighting = (lease.version.clone(), now);
+        }
+        sighting.1
+    }
+
+    fn lapse(&mut self) {
+        self.phase = if self.phase == Phase::Leaving { Phase::Left } else { Phase::Lapsed };
+        self.rights = Arc::default();
+    }
+
+    /// Joins again, as another member: what the others know of the former one must not count for the new one.
+    fn rename(&mut self, random: u64) {
+        self.former.insert(self.own.name().to_owned());
+        self.own = Member::new(&member_name(&self.group, random));
+        self.peers.clear();
+        self.expired.clear();
+        self.published.clear();
+        self.phase = Phase::Joining;
+    }
+
+    fn update_rights(&mut self) {
+        let present = |name: &str| self.peers.get(name).is_some_and(|peer| peer.present);
+        let peers = self.peers.values().map(|peer| peer.rights(&present)).collect();
+        let rights = Rights::new(self.own.clone(), peers);
+        if *self.rights != rights {
+            self.rights = Arc::new(rights);
+        }
+    }
+}
+
+fn member_name(group: &str, random: u64) -> String {
+    format!("{group}-{random:016x}")
+}

@@ -1,0 +1,65 @@
+//! The metrics of sharding, read at each scrape.
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet},
+    metrics::{
+        counter::ConstCounter,
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+    },
+};
+
+use super::gate::{Gate, KeyCounts};
+use crate::metrics::encode_one;
+
+pub(super) struct ShardingMetrics(pub(super) Gate);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControllerLabel {
+    controller: String,
+}
+
+impl std::fmt::Debug for ShardingMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ShardingMetrics")
+    }
+}
+
+impl Collector for ShardingMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let rights = self.0.rights();
+        let (owned, waiting) =
+            (Family::<ControllerLabel, Gauge>::default(), Family::<ControllerLabel, Gauge>::default());
+        for controller in self.0.controllers() {
+            let label = ControllerLabel { controller: controller.name().to_owned() };
+            let counts: KeyCounts = controller.count(&rights);
+            owned.get_or_create(&label).set(counts.owned as i64);
+            waiting.get_or_create(&label).set(counts.waiting as i64);
+        }
+        encode_one(
+            &mut encoder,
+            "windlass_sharding_members",
+            "Number of replicas that this replica knows to share the keys, itself included; 0 while it is not a member",
+            &ConstGauge::new(rights.members() as i64),
+        )?;
+        encode_one(
+            &mut encoder,
+            "windlass_sharding_hand_overs",
+            "Number of times that this replica gave keys to a replica that joined",
+            &ConstCounter::new(self.0.hand_overs()),
+        )?;
+        encode_one(
+            &mut encoder,
+            "windlass_sharding_keys",
+            "Number of objects in the cache whose key this replica works on",
+            &owned,
+        )?;
+        encode_one(
+            &mut encoder,
+            "windlass_sharding_waiting_keys",
+            "Number of keys with work to do that wait until their last owner gives them up",
+            &waiting,
+        )
+    }
+}

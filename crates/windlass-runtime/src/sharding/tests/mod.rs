@@ -1,0 +1,18 @@
+//! The protocol without a network: scripts with their transcripts, and random schedules.
+
+mod scenarios;
+mod schedules;
+mod server;
+
+use std::time::Duration;
+
+use super::membership::{Membership, Terms};
+use crate::leader_election::Timing;
+
+fn terms() -> Terms {
+    Terms { timing: Timing::default(), hand_over_timeout: Duration::from_secs(5) }
+}
+
+fn replica(random: u64) -> Membership {
+    Membership::new("op", terms(), random)
+}

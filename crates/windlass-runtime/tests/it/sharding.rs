@@ -1,0 +1,343 @@
+//! Several replicas that split the keys. With `WINDLASS_TEST_KUBECONFIG` they run on the server of that kubeconfig.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use k8s_openapi::{
+    api::{
+        coordination::v1::Lease,
+        core::v1::{ConfigMap, Namespace},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube_client::{
+    Api, Client,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use parking_lot::Mutex;
+use tokio::{task::JoinHandle, time::Instant};
+use windlass_runtime::{
+    Action, Context, Controller, Manager, ObjectKey, Result,
+    client::{ClientBuilder, ConfigSource},
+    leader_election::{LeaderElection, Timing},
+    sharding::Sharding,
+};
+use windlass_test::{TestCluster, eventually};
+
+use crate::{
+    fault::Faults,
+    fixture::{Running, SOON, metric, run},
+};
+
+const TIMING: Timing = Timing {
+    lease_duration: Duration::from_secs(4),
+    renew_deadline: Duration::from_secs(2),
+    retry_period: Duration::from_millis(300),
+};
+
+const OBJECTS: usize = 60;
+
+/// A namespace of its own on a server, with objects to reconcile.
+struct World {
+    /// Keeps the embedded server alive.
+    _cluster: Option<TestCluster>,
+    client: Client,
+    namespace: String,
+    work: Work,
+}
+
+/// What the replicas do, seen from outside.
+#[derive(Clone, Default)]
+struct Work(Arc<Mutex<Observed>>);
+
+#[derive(Default)]
+struct Observed {
+    /// The replica that works on a key now.
+    now: BTreeMap<ObjectKey, &'static str>,
+    /// The replica that worked on a key last.
+    last: BTreeMap<ObjectKey, &'static str>,
+    /// Keys on which two replicas worked at once.
+    twice: Vec<String>,
+}
+
+/// Ends the work on a key, also when the reconcile is cancelled.
+struct AtWork(Work, ObjectKey);
+
+impl Work {
+    fn begin(&self, key: &ObjectKey, replica: &'static str) -> AtWork {
+        let mut observed = self.0.lock();
+        if let Some(other) = observed.now.insert(key.clone(), replica) {
+            observed.twice.push(format!("{key} by {other} and {replica}"));
+        }
+        observed.last.insert(key.clone(), replica);
+        drop(observed);
+        AtWork(self.clone(), key.clone())
+    }
+
+    /// Waits until every object was worked on after now, by these replicas and by each of them.
+    async fn is_shared_by(&self, replicas: &[&str]) {
+        self.0.lock().last.clear();
+        eventually(SOON, || async {
+            let mut observed = self.0.lock();
+            let by: BTreeSet<_> = observed.last.values().copied().collect();
+            if observed.last.len() == OBJECTS && by.iter().copied().eq(replicas.iter().copied()) {
+                return Ok(());
+            }
+            let result = format!("{} keys were worked on, by {by:?}", observed.last.len());
+            // What a former owner did last does not count.
+            observed.last.retain(|_, replica| replicas.contains(replica));
+            Err(result)
+        })
+        .await;
+    }
+
+    fn assert_never_twice(&self) {
+        let observed = self.0.lock();
+        assert!(observed.twice.is_empty(), "{:?}", observed.twice);
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.0.lock().now.remove(&self.1);
+    }
+}
+
+impl World {
+    async fn start() -> Self {
+        let (cluster, client) = match std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
+            Some(file) => {
+                let config = ConfigSource { kubeconfig: Some(file.into()), ..ConfigSource::default() }
+                    .load()
+                    .await
+                    .expect("a kubeconfig");
+                (None, ClientBuilder::new(config).build().expect("a client"))
+            }
+            None => {
+                let cluster = TestCluster::start().await;
+                let client = cluster.client();
+                (Some(cluster), client)
+            }
+        };
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let namespace = Namespace {
+            metadata: ObjectMeta { generate_name: Some("sharding-".to_owned()), ..ObjectMeta::default() },
+            ..Namespace::default()
+        };
+        let namespace = namespaces.create(&PostParams::default(), &namespace).await.expect("created");
+        let namespace = namespace.metadata.name.expect("a name");
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+        for number in 0..OBJECTS {
+            let name = Some(format!("object-{number}"));
+            let map =
+                ConfigMap { metadata: ObjectMeta { name, ..ObjectMeta::default() }, ..ConfigMap::default() };
+            maps.create(&PostParams::default(), &map).await.expect("created");
+        }
+        Self { _cluster: cluster, client, namespace, work: Work::default() }
+    }
+
+    /// A replica that works on each of its keys again and again.
+    fn replica(&self, name: &'static str, client: Client) -> Manager {
+        let work = self.work.clone();
+        let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+            let work = work.clone();
+            async move {
+                if !key.name().starts_with("object-") {
+                    return Ok::<_, std::convert::Infallible>(Action::done());
+                }
+                let at_work = work.begin(&key, name);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                drop(at_work);
+                Ok(Action::requeue_after(Duration::from_millis(20)))
+            }
+        });
+        Manager::new(client)
+            .namespaces([&self.namespace])
+            .controller(controller.concurrency(8).sharded())
+            .sharding(Sharding::new("shards").namespace(&self.namespace).identity(name).timing(TIMING))
+    }
+
+    fn start_replica(&self, name: &'static str) -> Running {
+        run(self.replica(name, self.client.clone()))
+    }
+
+    async fn leases(&self) -> Vec<Lease> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
+        leases
+            .list(&ListParams::default().labels("sharding.windlass.dev/group=shards"))
+            .await
+            .expect("listed")
+            .items
+    }
+
+    async fn end(self) {
+        self.work.assert_never_twice();
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let _ = namespaces.delete(&self.namespace, &DeleteParams::default()).await;
+    }
+}
+
+/// Runs a manager that can be killed: nothing of it gets time to end.
+fn run_mortal(manager: Manager) -> JoinHandle<Result<()>> {
+    tokio::spawn(manager.run_until(std::future::pending()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
+    let world = World::start().await;
+    let a = world.start_replica("a");
+    world.work.is_shared_by(&["a"]).await;
+    let b = run_mortal(world.replica("b", world.client.clone()));
+    let c = world.start_replica("c");
+    world.work.is_shared_by(&["a", "b", "c"]).await;
+    b.abort();
+    world.work.is_shared_by(&["a", "c"]).await;
+    let begun = Instant::now();
+    c.stop().await?;
+    world.work.is_shared_by(&["a"]).await;
+    assert!(begun.elapsed() < TIMING.lease_duration, "given up, not waited for: {:?}", begun.elapsed());
+    // The Leases of those that are gone are removed.
+    eventually(SOON, || async {
+        let leases = world.leases().await.len();
+        if leases == 1 { Ok(()) } else { Err(format!("{leases} Leases")) }
+    })
+    .await;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_is_cut_off_stops_its_work_and_comes_back() -> Result<()> {
+    let world = World::start().await;
+    let a = world.start_replica("a");
+    let faults = Faults::before(world.client.clone());
+    let b = run(world.replica("b", faults.client()));
+    world.work.is_shared_by(&["a", "b"]).await;
+    faults.cut_off();
+    // b would go on: its reconciles need no server.
+    world.work.is_shared_by(&["a"]).await;
+    world.work.assert_never_twice();
+    faults.reconnect();
+    world.work.is_shared_by(&["a", "b"]).await;
+    a.stop().await?;
+    b.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_metrics_say_who_shares_and_a_key_that_is_worked_on_is_handed_over_later() -> Result<()> {
+    let world = World::start().await;
+    let manager = world.replica("a", world.client.clone());
+    let metrics = manager.metrics().clone();
+    let a = run(manager);
+    world.work.is_shared_by(&["a"]).await;
+    let value = |name: &str| metric(&metrics.render(), name);
+    let keys = "windlass_sharding_keys{controller=\"configmap\"}";
+    assert_eq!(value("windlass_sharding_members"), 1);
+    let all = value(keys);
+    assert!(all >= OBJECTS as u64, "{all}");
+    let b = world.start_replica("b");
+    world.work.is_shared_by(&["a", "b"]).await;
+    assert_eq!(value("windlass_sharding_members"), 2);
+    assert_eq!(value("windlass_sharding_hand_overs_total"), 1);
+    assert!((1..all).contains(&value(keys)), "{}", value(keys));
+    assert_eq!(value("windlass_sharding_waiting_keys{controller=\"configmap\"}"), 0);
+    b.stop().await?;
+    a.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
+    let world = World::start().await;
+    let led = Arc::new(Mutex::new(BTreeSet::new()));
+    let replica = |name: &'static str| {
+        let led = led.clone();
+        let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            led.lock().insert(name);
+            async { Ok::<_, std::convert::Infallible>(Action::done()) }
+        });
+        let election =
+            LeaderElection::new("leader").namespace(&world.namespace).identity(name).timing(TIMING);
+        let manager = world.replica(name, world.client.clone());
+        run(manager.controller(controller.named("elected")).leader_election(election))
+    };
+    let a = replica("a");
+    eventually(SOON, || async { if led.lock().contains("a") { Ok(()) } else { Err("a does not lead") } })
+        .await;
+    let b = replica("b");
+    world.work.is_shared_by(&["a", "b"]).await;
+    assert!(!led.lock().contains("b"), "b stands by");
+    a.stop().await?;
+    world.work.is_shared_by(&["b"]).await;
+    eventually(SOON, || async { if led.lock().contains("b") { Ok(()) } else { Err("b does not lead") } })
+        .await;
+    b.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
+    let world = World::start().await;
+    let by = Arc::new(Mutex::new(BTreeMap::<ObjectKey, &str>::new()));
+    let replica = |name: &'static str| {
+        let by = by.clone();
+        let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+            by.lock().insert(key, name);
+            async { Ok::<_, std::convert::Infallible>(Action::requeue_after(Duration::from_millis(20))) }
+        });
+        let controller = controller.sharded_by(|key| key.namespace().unwrap_or_default().to_owned());
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(TIMING);
+        run(Manager::new(world.client.clone())
+            .namespaces([&world.namespace])
+            .controller(controller)
+            .sharding(sharding))
+    };
+    let (a, b) = (replica("a"), replica("b"));
+    eventually(SOON, || async {
+        let leases = world.leases().await;
+        let yields = |lease: &Lease| {
+            let annotations = lease.metadata.annotations.as_ref()?;
+            annotations.get("sharding.windlass.dev/yields-to").filter(|members| !members.is_empty()).cloned()
+        };
+        let members = leases.iter().filter_map(yields).count();
+        if members == 2 { Ok(()) } else { Err(format!("{members} replicas know each other")) }
+    })
+    .await;
+    by.lock().clear();
+    eventually(SOON, || async {
+        let by = by.lock();
+        if by.len() > OBJECTS / 2 { Ok(()) } else { Err(format!("{} keys", by.len())) }
+    })
+    .await;
+    assert_eq!(by.lock().values().collect::<BTreeSet<_>>().len(), 1);
+    a.stop().await?;
+    b.stop().await?;
+    world.end().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sharded_controller_needs_a_sharded_manager() {
+    let cluster = TestCluster::start().await;
+    let controller = Controller::of::<ConfigMap>(|_: ObjectKey, _: Context<ConfigMap>| async {
+        Ok::<_, std::convert::Infallible>(Action::done())
+    });
+    let error = run(Manager::new(cluster.client()).controller(controller.sharded())).ended().await;
+    assert_eq!(
+        error.expect_err("refused").to_string(),
+        "controller \"configmap\" is sharded, but the manager is not: call `Manager::sharding`"
+    );
+    let error = run(Manager::new(cluster.client()).sharding(Sharding::new("My_Operator"))).ended().await;
+    assert_eq!(
+        error.expect_err("refused").to_string(),
+        "sharding \"My_Operator\": the name must have 1 to 46 lower-case letters, digits and `-`, and begin with no `-`"
+    );
+}

@@ -17,6 +17,7 @@ mod informer;
 mod queue;
 mod reads;
 mod scan;
+mod shards;
 mod soak;
 
 use clap::{Parser, Subcommand};
@@ -52,6 +53,11 @@ enum Run {
     },
     /// Measures an informer that is fed by the byte server
     Informer(informer::Args),
+    /// Splits the keys of a controller among one, two and four replicas
+    Shards {
+        #[arg(long)]
+        objects: usize,
+    },
     /// Adds keys to the work queue and processes them
     Queue {
         #[arg(long, value_enum)]
@@ -76,6 +82,7 @@ fn main() {
         Run::Soak(args) => soak::run(&args),
         Run::Scan { objects } => scan::run(objects),
         Run::Informer(args) => informer::run(&args),
+        Run::Shards { objects } => shards::run(objects),
         Run::Queue { load, adds } => queue::run(load, adds),
     };
     cell.print();

@@ -33,6 +33,9 @@ mod finalizers {}
 #[doc = include_str!("../../../docs/leader-election.md")]
 mod leader_election {}
 
+#[doc = include_str!("../../../docs/sharding.md")]
+mod sharding {}
+
 #[doc = include_str!("../../../docs/dynamic-kinds.md")]
 mod dynamic_kinds {}
 

@@ -5,7 +5,7 @@ use super::feed::ServeOptions;
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
     Group, Run, against_collected, alone, each, events, feed, peak, processor, processor_each, rate, read,
-    relist, run, scan, time,
+    relist, run, scan, shard, time,
 };
 
 const OURS: &str = "windlass";
@@ -219,6 +219,20 @@ pub(crate) const GROUPS: &[Group] = &[
             run(KUBE, Contender::KubeRs, &["informer"]),
         ],
         rows: &[time("sync-tls", (RAW, LIST, LIST), Report), time("sync-tls", (RAW, KUBE, KUBE), Report)],
+    },
+    Group {
+        name: "reconcile-shards",
+        about: "reconciles of 1, 2 and 4 replicas that split the keys; each waits 10 ms for something external, 16 at once in a replica",
+        feed: None,
+        count: Some(("objects", 2_000)),
+        runs: &[run("shards", Contender::Ours, &["shards"])],
+        rows: &[
+            shard("reconcile-shards.one", ("rate1", "/s"), Report),
+            shard("reconcile-shards.two", ("rate2", "/s"), Report),
+            shard("reconcile-shards.four", ("rate4", "/s"), Report),
+            shard("reconcile-shards.two-each", ("scale2", "×"), AtLeast(0.8)),
+            shard("reconcile-shards.four-each", ("scale4", "×"), AtLeast(0.8)),
+        ],
     },
     Group {
         name: "server",

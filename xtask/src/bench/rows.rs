@@ -129,6 +129,15 @@ pub(crate) const fn scan(name: &'static str, value: &'static str, goal: Goal) ->
     row(name, ("scan", "", ""), (value, 1e-9, "GB/s"), Better::Higher, goal)
 }
 
+/// A value of replicas that split the keys; relative to one that is alone, it is for each replica.
+pub(crate) const fn shard(
+    name: &'static str,
+    (value, unit): (&'static str, &'static str),
+    goal: Goal,
+) -> Row {
+    row(name, ("shards", "", ""), (value, 1.0, unit), Better::Higher, goal)
+}
+
 pub(crate) const fn each(name: &'static str, versus: Versus, goal: Goal) -> Row {
     row(name, versus, ("bytes_per_object", 1.0, "B"), Better::Lower, goal)
 }

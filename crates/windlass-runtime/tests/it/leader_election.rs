@@ -184,6 +184,73 @@ async fn becoming_and_ceasing_to_be_the_leader_are_events_on_the_lease() {
     assert_eq!(listed.items[0].involved_object.uid, lease.metadata.uid);
 }
 
+#[tokio::test]
+async fn the_lease_has_the_labels_that_were_set_and_keeps_others() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let leases: Api<Lease> = Api::default_namespaced(client.clone());
+    let others =
+        serde_json::json!({ "metadata": { "name": "operator", "labels": { "team": "web", "tier": "old" } } });
+    let others = serde_json::from_value(others).expect("a Lease");
+    leases.create(&PostParams::default(), &others).await.expect("created");
+    let election =
+        LeaderElection::new("operator").identity("a").timing(TIMING).label("tier", "new").label("app", "x");
+    let a = run(Manager::new(client.clone()).leader_election(election));
+    leads(&client, "a").await;
+    let labels = leases.get("operator").await.expect("there").metadata.labels.unwrap_or_default();
+    let labels: Vec<_> = labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(labels, [("app", "x"), ("team", "web"), ("tier", "new")]);
+    a.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_controller_without_election_works_on_a_stand_by() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    let a = run(replica(client.clone(), "a", &Notes::default()));
+    leads(&client, "a").await;
+    let notes = Notes::default();
+    let own = notes.clone();
+    let everywhere = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
+        own.lock().push(format!("everywhere {}", key.name()));
+        async { Ok::<_, std::convert::Infallible>(Action::done()) }
+    });
+    let everywhere = everywhere.named("everywhere").without_leader_election();
+    let b = run(replica(client.clone(), "b", &notes).controller(everywhere));
+    create_config_map(&client, "first").await;
+    wait_for(&notes, "everywhere first").await;
+    assert!(!notes.lock().iter().any(|note| note.starts_with("b ")), "b stands by");
+    b.stop().await.expect("a graceful end");
+    a.stop().await.expect("a graceful end");
+}
+
+#[tokio::test]
+async fn a_reconcile_does_not_run_on_after_its_process_was_suspended() {
+    let cluster = TestCluster::start().await;
+    let client = cluster.client();
+    create_config_map(&client, "first").await;
+    let notes = Notes::default();
+    let controller = {
+        let notes = notes.clone();
+        Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
+            let notes = notes.clone();
+            async move {
+                notes.lock().push("began".to_owned());
+                // All of this thread's tasks stand still, as in a process that is suspended.
+                std::thread::sleep(TIMING.renew_deadline + Duration::from_millis(200));
+                tokio::task::yield_now().await;
+                notes.lock().push("ran on".to_owned());
+                Ok::<_, std::convert::Infallible>(Action::done())
+            }
+        })
+    };
+    let election = LeaderElection::new("operator").identity("a").timing(TIMING);
+    let a = run(Manager::new(client).controller(controller).leader_election(election));
+    let error = a.ended().await.expect_err("it lost the lease");
+    assert!(error.is_lost_leadership(), "{error}");
+    assert_eq!(*notes.lock(), ["began"]);
+}
+
 /// Blocks its thread when it is dropped, and then notes the time.
 struct SlowDrop(Arc<Mutex<Option<Instant>>>);
 

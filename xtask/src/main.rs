@@ -8,6 +8,7 @@ mod catalog;
 mod codegen;
 mod control_plane;
 mod envtest;
+mod faults;
 mod go_module;
 mod project;
 mod smd;
@@ -40,6 +41,8 @@ enum Task {
     ControlPlane(control_plane::Args),
     /// Run the test suites of controller-runtime on windlass's API server, which they start themselves
     Envtest(envtest::Args),
+    /// Run the scenarios of an operator under seeded faults, many times
+    Faults(faults::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
         Task::Envtest(args) => envtest::run(&args),
+        Task::Faults(args) => faults::run(&args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Twin(args) => twin::run(args),

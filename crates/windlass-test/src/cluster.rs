@@ -1,25 +1,31 @@
 //! A control plane that belongs to one test.
 
 use std::panic::Location;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube_client::Client;
 use kube_client::api::{Api, ListParams};
+use kube_client::{Client, Config};
 use kube_core::{CustomResourceExt, ObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
-use windlass_apiserver::{Identity, Listen, Listening, Server};
+use windlass_apiserver::{Identity, Listen, Listening, Server, ServerBuilder};
 use windlass_controllers::Controllers;
-use windlass_runtime::Manager;
+use windlass_runtime::client::{ClientBuilder, ConfigSource};
+use windlass_runtime::{Error, Manager};
 
+use crate::rights::{Account, Login, RestrictedManager};
 use crate::running::{RunningManager, RunningManagers};
 use crate::wait::Wait;
-use crate::{eventually, install};
+use crate::{TestClock, eventually, install};
 
 /// How long a wait lasts unless the test chooses another limit.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
+
+/// The environment variable with the kubeconfig of a cluster for tests.
+const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
 
 /// An API server in this process, with or without the controllers of a cluster.
 ///
@@ -60,7 +66,10 @@ const WAIT_LIMIT: Duration = Duration::from_secs(30);
 /// # }
 /// ```
 pub struct TestCluster {
-    server: Server,
+    /// `None`: the server is not in this process.
+    server: Option<Server>,
+    /// The configuration of a client of a server that is not in this process.
+    config: Option<Config>,
     client: Client,
     listening: OnceCell<Listening>,
     managers: RunningManagers,
@@ -81,24 +90,69 @@ impl TestCluster {
     ///
     /// Returns when the node is ready and the namespace `default` has its service account.
     pub async fn with_controllers() -> Self {
-        let mut cluster = Self::new();
-        let server = cluster.server.clone();
-        let controllers = Controllers::new(cluster.client()).sign_legacy_tokens(move |account, secret| {
-            let ObjectMeta { namespace, name, uid, .. } = &account.metadata;
-            server.legacy_token(namespace.as_deref()?, name.as_deref()?, uid.as_deref()?, secret)
-        });
-        cluster.controllers = Some(cluster.run(controllers.manager()));
-        cluster.wait_until_ready().await;
-        cluster
+        Self::new().with_manager(|controllers| controllers).await
+    }
+
+    /// Starts the server and the controllers so that two runs with one seed, and with paused time, are the same.
+    pub(crate) async fn seeded(clock: TestClock, seed: u64) -> Self {
+        let env = clock.env(seed);
+        Self::of(Server::builder().clock(clock).seed(seed))
+            .with_manager(|controllers| controllers.env(env))
+            .await
+    }
+
+    /// Uses the cluster of the kubeconfig that the environment variable `WINDLASS_TEST_KUBECONFIG` names, which must have the rights of an
+    /// administrator; without the variable, starts one [with controllers](Self::with_controllers).
+    ///
+    /// A cluster that is not the test's own keeps what the test leaves in it. The program chooses a TLS library by a feature of `kube`.
+    pub async fn from_env() -> Self {
+        match std::env::var_os(KUBECONFIG).filter(|path| !path.is_empty()) {
+            Some(path) => Self::external(path.into())
+                .await
+                .unwrap_or_else(|error| panic!("the cluster of {KUBECONFIG}: {error}")),
+            None => Self::with_controllers().await,
+        }
+    }
+
+    async fn external(kubeconfig: PathBuf) -> Result<Self, Error> {
+        let source = ConfigSource { kubeconfig: Some(kubeconfig), ..ConfigSource::default() };
+        let mut config = source.load().await?;
+        "default".clone_into(&mut config.default_namespace);
+        let client = ClientBuilder::new(config.clone()).build()?;
+        Ok(Self {
+            server: None,
+            config: Some(config),
+            client,
+            listening: OnceCell::new(),
+            managers: RunningManagers::default(),
+            wait_limit: WAIT_LIMIT,
+            controllers: None,
+        })
+    }
+
+    async fn with_manager(mut self, configure: impl FnOnce(Manager) -> Manager) -> Self {
+        let mut controllers = Controllers::new(self.client());
+        if let Some(server) = self.server.clone() {
+            controllers = controllers.sign_legacy_tokens(move |account, secret| {
+                let ObjectMeta { namespace, name, uid, .. } = &account.metadata;
+                server.legacy_token(namespace.as_deref()?, name.as_deref()?, uid.as_deref()?, secret)
+            });
+        }
+        self.controllers = Some(self.run(configure(controllers.manager())));
+        self.wait_until_ready().await;
+        self
     }
 
     fn new() -> Self {
-        let server = Server::builder()
-            .build()
-            .unwrap_or_else(|error| panic!("the API server does not start: {error}"));
+        Self::of(Server::builder())
+    }
+
+    fn of(server: ServerBuilder) -> Self {
+        let server = server.build().unwrap_or_else(|error| panic!("the API server does not start: {error}"));
         let client = Client::new(server.service(Identity::admin()), "default");
         Self {
-            server,
+            server: Some(server),
+            config: None,
             client,
             listening: OnceCell::new(),
             managers: RunningManagers::default(),
@@ -134,19 +188,22 @@ impl TestCluster {
 
     /// Returns a client that is authenticated as `identity`.
     pub fn client_of(&self, identity: Identity) -> Client {
-        Client::new(self.server.service(identity), "default")
+        Client::new(self.server().service(identity), "default")
     }
 
     /// Returns the API server.
+    ///
+    /// # Panics
+    /// The server is not in this process: see [`from_env`](Self::from_env).
     pub fn server(&self) -> &Server {
-        &self.server
+        self.server.as_ref().unwrap_or_else(|| panic!("the cluster of {KUBECONFIG} is not in this process"))
     }
 
     /// Returns the TLS listener. The first call opens it at a free port of the loopback address.
     pub async fn listening(&self) -> &Listening {
         self.listening
             .get_or_init(|| async {
-                let listening = self.server.listen(Listen::default()).await;
+                let listening = self.server().listen(Listen::default()).await;
                 listening.unwrap_or_else(|error| panic!("the API server does not listen: {error}"))
             })
             .await
@@ -187,6 +244,41 @@ impl TestCluster {
         let running = RunningManager::start(manager);
         self.managers.add(&running);
         running
+    }
+
+    /// Runs a manager as [`run`](Self::run) does, but as a service account with exactly the [rights that the manager
+    /// declares](Manager::permissions). The server denies everything else.
+    ///
+    /// The manager's client is replaced. It has a namespace of its own, in which its service account is.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Permission, Result, Verb};
+    /// # use windlass_test::TestCluster;
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let cluster = TestCluster::start().await;
+    /// let controller = Controller::of::<ConfigMap>(reconcile).needs(Permission::to::<ConfigMap>([Verb::Delete]));
+    /// let operator = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    /// assert!(operator.rights().unused.contains(&"delete configmaps: declared by configmap".to_owned()));
+    /// operator.stop().await.expect("a graceful stop");
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn run_restricted(&self, manager: Manager) -> impl Future<Output = RestrictedManager> {
+        let caller = Location::caller();
+        async move {
+            let permissions = manager.permissions();
+            let login = match (&self.server, &self.config) {
+                (_, Some(config)) => Login::Token(config),
+                _ => Login::InProcess(self.server()),
+            };
+            let account = Account::create(self.client(), login, &permissions, caller).await;
+            let restricted = RestrictedManager::start(manager, permissions, account);
+            self.managers.add(restricted.running());
+            restricted
+        }
     }
 
     /// Waits until the object exists and satisfies `condition`, and returns it.

@@ -24,16 +24,26 @@
 //! # }
 //! ```
 //!
-//! [`TestCluster::run`] runs an operator's manager, and [`eventually`] waits for anything else.
+//! [`TestCluster::run`] runs an operator's manager, [`TestCluster::run_restricted`] with exactly the rights that it declares, and
+//! [`eventually`] waits for anything else. [`Faults`] stand between a client and a server that misbehaves, and a [`Scenario`] runs an operator
+//! under faults again and again.
 #![forbid(unsafe_code)]
 
+mod clock;
 mod cluster;
 mod eventually;
+mod faults;
 mod install;
+mod rights;
 mod running;
+mod scenario;
 mod wait;
 
+pub use self::clock::TestClock;
 pub use self::cluster::TestCluster;
 pub use self::eventually::eventually;
+pub use self::faults::{Fault, FaultRule, Faults};
+pub use self::rights::{RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
+pub use self::scenario::{Run, Scenario};
 pub use windlass_apiserver::Identity;

@@ -204,11 +204,11 @@ pub fn wrap(client: Client) -> Result<Client> {
     ClientBuilder::to(Target::Client(client)).build()
 }
 
-/// Returns the client and its state. A client that [`ClientBuilder`] did not build is wrapped.
-pub(crate) async fn adopt(client: Client) -> Result<(Client, Arc<ClientState>)> {
+/// Returns the client and its state. A client that [`ClientBuilder`] did not build is wrapped, and draws its random numbers from `env`.
+pub(crate) async fn adopt(client: Client, env: &Env) -> Result<(Client, Arc<ClientState>)> {
     match state_of(&client).await {
         Some(state) => Ok((client, state)),
-        None => ClientBuilder::to(Target::Client(client)).build_with_state(),
+        None => ClientBuilder::to(Target::Client(client)).env(env.clone()).build_with_state(),
     }
 }
 

@@ -436,7 +436,8 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// The declared rights: those of the watches, and the others.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
-        let watches = self.declared_watches().map(|watch| Permission::of_watch(&watch.kind, &watch.options));
+        let watches =
+            self.declared_watches().flat_map(|watch| Permission::of_watch(&watch.kind, &watch.options));
         watches.chain(self.needs.iter().cloned()).collect()
     }
 

@@ -44,7 +44,7 @@ impl ManagerState {
         namespaces: Vec<String>,
         events_api: EventsApi,
     ) -> Result<Arc<Self>> {
-        let (client, client_state) = client::adopt(client).await?;
+        let (client, client_state) = client::adopt(client, &env).await?;
         let queues = QueueMetrics::default();
         let supervisor = Supervisor::default();
         let events = Broadcaster::supervised(env.clone(), supervisor.clone());

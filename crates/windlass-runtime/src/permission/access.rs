@@ -84,6 +84,27 @@ impl Access {
         self.verb
     }
 
+    /// Whether it changes objects.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
+    }
+
+    /// Returns the resource, with the subresource as a rule writes it; `None` for a path that is not a resource's.
+    pub fn resource(&self) -> Option<&str> {
+        match &self.object {
+            AccessObject::Resource { resource, .. } => Some(resource),
+            AccessObject::Url(_) => None,
+        }
+    }
+
+    /// Returns the name of the object, if the request names one.
+    pub fn name(&self) -> Option<&str> {
+        match &self.object {
+            AccessObject::Resource { name, .. } => name.as_deref(),
+            AccessObject::Url(_) => None,
+        }
+    }
+
     /// Whether it is about a path that is not a resource's.
     pub fn is_url(&self) -> bool {
         matches!(self.object, AccessObject::Url(_))

@@ -27,19 +27,17 @@ impl Denial {
         let (user, rest) = rest.split_once("\" cannot ")?;
         let (verb, rest) = rest.split_once(' ')?;
         let verb = Verb::from_name(verb)?;
-        let object = match rest.strip_prefix("path \"") {
-            Some(rest) => AccessObject::Url(rest.split_once('"')?.0.to_owned()),
-            None => {
-                let (resource, rest) = rest.strip_prefix("resource \"")?.split_once('"')?;
-                let (group, rest) = rest.strip_prefix(" in API group \"")?.split_once('"')?;
-                let namespace =
-                    rest.strip_prefix(" in the namespace \"").and_then(|rest| rest.split_once('"'));
-                AccessObject::Resource {
-                    group: group.to_owned(),
-                    resource: resource.to_owned(),
-                    namespace: namespace.map(|(namespace, _)| namespace.to_owned()),
-                    name: quoted_end(before).map(ToOwned::to_owned),
-                }
+        let object = if let Some(rest) = rest.strip_prefix("path \"") {
+            AccessObject::Url(rest.split_once('"')?.0.to_owned())
+        } else {
+            let (resource, rest) = rest.strip_prefix("resource \"")?.split_once('"')?;
+            let (group, rest) = rest.strip_prefix(" in API group \"")?.split_once('"')?;
+            let namespace = rest.strip_prefix(" in the namespace \"").and_then(|rest| rest.split_once('"'));
+            AccessObject::Resource {
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                namespace: namespace.map(|(namespace, _)| namespace.to_owned()),
+                name: quoted_end(before).map(ToOwned::to_owned),
             }
         };
         Some(Self { access: Access { verb, object }, user: user.to_owned() })
@@ -50,6 +48,23 @@ impl Denial {
         &self.access
     }
 
+    /// Returns the declaration that would permit it, in Rust.
+    pub fn declaration(&self) -> String {
+        match &self.access.object {
+            AccessObject::Url(path) => {
+                format!("Permission::to_url({path:?}, [Verb::{:?}])", self.access.verb)
+            }
+            AccessObject::Resource { resource, .. } => {
+                let (resource, subresource) = match resource.split_once('/') {
+                    Some((resource, subresource)) => (resource, format!(".subresource({subresource:?})")),
+                    None => (resource.as_str(), String::new()),
+                };
+                let verb = self.access.verb;
+                format!("Permission::to::<the type of {resource}>([Verb::{verb:?}]){subresource}")
+            }
+        }
+    }
+
     /// Says what to do about it, given the rights that were declared.
     pub(crate) fn advice(&self, declared: &Permissions) -> String {
         let Self { access, user } = self;
@@ -58,16 +73,7 @@ impl Denial {
                 "this right is declared, but {user} does not have it: apply the operator's manifests again"
             );
         }
-        let declaration = match &access.object {
-            AccessObject::Url(path) => format!("Permission::to_url({path:?}, [Verb::{:?}])", access.verb),
-            AccessObject::Resource { resource, .. } => {
-                let (resource, subresource) = match resource.split_once('/') {
-                    Some((resource, subresource)) => (resource, format!(".subresource({subresource:?})")),
-                    None => (resource.as_str(), String::new()),
-                };
-                format!("Permission::to::<the type of {resource}>([Verb::{:?}]){subresource}", access.verb)
-            }
-        };
+        let declaration = self.declaration();
         format!(
             "this right is not declared: add `.needs({declaration})` where the controller is built, and apply the operator's manifests \
              again"

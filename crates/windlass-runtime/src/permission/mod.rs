@@ -190,9 +190,13 @@ impl Permission {
         self
     }
 
-    /// The rights of a watch: `list` and `watch`.
-    pub(crate) fn of_watch(kind: &Kind, options: &WatchOptions) -> Self {
-        let mut permission = Self::to_resource(&kind.resource, [Verb::List, Verb::Watch]);
+    /// The rights of a watch: `list` and `watch`. A server that streams lists is not asked to `list`.
+    pub(crate) fn of_watch(kind: &Kind, options: &WatchOptions) -> [Self; 2] {
+        [Self::of_watched(kind, options, Verb::List).optional(), Self::of_watched(kind, options, Verb::Watch)]
+    }
+
+    fn of_watched(kind: &Kind, options: &WatchOptions, verb: Verb) -> Self {
+        let mut permission = Self::to_resource(&kind.resource, [verb]);
         if kind.namespaced == Some(false) {
             permission.scope = Scope::Cluster;
         } else if !options.namespaces.is_empty() {

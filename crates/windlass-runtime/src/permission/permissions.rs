@@ -120,6 +120,14 @@ impl Permissions {
         self.rights.keys().find(|right| right.grants(access, Some(operator)))
     }
 
+    /// Returns the rights that permit none of the accesses, without those that are needed only sometimes.
+    pub fn unused<'a>(&self, accesses: impl IntoIterator<Item = &'a Access>, operator: &str) -> Vec<&Right> {
+        let accesses: Vec<_> = accesses.into_iter().collect();
+        let is_used = |right: &Right| accesses.iter().any(|access| right.grants(access, Some(operator)));
+        let rights = self.rights.iter().filter(|(right, needs)| !needs.optional && !is_used(right));
+        rights.map(|(right, _)| right).collect()
+    }
+
     /// Whether a right permits an access. The operator may run in the namespace of the access.
     pub(crate) fn covers_somewhere(&self, access: &Access) -> bool {
         self.rights.keys().any(|right| right.grants(access, None))
@@ -127,6 +135,32 @@ impl Permissions {
 }
 
 impl Right {
+    /// Returns where it holds.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Returns the verb.
+    pub fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// Returns the API group and the resource, with the subresource as a rule writes it; `None` for a path that is not a resource's.
+    pub fn resource(&self) -> Option<(&str, &str)> {
+        match &self.object {
+            RightObject::Resource { group, resource, .. } => Some((group, resource)),
+            RightObject::Url(_) => None,
+        }
+    }
+
+    /// Returns the name of the object that it is limited to.
+    pub fn name(&self) -> Option<&str> {
+        match &self.object {
+            RightObject::Resource { name, .. } => name.as_deref(),
+            RightObject::Url(_) => None,
+        }
+    }
+
     /// Whether the right permits an access. Without `operator`, any namespace may be the one that the operator runs in.
     fn grants(&self, access: &Access, operator: Option<&str>) -> bool {
         if self.verb != access.verb {

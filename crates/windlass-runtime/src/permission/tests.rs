@@ -65,7 +65,7 @@ async fn watches_events_and_the_lease_follow_from_the_manager() {
         .filter(|right| permissions.is_optional(right))
         .map(ToString::to_string)
         .collect();
-    assert_eq!(optional, ["create events", "patch events"]);
+    assert_eq!(optional, ["list configmaps", "create events", "patch events", "list pods"]);
 }
 
 #[tokio::test]

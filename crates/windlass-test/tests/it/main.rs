@@ -1,5 +1,8 @@
 //! What a test of an operator can rely on.
 
+mod faults;
+mod rights;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! The operator on a control plane in the test's process.
 
+mod faults;
 mod reconcile;
+mod rights;
 mod walkthrough;
 
 use std::time::Duration;
@@ -13,13 +15,13 @@ use kube::{
 };
 use serde_json::json;
 use windlass::prelude::*;
-use windlass_test::{RunningManager, TestCluster, eventually};
+use windlass_test::{RestrictedManager, TestCluster, eventually};
 
 const SOON: Duration = Duration::from_secs(20);
 
 /// A cluster with the CRD, and the operator running on it.
 struct Fixture {
-    operator: RunningManager,
+    operator: RestrictedManager,
     cluster: TestCluster,
 }
 
@@ -27,11 +29,13 @@ impl Fixture {
     async fn start() -> Self {
         let cluster = TestCluster::with_controllers().await;
         cluster.install_crd::<CustomPod>().await;
-        let operator = cluster.run(Manager::new(cluster.client()).controller(custom_pod::controller()));
-        Self { operator, cluster }
+        let manager = Manager::new(cluster.client()).controller(custom_pod::controller());
+        Self { operator: cluster.run_restricted(manager).await, cluster }
     }
 
     async fn stop(self) {
+        let missing = self.operator.rights().missing;
+        assert!(missing.is_empty(), "{missing:?}");
         self.operator.stop().await.expect("a graceful stop");
     }
 

@@ -1,0 +1,187 @@
+//! The kinds of faults, and where they strike.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use windlass_runtime::permission::{Access, Verb};
+
+/// A fault of the API server, of the network, or of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// 409 `Conflict`. Nothing is written.
+    Conflict,
+    /// 429 `TooManyRequests`, with `Retry-After` in whole seconds. Nothing is written.
+    TooManyRequests(Duration),
+    /// 500 `InternalError`. Nothing is written.
+    ServerError,
+    /// 403 `Forbidden`, as by RBAC. Nothing is written.
+    Forbidden,
+    /// 404 `NotFound`. Nothing is written.
+    NotFound,
+    /// 504 `Timeout` after 34 s, which is the limit of a real server for writes. If `committed`, the request was carried out.
+    Timeout {
+        /// Whether the request is carried out before its time-out.
+        committed: bool,
+    },
+    /// The connection breaks, without a reply. If `committed`, the request was carried out.
+    Cut {
+        /// Whether the request is carried out before the connection breaks.
+        committed: bool,
+    },
+    /// A watch ends after this many events, without an error. Other requests are not affected.
+    WatchDrop {
+        /// The number of events before the end.
+        after: usize,
+    },
+    /// The connection of a watch breaks after this many events. Other requests are not affected.
+    WatchCut {
+        /// The number of events before the break.
+        after: usize,
+    },
+    /// 410 `Expired`: a watch that resumes from a resource version is refused; another one ends with the error at its first event.
+    Expired,
+    /// A watch is this many events behind: each is delivered when so many more have come, or at the latest after 30 s. A list repeats
+    /// an earlier reply to the same request.
+    Stale {
+        /// The number of events that are held back.
+        events: usize,
+    },
+    /// Another replica takes the Lease before it is renewed. Requests that update no Lease are not affected.
+    LeaseTaken,
+    /// The operator's [clock](crate::TestClock) jumps. The request itself is carried out.
+    ClockJump(SignedDuration),
+    /// The operator's process ends: no request of it is answered any more. If `committed`, this one was carried out.
+    Crash {
+        /// Whether the request is carried out before the end.
+        committed: bool,
+    },
+}
+
+impl Fault {
+    /// The fault at requests of one verb.
+    pub fn on(self, verb: Verb) -> FaultRule {
+        FaultRule { verbs: Some(vec![verb]), ..self.on_any() }
+    }
+
+    /// The fault at writes: create, update, patch, delete.
+    pub fn on_writes(self) -> FaultRule {
+        let verbs = vec![Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
+        FaultRule { verbs: Some(verbs), ..self.on_any() }
+    }
+
+    /// The fault at any request.
+    pub fn on_any(self) -> FaultRule {
+        FaultRule { fault: self, verbs: None, resource: None, name: None, skip: 0, times: 1 }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let when = |committed: &bool| if *committed { "after the commit" } else { "before the commit" };
+        match self {
+            Self::Conflict => f.write_str("conflict"),
+            Self::TooManyRequests(wait) => write!(f, "too many requests, retry after {wait:?}"),
+            Self::ServerError => f.write_str("server error"),
+            Self::Forbidden => f.write_str("forbidden"),
+            Self::NotFound => f.write_str("not found"),
+            Self::Timeout { committed } => write!(f, "time-out {}", when(committed)),
+            Self::Cut { committed } => write!(f, "connection cut {}", when(committed)),
+            Self::WatchDrop { after } => write!(f, "watch ended after {after} events"),
+            Self::WatchCut { after } => write!(f, "watch cut after {after} events"),
+            Self::Expired => f.write_str("expired"),
+            Self::Stale { events } => write!(f, "stale by {events} events"),
+            Self::LeaseTaken => f.write_str("lease taken"),
+            Self::ClockJump(by) => write!(f, "clock jump of {} s", by.as_secs()),
+            Self::Crash { committed } => write!(f, "crash {}", when(committed)),
+        }
+    }
+}
+
+/// A fault with the requests that it strikes: by default the next one, once.
+///
+/// ```
+/// use windlass_runtime::permission::Verb;
+/// use windlass_test::Fault;
+///
+/// // The second and the third status that the operator writes are refused.
+/// let rule = Fault::Conflict.on(Verb::Patch).to("pods/status").skip(1).times(2);
+/// # let _ = rule;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultRule {
+    pub(crate) fault: Fault,
+    verbs: Option<Vec<Verb>>,
+    resource: Option<String>,
+    name: Option<String>,
+    skip: usize,
+    times: usize,
+}
+
+impl FaultRule {
+    /// Limits it to a resource, or with a slash to a subresource: `pods`, `pods/status`.
+    pub fn to(mut self, resource: impl Into<String>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+
+    /// Limits it to the object of this name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Lets this many matching requests pass first.
+    pub fn skip(mut self, requests: usize) -> Self {
+        self.skip = requests;
+        self
+    }
+
+    /// Strikes this many matching requests. Default: 1.
+    pub fn times(mut self, requests: usize) -> Self {
+        self.times = requests;
+        self
+    }
+
+    /// Returns the fault if the rule strikes this request.
+    pub(crate) fn strike(&mut self, access: &Access) -> Option<Fault> {
+        let matches = self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&access.verb()))
+            && self.resource.as_deref().is_none_or(|resource| access.resource() == Some(resource))
+            && self.name.as_deref().is_none_or(|name| access.name() == Some(name));
+        if !matches || self.times == 0 {
+            return None;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return None;
+        }
+        self.times -= 1;
+        Some(self.fault.clone())
+    }
+
+    /// Whether it has struck as often as it was to.
+    pub(crate) fn is_over(&self) -> bool {
+        self.times == 0
+    }
+}
+
+impl fmt::Display for FaultRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verbs =
+            self.verbs.as_ref().map(|verbs| verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>());
+        write!(
+            f,
+            "{} on {}",
+            self.fault,
+            verbs.map_or_else(|| "any request".to_owned(), |verbs| verbs.join("|"))
+        )?;
+        if let Some(resource) = &self.resource {
+            write!(f, " {resource}")?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        Ok(())
+    }
+}

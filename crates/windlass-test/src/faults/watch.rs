@@ -1,0 +1,127 @@
+//! The events of a watch, one by one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http_body_util::{BodyExt, StreamBody};
+use kube_client::client::Body;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use windlass_runtime::BoxError;
+
+use super::Fault;
+use super::reply::{AnyBody, status};
+
+/// The longest time that a stale watch holds an event back.
+const LONGEST_HOLD: Duration = Duration::from_secs(30);
+
+/// Whether watches deliver events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// As the faults say.
+    Faulty,
+    /// At once.
+    Healed,
+    /// Not at all.
+    Held,
+}
+
+/// A watch on its way to the client.
+struct Relay {
+    body: Body,
+    fault: Option<Fault>,
+    flow: watch::Receiver<Flow>,
+    /// An incomplete line.
+    partial: BytesMut,
+    /// Events that came and are not delivered yet, with the time at which they must be.
+    held: VecDeque<(Instant, Bytes)>,
+    delivered: usize,
+    ended: bool,
+}
+
+/// Passes the events of a watch on, with a fault.
+pub(super) fn relay(body: Body, fault: Option<Fault>, flow: watch::Receiver<Flow>) -> AnyBody {
+    let relay = Relay {
+        body,
+        fault,
+        flow,
+        partial: BytesMut::new(),
+        held: VecDeque::new(),
+        delivered: 0,
+        ended: false,
+    };
+    let frames = stream::unfold(relay, |mut relay| async move {
+        let frame = relay.next().await?;
+        Some((frame.map(http_body::Frame::data), relay))
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+impl Relay {
+    async fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        loop {
+            if let Some(end) = self.end_by_fault() {
+                return end;
+            }
+            let flow = *self.flow.borrow_and_update();
+            let keep = match (&self.fault, flow) {
+                (_, Flow::Held) => usize::MAX,
+                (Some(Fault::Stale { events }), Flow::Faulty) if !self.ended => *events,
+                _ => 0,
+            };
+            let due = self.held.front().map(|(due, _)| *due);
+            let ready = self.held.len() > keep
+                || (flow != Flow::Held && due.is_some_and(|due| due <= Instant::now()));
+            if ready && let Some((_, event)) = self.held.pop_front() {
+                self.delivered += 1;
+                return Some(Ok(event));
+            }
+            if self.ended && self.held.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                changed = self.flow.changed() => if changed.is_err() { return None },
+                frame = self.body.frame(), if !self.ended => match frame {
+                    None => self.ended = true,
+                    Some(Err(error)) => return Some(Err(error.into())),
+                    Some(Ok(frame)) => if let Ok(data) = frame.into_data() { self.split(&data) },
+                },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() && flow != Flow::Held => {}
+            }
+        }
+    }
+
+    /// Ends the stream if its fault says so now. The inner `None` is an end without an error.
+    #[expect(clippy::option_option, reason = "the inner one is what a stream returns")]
+    fn end_by_fault(&mut self) -> Option<Option<Result<Bytes, BoxError>>> {
+        if *self.flow.borrow() == Flow::Healed {
+            return None;
+        }
+        match self.fault {
+            Some(Fault::WatchDrop { after }) if self.delivered >= after => Some(None),
+            Some(Fault::WatchCut { after }) if self.delivered >= after => {
+                self.fault = Some(Fault::WatchDrop { after: 0 });
+                Some(Some(Err("injected: connection reset by peer".into())))
+            }
+            Some(Fault::Expired) => {
+                self.fault = Some(Fault::WatchDrop { after: 0 });
+                let object = status(410, "Expired", "injected: too old resource version");
+                let event = json!({ "type": "ERROR", "object": object });
+                Some(Some(Ok(Bytes::from(format!("{event}\n")))))
+            }
+            _ => None,
+        }
+    }
+
+    fn split(&mut self, data: &[u8]) {
+        self.partial.extend_from_slice(data);
+        while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
+            let event = self.partial.split_to(end + 1).freeze();
+            self.held.push_back((Instant::now() + LONGEST_HOLD, event));
+        }
+    }
+}

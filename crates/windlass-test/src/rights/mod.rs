@@ -1,0 +1,123 @@
+//! Managers that run with the rights that they declare, and no others.
+
+mod account;
+mod request_log;
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube_client::Client;
+use windlass_runtime::permission::Permissions;
+use windlass_runtime::{Manager, Result};
+
+pub(crate) use self::account::{Account, Login};
+use self::request_log::RequestLog;
+use crate::running::RunningManager;
+
+/// A manager that runs as a service account with exactly [the rights that it declares](Manager::permissions).
+///
+/// [`TestCluster::run_restricted`](crate::TestCluster::run_restricted) starts it. As [`RunningManager`], it stops when it is dropped.
+#[must_use = "the manager stops when this guard is dropped"]
+pub struct RestrictedManager {
+    running: RunningManager,
+    permissions: Permissions,
+    account: Account,
+    log: Arc<RequestLog>,
+}
+
+/// What a manager did with its rights. `Display` prints a list with the declarations to add and to remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RightsReport {
+    /// The rights that were denied, each with the declaration that would grant it.
+    pub missing: Vec<String>,
+    /// The rights that no request needed, each with the parts that declare it.
+    pub unused: Vec<String>,
+}
+
+impl RestrictedManager {
+    /// Starts a manager as a service account. `add` gets the guard, to watch for its failure.
+    pub(crate) fn start(manager: Manager, permissions: Permissions, account: Account) -> Self {
+        let log = Arc::new(RequestLog::default());
+        let manager = manager.client(RequestLog::record(&log, account.client.clone()));
+        Self { running: RunningManager::start(manager), permissions, account, log }
+    }
+
+    pub(crate) fn running(&self) -> &RunningManager {
+        &self.running
+    }
+
+    /// Returns a client with the rights of the manager. Its requests are not part of the [report](Self::rights).
+    pub fn client(&self) -> Client {
+        self.account.client.clone()
+    }
+
+    /// Returns the namespace that the manager runs in, which has its service account and its Leases.
+    pub fn namespace(&self) -> &str {
+        &self.account.namespace
+    }
+
+    /// Returns which rights were missing and which were not used until now.
+    pub fn rights(&self) -> RightsReport {
+        let denied = self.log.denied();
+        let missing =
+            denied.iter().map(|denial| format!("{}: add .needs({})", denial.access(), denial.declaration()));
+        let unused = self.permissions.unused(&self.log.used(), &self.account.namespace);
+        let unused = unused
+            .into_iter()
+            .map(|right| format!("{right}: declared by {}", self.permissions.needed_by(right)));
+        RightsReport { missing: missing.collect(), unused: unused.collect() }
+    }
+
+    /// Stops the manager gracefully and returns its result.
+    pub async fn stop(self) -> Result<()> {
+        let result = self.running.stop().await;
+        self.account.remove().await;
+        result
+    }
+
+    /// As [`stop`](Self::stop), and panics if rights were missing or never used. Rights that are
+    /// [optional](windlass_runtime::Permission::optional) need not be used.
+    ///
+    /// # Errors
+    /// The manager failed.
+    #[track_caller]
+    pub fn stop_with_exact_rights(self) -> impl Future<Output = Result<()>> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let Self { running, permissions, account, log } = self;
+            let stopped = running.stop().await;
+            // The last requests are those of the stop.
+            let idle = RunningManager::idle();
+            let this = Self { running: idle, permissions, account, log };
+            let report = this.rights();
+            this.account.remove().await;
+            assert!(
+                report.is_exact(),
+                "{caller}: the declared rights are not those that are needed\n{report}"
+            );
+            stopped
+        }
+    }
+}
+
+impl RightsReport {
+    /// Whether no right was missing and none was left unused.
+    pub fn is_exact(&self) -> bool {
+        self.missing.is_empty() && self.unused.is_empty()
+    }
+}
+
+impl fmt::Display for RightsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (title, lines) in [("missing", &self.missing), ("never used", &self.unused)] {
+            if !lines.is_empty() {
+                writeln!(f, "{title}:")?;
+            }
+            for line in lines {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}

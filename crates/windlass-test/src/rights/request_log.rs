@@ -1,0 +1,75 @@
+//! The requests of a client, as RBAC sees them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube_client::Client;
+use kube_client::client::Body;
+use parking_lot::Mutex;
+use windlass_runtime::BoxError;
+use windlass_runtime::permission::{Access, Denial, Verb};
+
+/// Records which accesses a client used and which were denied.
+#[derive(Default)]
+pub(super) struct RequestLog {
+    used: Mutex<BTreeSet<Access>>,
+    denied: Mutex<Vec<Denial>>,
+}
+
+impl RequestLog {
+    /// Wraps a client, whose requests are recorded in `log`.
+    pub(super) fn record(log: &Arc<Self>, client: Client) -> Client {
+        let (log, namespace) = (Arc::clone(log), client.default_namespace().to_owned());
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (log, client) = (Arc::clone(&log), client.clone());
+            async move { log.send(&client, request).await }
+        });
+        Client::new(service, namespace)
+    }
+
+    pub(super) fn used(&self) -> BTreeSet<Access> {
+        self.used.lock().clone()
+    }
+
+    pub(super) fn denied(&self) -> Vec<Denial> {
+        self.denied.lock().clone()
+    }
+
+    async fn send(&self, client: &Client, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let access = Access::of(request.method(), request.uri());
+        let response = client.send(request).await?;
+        let Some(access) = access else { return Ok(response) };
+        if response.status() != StatusCode::FORBIDDEN {
+            // An apply or an update that makes an object needs the right to create it, too.
+            if response.status() == StatusCode::CREATED && access.verb() != Verb::Create {
+                self.used.lock().insert(access.clone().with_verb(Verb::Create));
+            }
+            self.used.lock().insert(access);
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
+        match Denial::find(&message(&body)) {
+            Some(denial) => self.add_denial(denial),
+            // An admission plugin refuses what RBAC permits.
+            None => drop(self.used.lock().insert(access)),
+        }
+        Ok(Response::from_parts(parts, Body::from(body)))
+    }
+
+    fn add_denial(&self, denial: Denial) {
+        let mut denied = self.denied.lock();
+        let declaration = denial.declaration();
+        if denied.iter().all(|known| known.declaration() != declaration) {
+            denied.push(denial);
+        }
+    }
+}
+
+/// The message of a `Status`.
+fn message(body: &[u8]) -> String {
+    let status: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    status["message"].as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,185 @@
+//! Faults that are scripted.
+
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::Client;
+use kube_client::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube_core::ObjectMeta;
+use tokio::time::{Instant, timeout};
+use windlass_runtime::leader_election::LeaderElection;
+use windlass_runtime::permission::Verb;
+use windlass_runtime::{Error, Manager};
+use windlass_test::{Fault, Faults, TestClock, TestCluster};
+
+fn configs(client: Client) -> Api<ConfigMap> {
+    Api::default_namespaced(client)
+}
+
+fn config(name: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    }
+}
+
+async fn create(client: Client, name: &str) -> Result<(), Error> {
+    configs(client).create(&PostParams::default(), &config(name)).await.map(drop).map_err(Error::from)
+}
+
+/// Creates a ConfigMap with a fault. Returns the error, and whether it was created.
+async fn create_with(fault: Fault) -> (Error, bool) {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(fault.on(Verb::Create).to("configmaps"));
+    let error = create(faults.client(), "a").await.expect_err("a fault");
+    faults.assert_all_struck();
+    let created = configs(cluster.client()).get_opt("a").await.expect("read").is_some();
+    create(faults.client(), "b").await.expect("the fault strikes once");
+    (error, created)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_fails_before_or_after_its_commit() {
+    let (error, created) = create_with(Fault::Conflict).await;
+    assert!(error.is_conflict() && !created, "{error}");
+    let (error, created) = create_with(Fault::TooManyRequests(Duration::from_secs(3))).await;
+    assert!(error.is_too_many_requests() && !created, "{error}");
+    let (error, created) = create_with(Fault::ServerError).await;
+    assert!(error.is_transient() && !created, "{error}");
+    let (error, created) = create_with(Fault::Forbidden).await;
+    assert!(error.is_forbidden() && !created, "{error}");
+    let (error, created) = create_with(Fault::NotFound).await;
+    assert!(error.is_not_found() && !created, "{error}");
+    for committed in [false, true] {
+        let began = Instant::now();
+        let (error, created) = create_with(Fault::Timeout { committed }).await;
+        assert!(error.is_timeout() && created == committed, "{error}");
+        assert!(began.elapsed() >= Duration::from_secs(34));
+        let (error, created) = create_with(Fault::Cut { committed }).await;
+        assert!(error.is_transient() && created == committed, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn rules_strike_the_requests_that_they_name() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::ServerError.on(Verb::Create).to("configmaps").skip(1).times(2));
+    let mut failed = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        if create(faults.client(), name).await.is_err() {
+            failed.push(name);
+        }
+    }
+    assert_eq!(failed, ["b", "c"]);
+    faults.inject(Fault::NotFound.on(Verb::Get).named("b"));
+    assert!(configs(faults.client()).get("a").await.is_ok());
+    assert!(configs(faults.client()).get("b").await.is_err());
+    assert_eq!(faults.injected().len(), 3);
+    assert_eq!(faults.trace().len(), 6);
+}
+
+#[tokio::test]
+#[should_panic(expected = "these faults did not strike: conflict on patch pods/status")]
+async fn a_fault_that_does_not_strike_fails_the_test() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Conflict.on(Verb::Patch).to("pods/status"));
+    faults.assert_all_struck();
+}
+
+/// Watches with a fault while four objects are created. Returns what arrived within a second, and how the watch ended.
+async fn watch_with(fault: Fault) -> (usize, Option<Result<(), String>>) {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    let listed = configs(cluster.client()).list(&ListParams::default()).await.expect("listed");
+    let version = listed.metadata.resource_version.unwrap_or_default();
+    faults.inject(fault.on(Verb::Watch).to("configmaps"));
+    let watch = configs(faults.client());
+    let events = match watch.watch(&WatchParams::default().timeout(100), &version).await {
+        Ok(events) => events,
+        Err(error) => return (0, Some(Err(error.to_string()))),
+    };
+    for name in ["a", "b", "c", "d"] {
+        create(cluster.client(), name).await.expect("created");
+    }
+    let mut events = std::pin::pin!(events);
+    let mut arrived = 0;
+    loop {
+        match timeout(Duration::from_secs(1), events.try_next()).await {
+            Err(_) => return (arrived, None),
+            Ok(Ok(None)) => return (arrived, Some(Ok(()))),
+            Ok(Ok(Some(WatchEvent::Error(status)))) => return (arrived, Some(Err(status.message.clone()))),
+            Ok(Ok(Some(_))) => arrived += 1,
+            Ok(Err(error)) => return (arrived, Some(Err(error.to_string()))),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_breaks_expires_or_lags() {
+    assert_eq!(watch_with(Fault::WatchDrop { after: 2 }).await, (2, Some(Ok(()))));
+    let (arrived, end) = watch_with(Fault::WatchCut { after: 1 }).await;
+    assert!(arrived == 1 && matches!(end, Some(Err(_))), "{arrived} {end:?}");
+    let (arrived, end) = watch_with(Fault::Expired).await;
+    assert!(arrived == 0 && matches!(end, Some(Err(_))), "{arrived} {end:?}");
+    assert_eq!(watch_with(Fault::Stale { events: 3 }).await, (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_are_held_and_released() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.hold_watches();
+    let watch = configs(faults.client());
+    let events = watch.watch(&WatchParams::default().timeout(100), "").await.expect("a watch");
+    let mut events = std::pin::pin!(events);
+    create(cluster.client(), "a").await.expect("created");
+    assert!(timeout(Duration::from_secs(40), events.try_next()).await.is_err());
+    faults.release_watches();
+    assert!(events.try_next().await.expect("an event").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_another_replica_takes_is_lost() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::LeaseTaken.on(Verb::Update).to("leases").skip(2));
+    let manager = Manager::new(faults.client()).leader_election(LeaderElection::new("web"));
+    let error = cluster.run(manager).ended().await.expect_err("the lease is lost");
+    assert!(error.is_lost_leadership(), "{error}");
+    faults.assert_all_struck();
+    let leases: Api<Lease> = Api::default_namespaced(cluster.client());
+    let holder = leases.get("web").await.expect("the lease").spec.and_then(|spec| spec.holder_identity);
+    assert_eq!(holder.as_deref(), Some("another-replica"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_ends_the_client_and_the_next_process_gets_another() {
+    let cluster = TestCluster::start().await;
+    let faults = Faults::new(cluster.client());
+    faults.inject(Fault::Crash { committed: true }.on_writes().to("configmaps"));
+    let before = faults.client();
+    let crashed = tokio::select! {
+        biased;
+        () = faults.crashed() => true,
+        _ = create(before.clone(), "a") => false,
+    };
+    assert!(crashed);
+    let hangs = timeout(Duration::from_secs(600), create(before, "b")).await;
+    assert!(hangs.is_err(), "a process that ended gets no answer");
+    assert!(configs(faults.client()).get("a").await.is_ok(), "it was created before the crash");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_follows_paused_time_and_jumps() {
+    let clock = TestClock::starting_at(Timestamp::UNIX_EPOCH);
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(clock.now().as_second(), 100);
+    clock.jump(SignedDuration::from_secs(-40));
+    assert_eq!(clock.env(1).now().as_second(), 60);
+}

@@ -1,0 +1,89 @@
+//! Managers that run with the rights that they declare.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube_client::api::{Api, DeleteParams, PostParams};
+use kube_core::{ObjectMeta, ResourceExt};
+use windlass_runtime::leader_election::LeaderElection;
+use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb};
+use windlass_test::{TestCluster, eventually};
+
+use crate::create_config;
+
+/// Makes a Secret for each ConfigMap.
+async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+    let Some(config) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let metadata =
+        ObjectMeta { name: Some(config.name_any()), namespace: config.namespace(), ..ObjectMeta::default() };
+    match cx.create(Secret { metadata, ..Secret::default() }).await {
+        Err(error) if !error.is_already_exists() => Err(error),
+        _ => Ok(Action::done()),
+    }
+}
+
+fn controller() -> Controller {
+    Controller::of::<ConfigMap>(reconcile).named("copies")
+}
+
+#[tokio::test]
+async fn what_is_declared_and_no_more_is_permitted() {
+    let cluster = TestCluster::start().await;
+    let controller = controller().needs(Permission::to::<Secret>([Verb::Create]));
+    let manager =
+        Manager::new(cluster.client()).controller(controller).leader_election(LeaderElection::new("copies"));
+    let operator = cluster.run_restricted(manager).await;
+    create_config(&cluster, &[]).await;
+    cluster.wait_for::<Secret>("default/a", |_| true).await;
+
+    let secrets: Api<Secret> = Api::namespaced(operator.client(), "default");
+    let error = secrets.delete("a", &DeleteParams::default()).await.expect_err("not declared");
+    assert!(Error::from(error).is_forbidden());
+    let elsewhere = format!("{}/copies", operator.namespace());
+    cluster.wait_for::<k8s_openapi::api::coordination::v1::Lease>(elsewhere, |_| true).await;
+    assert!(operator.rights().missing.is_empty());
+    operator.stop_with_exact_rights().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_manager_of_one_namespace_gets_a_role_there() {
+    let cluster = TestCluster::start().await;
+    let controller = controller().needs(Permission::to::<Secret>([Verb::Create]));
+    let manager = Manager::new(cluster.client()).controller(controller).namespaces(["default"]);
+    let operator = cluster.run_restricted(manager).await;
+    create_config(&cluster, &[]).await;
+    cluster.wait_for::<Secret>("default/a", |_| true).await;
+    let elsewhere: Api<ConfigMap> = Api::namespaced(operator.client(), "kube-system");
+    assert!(elsewhere.list(&kube_client::api::ListParams::default()).await.is_err());
+    let new = Secret {
+        metadata: ObjectMeta { name: Some("b".to_owned()), ..ObjectMeta::default() },
+        ..Secret::default()
+    };
+    let secrets: Api<Secret> = Api::namespaced(operator.client(), "kube-system");
+    assert!(secrets.create(&PostParams::default(), &new).await.is_err());
+    operator.stop_with_exact_rights().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_missing_right_is_reported_with_its_declaration() {
+    let cluster = TestCluster::start().await;
+    let operator = cluster.run_restricted(Manager::new(cluster.client()).controller(controller())).await;
+    create_config(&cluster, &[]).await;
+    let report = eventually(std::time::Duration::from_secs(20), || async {
+        let report = operator.rights();
+        if report.missing.is_empty() { Err("nothing is missing") } else { Ok(report) }
+    })
+    .await;
+    let line = "create secrets in namespace default: add .needs(Permission::to::<the type of secrets>([Verb::Create]))";
+    assert_eq!(report.missing, [line]);
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+#[should_panic(expected = "never used:\n  delete secrets: declared by copies")]
+async fn a_right_that_is_never_used_fails_the_test() {
+    let cluster = TestCluster::start().await;
+    let controller = controller().needs(Permission::to::<Secret>([Verb::Create, Verb::Delete]));
+    let operator = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
+    create_config(&cluster, &[]).await;
+    cluster.wait_for::<Secret>("default/a", |_| true).await;
+    let _ = operator.stop_with_exact_rights().await;
+}

@@ -44,11 +44,6 @@ impl RunningManager {
         Self { stop: Some(stop), task: Some(task), failure }
     }
 
-    /// A guard for no manager.
-    pub(crate) fn idle() -> Self {
-        Self { stop: None, task: None, failure: Arc::default() }
-    }
-
     /// Stops the manager gracefully and returns its result.
     pub async fn stop(mut self) -> Result<()> {
         self.stop = None;

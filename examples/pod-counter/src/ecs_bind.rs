@@ -51,6 +51,7 @@ pub fn controller() -> Controller {
             })
             .events_only(),
         )
+        .needs(Permission::status_of::<EcsBind>())
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<EcsBind>) -> Result<Action> {

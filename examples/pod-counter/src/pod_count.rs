@@ -21,6 +21,7 @@ pub fn controller() -> Controller<&'static str> {
     Controller::keyed("pod-controller", count)
         .reads::<Pod>()
         .reads::<Node>()
+        .needs(Permission::to::<Node>([Verb::Patch]))
         .source(Timer::every(PERIOD, |_| Ok(vec!["pods"])))
 }
 

@@ -5,6 +5,7 @@ mod handle;
 mod hot_loop;
 mod outcome;
 mod permit;
+mod rights;
 mod running;
 mod shard;
 mod worker;
@@ -410,15 +411,6 @@ impl<Q: QueueKey> Controller<Q> {
         self
     }
 
-    /// Declares a right that the reconciler needs besides those to list and watch what the controller watches: its writes, mostly.
-    ///
-    /// Declared rights become the rules of [`Manager::permissions`](crate::Manager::permissions), and say in an error message what to do
-    /// when the server denies a request.
-    pub fn needs(mut self, permission: Permission) -> Self {
-        self.needs.push(permission);
-        self
-    }
-
     /// Returns a handle that outlives this value: it queues keys, and adds and removes watches while the controller runs.
     pub fn handle(&self) -> ControllerHandle<Q> {
         self.handle.clone()
@@ -432,13 +424,6 @@ impl<Q: QueueKey> Controller<Q> {
     /// The watches, before [`prepare`](AnyController::prepare) takes them.
     pub(crate) fn declared_watches(&self) -> impl Iterator<Item = &Watch<Q>> {
         self.primary_watch.iter().chain(&self.watches)
-    }
-
-    /// The declared rights: those of the watches, and the others.
-    pub(crate) fn permissions(&self) -> Vec<Permission> {
-        let watches =
-            self.declared_watches().flat_map(|watch| Permission::of_watch(&watch.kind, &watch.options));
-        watches.chain(self.needs.iter().cloned()).collect()
     }
 
     /// The controller's own kind, if it has one.

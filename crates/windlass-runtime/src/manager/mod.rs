@@ -40,7 +40,7 @@ use crate::{
     health::{Check, Health},
     leader_election::LeaderElection,
     metrics::Metrics,
-    permission::{Permission, Permissions},
+    permission::Permission,
     sharding::Sharding,
 };
 
@@ -219,31 +219,6 @@ impl Manager {
                 watches: controller.watched(),
             })
             .collect()
-    }
-
-    /// Declares a right that no controller and no [runnable](Runnable::needs) declares.
-    pub fn needs(mut self, permission: Permission) -> Self {
-        self.needs.push(permission);
-        self
-    }
-
-    /// Returns the rights that the operator needs: those of its controllers and runnables, of events, and of leader election.
-    ///
-    /// Settings that change them, such as [`namespaces`](Self::namespaces), come before.
-    ///
-    /// ```
-    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
-    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
-    /// use windlass_runtime::{client::ConfigSource, permission::{Permission, Verb}};
-    ///
-    /// let controller = Controller::of::<ConfigMap>(reconcile).needs(Permission::to::<Secret>([Verb::Create]));
-    /// let permissions = Manager::from_config(ConfigSource::default()).controller(controller).permissions();
-    /// let resources: Vec<_> = permissions.cluster_role().into_iter().flat_map(|rule| rule.resources.unwrap_or_default()).collect();
-    /// assert_eq!(resources, ["configmaps", "events", "secrets"]);
-    /// ```
-    pub fn permissions(&self) -> Permissions {
-        permissions::of(self)
     }
 
     /// Sets where [`webhooks`](Self::webhooks) that are added later listen and find their certificate, unless they say

@@ -3,13 +3,41 @@
 use super::Manager;
 use crate::permission::{Permission, Permissions};
 
+impl Manager {
+    /// Declares a right that no controller and no [runnable](Runnable::needs) declares.
+    pub fn needs(mut self, permission: Permission) -> Self {
+        self.needs.push(permission);
+        self
+    }
+
+    /// Returns the rights that the operator needs: those of its controllers and runnables, of events, and of leader election.
+    ///
+    /// Settings that change them, such as [`namespaces`](Self::namespaces), come before.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result};
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// use windlass_runtime::{client::ConfigSource, permission::{Permission, Verb}};
+    ///
+    /// let controller = Controller::of::<ConfigMap>(reconcile).needs(Permission::to::<Secret>([Verb::Create]));
+    /// let permissions = Manager::from_config(ConfigSource::default()).controller(controller).permissions();
+    /// let resources: Vec<_> = permissions.cluster_role().into_iter().flat_map(|rule| rule.resources.unwrap_or_default()).collect();
+    /// assert_eq!(resources, ["configmaps", "events", "secrets"]);
+    /// ```
+    pub fn permissions(&self) -> Permissions {
+        all(self)
+    }
+}
+
 /// The name of the manager among the parts that need rights.
 const MANAGER: &str = "manager";
 
 /// Collects the rights of all parts of a manager.
-pub(super) fn of(manager: &Manager) -> Permissions {
+fn all(manager: &Manager) -> Permissions {
     let mut needed: Vec<(&str, Permission)> = Vec::new();
-    for controller in &manager.controllers {
+    let selected = manager.controllers.iter().filter(|controller| manager.selection.has(controller.name()));
+    for controller in selected {
         needed.extend(controller.permissions().into_iter().map(|permission| (controller.name(), permission)));
     }
     for runnable in &manager.runnables {

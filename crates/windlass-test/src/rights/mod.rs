@@ -59,14 +59,7 @@ impl RestrictedManager {
 
     /// Returns which rights were missing and which were not used until now.
     pub fn rights(&self) -> RightsReport {
-        let denied = self.log.denied();
-        let missing =
-            denied.iter().map(|denial| format!("{}: add .needs({})", denial.access(), denial.declaration()));
-        let unused = self.permissions.unused(&self.log.used(), &self.account.namespace);
-        let unused = unused
-            .into_iter()
-            .map(|right| format!("{right}: declared by {}", self.permissions.needed_by(right)));
-        RightsReport { missing: missing.collect(), unused: unused.collect() }
+        RightsReport::of(&self.permissions, &self.log, &self.account.namespace)
     }
 
     /// Stops the manager gracefully and returns its result.
@@ -88,10 +81,8 @@ impl RestrictedManager {
             let Self { running, permissions, account, log } = self;
             let stopped = running.stop().await;
             // The last requests are those of the stop.
-            let idle = RunningManager::idle();
-            let this = Self { running: idle, permissions, account, log };
-            let report = this.rights();
-            this.account.remove().await;
+            let report = RightsReport::of(&permissions, &log, &account.namespace);
+            account.remove().await;
             assert!(
                 report.is_exact(),
                 "{caller}: the declared rights are not those that are needed\n{report}"
@@ -102,6 +93,17 @@ impl RestrictedManager {
 }
 
 impl RightsReport {
+    /// Compares the rights with the requests. `operator` is the namespace that the manager runs in.
+    fn of(permissions: &Permissions, log: &RequestLog, operator: &str) -> Self {
+        let denied = log.denied();
+        let missing =
+            denied.iter().map(|denial| format!("{}: add .needs({})", denial.access(), denial.declaration()));
+        let unused = permissions.unused(&log.used(), operator);
+        let unused =
+            unused.into_iter().map(|right| format!("{right}: declared by {}", permissions.needed_by(right)));
+        Self { missing: missing.collect(), unused: unused.collect() }
+    }
+
     /// Whether no right was missing and none was left unused.
     pub fn is_exact(&self) -> bool {
         self.missing.is_empty() && self.unused.is_empty()

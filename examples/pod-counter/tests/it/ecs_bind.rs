@@ -28,7 +28,7 @@ async fn eventually_is(cluster: &TestCluster, name: &str, bound: bool, reason: &
 async fn an_instance_is_bound_while_its_pod_runs() {
     let cluster = cluster().await;
     let client = cluster.client();
-    let operator = cluster.run(manager(client.clone()));
+    let operator = cluster.run_restricted(manager(client.clone())).await;
     create(&client, "a", "web").await;
     eventually_is(&cluster, "a", false, "PodNotFound").await;
     create_pod(&client, "web").await;
@@ -55,7 +55,7 @@ async fn an_instance_is_bound_while_its_pod_runs() {
 async fn a_pod_binds_one_instance_and_the_next_one_when_that_goes() {
     let cluster = cluster().await;
     let client = cluster.client();
-    let operator = cluster.run(manager(client.clone()));
+    let operator = cluster.run_restricted(manager(client.clone())).await;
     create_pod(&client, "web").await;
     create(&client, "a", "web").await;
     eventually_is(&cluster, "a", true, "PodRunning").await;

@@ -2,6 +2,7 @@
 
 mod dev;
 mod ecs_bind;
+mod faults;
 mod pod_count;
 
 use std::time::Duration;

@@ -32,7 +32,7 @@ async fn the_count_is_on_the_control_plane_and_in_an_event_on_each_pod() {
     let client = cluster.client();
     create_pod(&client, "a").await;
     create_pod(&client, "b").await;
-    let operator = cluster.run(manager(client.clone()));
+    let operator = cluster.run_restricted(manager(client.clone())).await;
     counted(&client, "2").await;
     for name in ["a", "b"] {
         eventually(SOON, || async {
@@ -56,7 +56,7 @@ async fn a_node_that_only_works_has_no_count() {
     } } });
     nodes.patch(&name, &PatchParams::default(), &Patch::Merge(role)).await.expect("patched");
     create_pod(&client, "a").await;
-    let operator = cluster.run(manager(client.clone()));
+    let operator = cluster.run_restricted(manager(client.clone())).await;
     eventually(SOON, || async {
         if events(&client, "Pod", "a").await.iter().any(|event| event.contains("pod count is 1")) {
             Ok(())

@@ -7,8 +7,8 @@ use windlass_runtime::{Controller, Manager, Result};
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
 use crate::service_account_token::SignToken;
 use crate::{
-    deployment, garbage_collector, kubelet, namespace, node_lifecycle, replica_set, resource_quota, root_ca,
-    scheduler, service_account, service_account_token,
+    claim_protection, cron_job, deployment, garbage_collector, job, kubelet, namespace, node_lifecycle,
+    replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token, stateful_set,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -24,12 +24,13 @@ pub struct Controllers {
     client: Client,
     root_ca: Option<String>,
     sign_token: Option<SignToken>,
+    nodes: bool,
 }
 
 impl Controllers {
     /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
-        Self { client, root_ca: None, sign_token: None }
+        Self { client, root_ca: None, sign_token: None, nodes: true }
     }
 
     /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
@@ -50,30 +51,45 @@ impl Controllers {
         self
     }
 
+    /// Leaves out the scheduler and the simulated node: pods stay pending until something else runs them.
+    ///
+    /// For tests that play the kubelet themselves.
+    pub fn without_nodes(mut self) -> Self {
+        self.nodes = false;
+        self
+    }
+
     /// Returns a manager that runs all controllers, to add more to it.
     pub fn manager(self) -> Manager {
-        let manager = Manager::new(self.client).runnable("node", kubelet::keep_node);
+        let mut manager = Manager::new(self.client);
+        let mut nodes = Vec::new();
+        if self.nodes {
+            manager = manager.runnable("node", kubelet::keep_node);
+            nodes.push(scheduler::controller().field_manager(KUBE_SCHEDULER));
+            nodes.push(kubelet::controller().field_manager(KUBELET));
+        }
         let authority = self.root_ca.clone();
-        let tokens = self.sign_token.map(|sign| {
-            service_account_token::controller(sign, authority).field_manager(KUBE_CONTROLLER_MANAGER)
-        });
-        let root_ca = self
-            .root_ca
-            .map(|authority| root_ca::controller(authority).field_manager(KUBE_CONTROLLER_MANAGER));
+        let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));
         // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
         [
-            namespace::controller().field_manager(KUBE_CONTROLLER_MANAGER),
-            service_account::controller().field_manager(KUBE_CONTROLLER_MANAGER),
-            resource_quota::controller().field_manager(KUBE_CONTROLLER_MANAGER),
-            scheduler::controller().field_manager(KUBE_SCHEDULER),
-            kubelet::controller().field_manager(KUBELET),
-            node_lifecycle::controller().field_manager(KUBE_CONTROLLER_MANAGER),
-            replica_set::controller().field_manager(KUBE_CONTROLLER_MANAGER),
-            deployment::controller().field_manager(KUBE_CONTROLLER_MANAGER),
+            claim_protection::controller(),
+            cron_job::controller(),
+            job::controller(),
+            job::ttl_controller(),
+            namespace::controller(),
+            service_account::controller(),
+            resource_quota::controller(),
+            node_lifecycle::controller(),
+            replica_set::replica_sets(),
+            replica_set::replication_controllers(),
+            deployment::controller(),
+            stateful_set::controller(),
         ]
         .into_iter()
-        .chain(root_ca)
+        .chain(self.root_ca.map(root_ca::controller))
         .chain(tokens)
+        .map(|controller| controller.field_manager(KUBE_CONTROLLER_MANAGER))
+        .chain(nodes)
         .map(Controller::allow_hot_loops)
         .fold(garbage_collector::add_to(manager), Manager::controller)
     }

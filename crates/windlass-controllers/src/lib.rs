@@ -10,23 +10,31 @@
 #![forbid(unsafe_code)]
 
 mod adoption;
+mod claim_protection;
 mod cluster;
 mod component;
 mod conditions;
+mod cron_job;
 mod deployment;
 mod garbage_collector;
+mod job;
 mod kubelet;
 mod labels;
 mod namespace;
 mod node_lifecycle;
 mod per_namespace;
+mod pod_control;
+mod pods;
 mod replica_set;
 mod resource_quota;
 mod resources;
+mod revisions;
 mod root_ca;
 mod scheduler;
 mod service_account;
 mod service_account_token;
+mod stateful_set;
+mod wake;
 
 pub use self::cluster::Controllers;
 pub use self::kubelet::script;

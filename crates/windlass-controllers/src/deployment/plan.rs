@@ -205,6 +205,7 @@ impl<'a> Rollout<'a> {
             ready_replicas: nonzero(totals.ready),
             available_replicas: nonzero(totals.available),
             unavailable_replicas: nonzero(totals.wanted - totals.available),
+            terminating_replicas: self.terminating(),
             ..self.deployment.status.clone().unwrap_or_default()
         };
         let before = self.deployment.status.clone().unwrap_or_default();
@@ -237,6 +238,13 @@ impl<'a> Rollout<'a> {
             }
         }
         (status, wake_at)
+    }
+
+    /// Returns the number of terminating pods of all ReplicaSets, or `None` if one of them does not say it.
+    fn terminating(&self) -> Option<i32> {
+        let statuses = self.new.iter().chain(&self.old).filter_map(|set| set.status.as_ref());
+        let synced = statuses.filter(|status| status.observed_generation.is_some());
+        synced.map(|status| status.terminating_replicas).sum()
     }
 
     fn progressing(

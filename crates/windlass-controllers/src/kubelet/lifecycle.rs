@@ -1,6 +1,7 @@
 //! The state machine of a simulated pod: takes the object, the annotations and the time, and returns the next status.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
     Container as ContainerSpec, ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodSpec, PodStatus,
@@ -15,6 +16,9 @@ use super::container::{
 };
 use super::readiness;
 use super::script::ContainerScript;
+
+/// How long a container runs in a pod that does not restart it for ever.
+const TASK: Duration = Duration::from_secs(1);
 
 /// The state of a pod that its object does not contain. If it is lost, times are less precise, nothing else.
 #[derive(Clone, Debug, Default)]
@@ -147,7 +151,7 @@ impl PodLifecycle<'_> {
             let sidecar = spec.restart_policy.as_deref() == Some("Always");
             let mut script = self.script(&spec.name);
             if !sidecar {
-                script.run_for = script.run_for.or(Some(std::time::Duration::ZERO));
+                script.run_for = script.run_for.or(Some(Duration::ZERO));
             }
             // A pod that restarts its containers restarts an init container only if it failed.
             let restart = match RestartPolicy::of(self.spec.restart_policy.as_deref()) {
@@ -177,7 +181,10 @@ impl PodLifecycle<'_> {
         let mut statuses = self.status.container_statuses.take().unwrap_or_default();
         let mut wake_at = None;
         for status in &mut statuses {
-            let script = self.script(&status.name);
+            let mut script = self.script(&status.name);
+            if restart != RestartPolicy::Always && !script.endless {
+                script.run_for = script.run_for.or(Some(TASK));
+            }
             wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
             // A resize takes effect at once.
             if status.state.as_ref().is_some_and(|state| state.running.is_some()) {

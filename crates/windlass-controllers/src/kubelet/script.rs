@@ -1,13 +1,14 @@
 //! Annotations that set what a simulated pod does.
 //!
-//! By default, its containers start at once, become ready, run until the pod is deleted, and then stop at once. Init containers end at
-//! once with exit code 0.
+//! By default, its containers start at once, become ready, run until the pod is deleted, and then stop at once. The containers of a
+//! pod whose `restartPolicy` is not `Always` end by themselves after a second, with exit code 0, so that Jobs come to their end. Init
+//! containers end at once with exit code 0.
 //!
 //! | annotation | meaning |
 //! |---|---|
 //! | `kubelet.windlass.dev/start-after: 2s` | time until the image is pulled |
 //! | `kubelet.windlass.dev/ready-after: 1s` | time from the start until the container is ready |
-//! | `kubelet.windlass.dev/run-for: 5s` | time from the start until the container ends |
+//! | `kubelet.windlass.dev/run-for: 5s` | time from the start until the container ends; `forever`: not until the pod is deleted |
 //! | `kubelet.windlass.dev/exit-code: "1"` | the exit code |
 //! | `kubelet.windlass.dev/message: no luck` | the termination message |
 //! | `kubelet.windlass.dev/stop-after: 3s` | time from the deletion until the container stops, at most the grace period |
@@ -29,8 +30,11 @@ pub(super) struct ContainerScript {
     pub start_after: Duration,
     /// `ready-after`: time from the start until it is ready. Default: 0.
     pub ready_after: Duration,
-    /// `run-for`: time from the start until it ends. Default: forever, and 0 for an init container.
+    /// `run-for`: time from the start until it ends. Default: forever, 1 s in a pod that does not restart it, and 0 for an init
+    /// container.
     pub run_for: Option<Duration>,
+    /// `run-for: forever`.
+    pub endless: bool,
     /// `exit-code`. Default: 0.
     pub exit_code: i32,
     /// `message`: the termination message.
@@ -54,6 +58,7 @@ impl ContainerScript {
             start_after: time("start-after").unwrap_or_default(),
             ready_after: time("ready-after").unwrap_or_default(),
             run_for: time("run-for"),
+            endless: find("run-for") == Some("forever"),
             exit_code: find("exit-code").and_then(|code| code.parse().ok()).unwrap_or(0),
             message: find("message").map(str::to_owned),
             stop_after: time("stop-after").unwrap_or_default(),
@@ -63,7 +68,7 @@ impl ContainerScript {
 }
 
 /// Parses a duration as Kubernetes writes it: `1h`, `1m30s`, `1.5s`, `200ms`.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
     while !rest.is_empty() {

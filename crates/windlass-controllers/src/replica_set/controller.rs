@@ -1,80 +1,84 @@
-//! Creates and deletes the pods of ReplicaSets.
-
-use std::time::Duration;
+//! Creates and deletes the pods of ReplicaSets and ReplicationControllers.
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube_core::{ObjectMeta, ResourceExt};
+use k8s_openapi::jiff::Timestamp;
+use kube_core::ResourceExt;
 use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
 
+use super::owner::ReplicaOwner;
 use super::plan::plan;
-use crate::{adoption, conditions, labels};
+use crate::pod_control::{self, message_of};
+use crate::{adoption, conditions, labels, pods, wake};
 
-/// Returns the controller.
-pub(crate) fn controller() -> Controller {
-    Controller::of::<ReplicaSet>(reconcile)
-        .named("replicaset-controller")
+/// Returns the controller of ReplicaSets.
+pub(crate) fn replica_sets() -> Controller {
+    controller::<ReplicaSet>()
+}
+
+/// Returns the controller of ReplicationControllers.
+pub(crate) fn replication_controllers() -> Controller {
+    controller::<ReplicationController>()
+}
+
+fn controller<K: ReplicaOwner>() -> Controller {
+    Controller::of::<K>(reconcile::<K>)
+        .named(K::CONTROLLER)
         .owns::<Pod>()
-        .watches::<Pod>(adopters)
+        .watches::<Pod>(adopters::<K>)
         .concurrency(4)
 }
 
-/// Returns the ReplicaSets that may adopt a pod which has no controller.
-fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+/// Returns the owners that may adopt a pod which has no controller.
+fn adopters<K: ReplicaOwner>(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
         return Ok(Vec::new());
     };
-    let sets = cx.lister::<ReplicaSet>()?.namespace(&namespace).all()?;
-    let selects = |set: &ReplicaSet| {
-        set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
+    let owners = cx.lister::<K>()?.namespace(&namespace).all()?;
+    let selects = |owner: &K| {
+        let spec = owner.to_replica_set().spec;
+        spec.is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
     };
-    let key = |set: &ReplicaSet| ObjectKey::namespaced(&namespace, &set.name_any());
-    Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
+    let key = |owner: &K| ObjectKey::namespaced(&namespace, &owner.name_any());
+    Ok(owners.iter().filter(|owner| selects(owner)).map(key).collect())
 }
 
-async fn reconcile(key: ObjectKey, cx: Context<ReplicaSet>) -> Result<Action> {
-    let Some(set) = cx.get(&key)? else { return Ok(Action::done()) };
+async fn reconcile<K: ReplicaOwner>(key: ObjectKey, cx: Context<K>) -> Result<Action> {
+    let Some(owner) = cx.get(&key)? else { return Ok(Action::done()) };
+    let set = owner.to_replica_set();
     let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Action::done()) };
     let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
-    let owned = adoption::classify(pods, &spec.selector, uid).adopt_and_release(&*set, &cx).await?;
+    let owned = adoption::classify(pods, &spec.selector, uid).adopt_and_release(&*owner, &cx).await?;
     let plan = plan(&set, &owned, cx.now());
     let template = spec.template.clone().unwrap_or_default();
     let mut failure = None;
     for _ in 0..plan.create {
-        match cx.create(pod_of(&set, &template)).await {
-            Ok(pod) => {
-                let message = format!("Created pod: {}", pod.name_any());
-                cx.recorder().normal(&*set, "SuccessfulCreate", message);
-            }
-            Err(error) => {
-                cx.recorder().warning(&*set, "FailedCreate", format!("Error creating: {error}"));
-                failure = Some(("FailedCreate", error));
-                break;
-            }
+        let pod = pods::from_template(&template, &*owner);
+        if let Err(error) = pod_control::create(&cx, &*owner, pod).await {
+            failure = Some(("FailedCreate", error));
+            break;
         }
     }
     for pod in &plan.delete {
-        cx.delete(&**pod).await?;
-        let message = format!("Deleted pod: {}", pod.name_any());
-        cx.recorder().normal(&*set, "SuccessfulDelete", message);
+        if let Err(error) = pod_control::delete(&cx, &*owner, pod).await {
+            failure = Some(("FailedDelete", error));
+            break;
+        }
     }
-    let status =
-        with_failure(plan.status, failure.as_ref().map(|(reason, error)| (*reason, error.to_string())), &cx);
-    cx.update_status(&*set, status).await?;
-    if let Some((_, error)) = failure {
-        return Err(error);
+    let told = failure.as_ref().map(|(reason, error)| (*reason, message_of(error)));
+    cx.update_status(&*owner, K::status(with_failure(plan.status, told, cx.now()))).await?;
+    match failure {
+        Some((_, error)) => Err(error),
+        None => Ok(wake::at(plan.wake_at, cx.now())),
     }
-    let wait =
-        plan.wake_at.map(|wake_at| Duration::try_from(wake_at.duration_since(cx.now())).unwrap_or_default());
-    Ok(wait.map_or_else(Action::done, Action::requeue_after))
 }
 
 /// Sets the condition `ReplicaFailure` if pods cannot be created or deleted, and removes it otherwise.
 fn with_failure(
     mut status: ReplicaSetStatus,
     failure: Option<(&str, String)>,
-    cx: &Context<ReplicaSet>,
+    now: Timestamp,
 ) -> ReplicaSetStatus {
     let list = status.conditions.get_or_insert_default();
     match failure {
@@ -87,28 +91,11 @@ fn with_failure(
                 message: Some(message),
                 last_transition_time: None,
             };
-            conditions::set(list, condition, &Time(cx.now()));
+            conditions::set(list, condition, &Time(now));
         }
     }
     if list.is_empty() {
         status.conditions = None;
     }
     status
-}
-
-fn pod_of(set: &ReplicaSet, template: &PodTemplateSpec) -> Pod {
-    let template_metadata = template.metadata.clone().unwrap_or_default();
-    Pod {
-        metadata: ObjectMeta {
-            generate_name: Some(format!("{}-", set.name_any())),
-            namespace: set.namespace(),
-            labels: template_metadata.labels,
-            annotations: template_metadata.annotations,
-            finalizers: template_metadata.finalizers,
-            owner_references: adoption::controller_reference(set).map(|owner| vec![owner]),
-            ..ObjectMeta::default()
-        },
-        spec: template.spec.clone(),
-        status: None,
-    }
 }

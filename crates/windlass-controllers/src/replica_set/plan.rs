@@ -1,13 +1,12 @@
 //! The pods to create and delete for a ReplicaSet, and its next status.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
-use crate::conditions;
+use crate::pods;
 
 /// The changes to make, and the status before they are made.
 #[derive(Debug)]
@@ -26,29 +25,25 @@ const BURST: usize = 500;
 /// Plans the next step for the pods that the ReplicaSet controls.
 pub(super) fn plan(set: &ReplicaSet, pods: &[Arc<Pod>], now: Timestamp) -> Plan {
     let spec = set.spec.clone().unwrap_or_default();
-    let mut active: Vec<Arc<Pod>> = pods.iter().filter(|pod| is_active(pod)).cloned().collect();
-    let (status, wake_at) = status_of(set, &active, now);
+    let mut active: Vec<Arc<Pod>> = pods.iter().filter(|pod| pods::is_active(pod)).cloned().collect();
+    let (mut status, wake_at) = status_of(set, &active, now);
+    let leaving = pods.iter().filter(|pod| pods::is_terminating(pod) && !pods::has_finished(pod));
+    status.terminating_replicas = Some(count(leaving.count()));
     let wanted = if set.metadata.deletion_timestamp.is_some() {
         active.len()
     } else {
         usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0)
     };
-    active.sort_by_cached_key(|pod| deletion_rank(pod));
+    active.sort_by_cached_key(|pod| pods::deletion_rank(pod));
     let surplus = active.len().saturating_sub(wanted).min(BURST);
     let create = wanted.saturating_sub(active.len()).min(BURST);
     active.truncate(surplus);
     Plan { create, delete: active, status, wake_at }
 }
 
-/// Returns whether a pod counts: it has neither ended nor is terminating.
-pub(super) fn is_active(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Succeeded" | "Failed"))
-}
-
 fn status_of(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaSetStatus, Option<Timestamp>) {
     let spec = set.spec.clone().unwrap_or_default();
-    let min_ready = SignedDuration::from_secs(spec.min_ready_seconds.unwrap_or(0).into());
+    let min_ready = spec.min_ready_seconds;
     let labels = spec.template.and_then(|template| template.metadata).and_then(|meta| meta.labels);
     let labels = labels.unwrap_or_default();
     let fully_labelled = |pod: &Pod| {
@@ -56,14 +51,13 @@ fn status_of(set: &ReplicaSet, active: &[Arc<Pod>], now: Timestamp) -> (ReplicaS
             pod.metadata.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|v| v == value)
         })
     };
-    let ready: Vec<Timestamp> = active.iter().filter_map(|pod| ready_since(pod)).collect();
-    let due = |since: &Timestamp| since.checked_add(min_ready).unwrap_or(Timestamp::MAX);
-    let available = ready.iter().filter(|since| min_ready.is_zero() || due(since) <= now).count();
-    let wake_at = ready.iter().map(due).filter(|due| !min_ready.is_zero() && *due > now).min();
+    let ready = active.iter().filter(|pod| pods::is_ready(pod)).count();
+    let available = active.iter().filter(|pod| pods::is_available(pod, min_ready, now)).count();
+    let wake_at = pods::next_available(active.iter().map(AsRef::as_ref), min_ready, now);
     let status = ReplicaSetStatus {
         replicas: count(active.len()),
         fully_labeled_replicas: nonzero(active.iter().filter(|pod| fully_labelled(pod)).count()),
-        ready_replicas: nonzero(ready.len()),
+        ready_replicas: nonzero(ready),
         available_replicas: nonzero(available),
         observed_generation: set.metadata.generation,
         ..set.status.clone().unwrap_or_default()
@@ -78,36 +72,6 @@ fn count(n: usize) -> i32 {
 /// Returns a number as a status contains it: absent if it is 0.
 fn nonzero(n: usize) -> Option<i32> {
     (n > 0).then_some(count(n))
-}
-
-/// Returns since when the pod is ready, or `None` if it is not.
-fn ready_since(pod: &Pod) -> Option<Timestamp> {
-    let found =
-        pod.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")?;
-    (found.status == "True")
-        .then(|| found.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
-}
-
-/// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then those with a low deletion
-/// cost; then the youngest.
-fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
-    let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-    let status = pod.status.clone().unwrap_or_default();
-    let phase = match status.phase.as_deref() {
-        Some("Running") => 2,
-        Some("Unknown") => 1,
-        _ => 0,
-    };
-    let ready = conditions::is_true(status.conditions.as_ref(), "Ready");
-    let annotations = pod.metadata.annotations.as_ref();
-    let cost: i32 = annotations
-        .and_then(|annotations| annotations.get("controller.kubernetes.io/pod-deletion-cost"))
-        .and_then(|cost| cost.parse().ok())
-        .unwrap_or(0);
-    let restarts = status.container_statuses.iter().flatten().map(|status| status.restart_count).max();
-    let age = (Reverse(ready_since(pod)), Reverse(restarts));
-    let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
-    (placed, phase, ready, cost, age, Reverse(created), pod.metadata.name.clone())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod namespaces;
 mod nodes;
 mod pods;
 mod quotas;
+mod scripts;
 mod support;
 mod tokens;
 mod workloads;

@@ -99,8 +99,13 @@ where
     .await
 }
 
-/// Returns a pod with one container.
+/// Returns a pod with one container, which runs until the pod is deleted unless the annotations say otherwise.
 pub(crate) fn pod(name: &str, annotations: &Value) -> Value {
+    let mut annotations = annotations.clone();
+    let run_for = &mut annotations["kubelet.windlass.dev/run-for"];
+    if run_for.is_null() {
+        *run_for = json!("forever");
+    }
     json!({
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]},

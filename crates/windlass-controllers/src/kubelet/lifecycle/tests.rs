@@ -153,6 +153,15 @@ fn a_job_like_pod_succeeds_or_fails_by_its_exit_code() {
 }
 
 #[test]
+fn a_pod_that_does_not_restart_succeeds_after_a_second_unless_it_is_told_to_go_on() {
+    let mut task = SimulatedPod::new(&[], one_with("Never"));
+    assert_eq!(task.run_for(0.9).phase(), "Running");
+    assert_eq!(task.run_for(0.2).phase(), "Succeeded");
+    let mut endless = SimulatedPod::new(&[("run-for", "forever")], one_with("OnFailure"));
+    assert_eq!(endless.run_for(60.0).phase(), "Running");
+}
+
+#[test]
 fn on_failure_restarts_what_failed_and_rests_with_what_succeeded() {
     let mut world = SimulatedPod::new(&[("run-for", "1s")], one_with("OnFailure"));
     assert_eq!(world.run_for(5.0).phase(), "Succeeded");

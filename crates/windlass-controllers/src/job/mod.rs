@@ -1,0 +1,16 @@
+//! The controllers of Jobs: their pods, and their removal after `ttlSecondsAfterFinished`.
+
+mod back_off;
+mod conditions;
+mod controller;
+mod failure_policy;
+mod indexes;
+mod plan;
+mod pod;
+mod success_policy;
+mod tracking;
+mod ttl;
+
+pub(crate) use self::conditions::{FinishedAs, finished};
+pub(crate) use self::controller::controller;
+pub(crate) use self::ttl::controller as ttl_controller;

@@ -1,0 +1,48 @@
+//! Creates and deletes the pods of a controller, with an Event for each.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube_core::{Resource, ResourceExt};
+use windlass_runtime::{Context, Error, Object, Result};
+
+/// Creates a pod of `owner`. Records an Event, unless the pod cannot be created because its namespace is terminating.
+pub(crate) async fn create<K>(cx: &Context<K>, owner: &K, pod: Pod) -> Result<Pod>
+where
+    K: Object + Resource<DynamicType = ()>,
+{
+    match cx.create(pod).await {
+        Ok(pod) => {
+            cx.recorder().normal(owner, "SuccessfulCreate", format!("Created pod: {}", pod.name_any()));
+            Ok(pod)
+        }
+        Err(error) => {
+            if !error.is_namespace_terminating() {
+                let message = format!("Error creating: {}", message_of(&error));
+                cx.recorder().warning(owner, "FailedCreate", message);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Deletes a pod of `owner` and records an Event.
+pub(crate) async fn delete<K>(cx: &Context<K>, owner: &K, pod: &Pod) -> Result<()>
+where
+    K: Object + Resource<DynamicType = ()>,
+{
+    match cx.delete(pod).await {
+        Ok(()) => {
+            cx.recorder().normal(owner, "SuccessfulDelete", format!("Deleted pod: {}", pod.name_any()));
+            Ok(())
+        }
+        Err(error) => {
+            let message = format!("Error deleting: {}", message_of(&error));
+            cx.recorder().warning(owner, "FailedDelete", message);
+            Err(error)
+        }
+    }
+}
+
+/// Returns the server's words for an error, without what this process was doing.
+pub(crate) fn message_of(error: &Error) -> String {
+    error.status().map_or_else(|| error.to_string(), |status| status.message.clone())
+}

@@ -1,0 +1,114 @@
+//! Facts about pods that several controllers decide by, and pods made from templates.
+
+use std::cmp::Reverse;
+
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube_core::{ObjectMeta, Resource, ResourceExt};
+
+use crate::{adoption, conditions};
+
+/// Returns the phase, or an empty string if the pod has none.
+pub(crate) fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+/// Returns whether the pod is being deleted.
+pub(crate) fn is_terminating(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Returns whether the containers of the pod have ended for good.
+pub(crate) fn has_finished(pod: &Pod) -> bool {
+    matches!(phase(pod), "Succeeded" | "Failed")
+}
+
+/// Returns whether a pod counts as a replica: it has neither finished nor is terminating.
+pub(crate) fn is_active(pod: &Pod) -> bool {
+    !is_terminating(pod) && !has_finished(pod)
+}
+
+/// Returns whether the condition `Ready` is true.
+pub(crate) fn is_ready(pod: &Pod) -> bool {
+    conditions::is_true(pod.status.as_ref().and_then(|status| status.conditions.as_ref()), "Ready")
+}
+
+/// Returns since when the pod is ready, or `None` if it is not.
+pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
+    let found =
+        pod.status.as_ref()?.conditions.as_ref()?.iter().find(|condition| condition.type_ == "Ready")?;
+    (found.status == "True")
+        .then(|| found.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
+}
+
+/// Returns when a ready pod is available: after it was ready for `minReadySeconds`. `None` if the pod is not ready.
+pub(crate) fn available_at(pod: &Pod, min_ready_seconds: Option<i32>) -> Option<Timestamp> {
+    let since = ready_since(pod)?;
+    match min_ready_seconds.unwrap_or(0) {
+        0 => Some(Timestamp::MIN),
+        seconds => {
+            Some(since.checked_add(SignedDuration::from_secs(seconds.into())).unwrap_or(Timestamp::MAX))
+        }
+    }
+}
+
+/// Returns whether the pod has been ready for `minReadySeconds`.
+pub(crate) fn is_available(pod: &Pod, min_ready_seconds: Option<i32>, now: Timestamp) -> bool {
+    available_at(pod, min_ready_seconds).is_some_and(|at| at <= now)
+}
+
+/// Returns the next time after `now` at which one of the pods becomes available.
+pub(crate) fn next_available<'a>(
+    pods: impl IntoIterator<Item = &'a Pod>,
+    min_ready_seconds: Option<i32>,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    pods.into_iter().filter_map(|pod| available_at(pod, min_ready_seconds)).filter(|at| *at > now).min()
+}
+
+/// Returns a label of the pod.
+pub(crate) fn label<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    pod.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+/// Returns an annotation of the pod.
+pub(crate) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    pod.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+}
+
+/// Returns a pod of the template that `owner` controls. The server completes its name.
+pub(crate) fn from_template<K: Resource<DynamicType = ()>>(template: &PodTemplateSpec, owner: &K) -> Pod {
+    let metadata = template.metadata.clone().unwrap_or_default();
+    Pod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{}-", owner.name_any())),
+            namespace: owner.namespace(),
+            labels: metadata.labels,
+            annotations: metadata.annotations,
+            finalizers: metadata.finalizers,
+            owner_references: adoption::controller_reference(owner).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: template.spec.clone(),
+        status: None,
+    }
+}
+
+/// Returns the rank for deletion. First come pods that are not scheduled, not running or not ready; then those with a low deletion
+/// cost; then the youngest.
+pub(crate) fn deletion_rank(pod: &Pod) -> impl Ord + use<> {
+    let placed = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    let phase = match phase(pod) {
+        "Running" => 2,
+        "Unknown" => 1,
+        _ => 0,
+    };
+    let cost: i32 = annotation(pod, "controller.kubernetes.io/pod-deletion-cost")
+        .and_then(|cost| cost.parse().ok())
+        .unwrap_or(0);
+    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let restarts = statuses.map(|status| status.restart_count).max();
+    let age = (Reverse(ready_since(pod)), Reverse(restarts));
+    let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    (placed, phase, is_ready(pod), cost, age, Reverse(created), pod.metadata.name.clone())
+}

@@ -1,0 +1,13 @@
+//! Scripts of manifests, scalings, failures and deletions, played on the embedded cluster and compared with recordings of
+//! kube-controller-manager 1.36: object for object and event for event.
+//!
+//! Each script plays the kubelet itself, by writing the status of pods. With `WINDLASS_TEST_KUBECONFIG`, a script runs on that server and
+//! its controller manager instead; with `WINDLASS_TEST_RECORD` as well, the recording is written anew.
+
+mod cron_jobs;
+mod jobs;
+mod normal;
+mod recording;
+mod replicas;
+mod stage;
+mod stateful_sets;

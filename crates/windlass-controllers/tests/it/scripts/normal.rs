@@ -1,0 +1,133 @@
+//! Objects without what differs from run to run: uids, times, resource versions, random parts of names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+/// The letters of random suffixes and hashes in names.
+const LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+/// The length of a random suffix.
+const SUFFIX: usize = 5;
+/// The labels whose value is a hash that depends on the implementation.
+const HASHES: [&str; 2] = ["controller-revision-hash", "pod-template-hash"];
+
+/// What was learned about the names of a namespace.
+#[derive(Default)]
+pub(super) struct Names {
+    namespace: String,
+    prefixes: BTreeSet<String>,
+    /// Other texts to replace, such as hashes, and what stands for them.
+    texts: BTreeMap<String, String>,
+}
+
+impl Names {
+    pub(super) fn new(namespace: &str) -> Self {
+        Self { namespace: namespace.to_owned(), ..Self::default() }
+    }
+
+    /// Learns the random parts of an object's name and labels.
+    pub(super) fn learn(&mut self, object: &Value) {
+        let metadata = &object["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default();
+        if let Some(prefix) = metadata["generateName"].as_str()
+            && let Some(suffix) = name.strip_prefix(prefix)
+            && is_suffix(suffix)
+        {
+            self.prefixes.insert(prefix.to_owned());
+        }
+        if metadata["ownerReferences"][0]["kind"] == "CronJob"
+            && let Some((prefix, _)) = name.rsplit_once('-')
+        {
+            self.texts.insert(name.to_owned(), format!("{prefix}-MINUTES"));
+        }
+        let of_daemon_set = metadata["ownerReferences"][0]["kind"] == "DaemonSet";
+        for label in HASHES.iter().filter(|label| of_daemon_set || **label == "pod-template-hash") {
+            if let Some(hash) = metadata["labels"][label].as_str() {
+                self.texts.insert(hash.to_owned(), "HASH".to_owned());
+            }
+        }
+    }
+
+    /// Replaces all names that differ from run to run.
+    pub(super) fn replace(&self, text: &str) -> String {
+        let mut text = text.replace(&self.namespace, "NS");
+        for prefix in &self.prefixes {
+            text = without_suffixes(&text, prefix);
+        }
+        for (from, to) in &self.texts {
+            text = text.replace(from, to);
+        }
+        text
+    }
+
+    /// Returns an object as a line of JSON, or `None` if it is of no interest.
+    pub(super) fn line(&self, object: &Value) -> String {
+        let mut object = object.clone();
+        strip(&mut object);
+        self.replace(&sorted(&object).to_string())
+    }
+}
+
+fn is_suffix(text: &str) -> bool {
+    text.len() == SUFFIX && text.chars().all(|c| LETTERS.contains(c))
+}
+
+fn without_suffixes(text: &str, prefix: &str) -> String {
+    let mut parts = text.split(prefix);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(prefix);
+        match part.get(..SUFFIX).filter(|suffix| is_suffix(suffix)) {
+            Some(suffix) => {
+                out.push('*');
+                out.push_str(&part[suffix.len()..]);
+            }
+            None => out.push_str(part),
+        }
+    }
+    out
+}
+
+/// Removes what the server adds by itself, and replaces uids and times.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for key in [
+                "managedFields",
+                "resourceVersion",
+                "creationTimestamp",
+                "serviceAccount",
+                "serviceAccountName",
+            ] {
+                fields.remove(key);
+            }
+            for (key, value) in fields.iter_mut() {
+                if key.to_lowercase().ends_with("uid") && value.is_string() {
+                    *value = "UID".into();
+                }
+                strip(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::String(text) if is_time(text) => *text = "TIME".to_owned(),
+        _ => {}
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    text.parse::<Timestamp>().is_ok()
+}
+
+/// Returns the value with sorted keys.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let sorted: BTreeMap<&String, Value> =
+                fields.iter().map(|(key, value)| (key, sorted(value))).collect();
+            sorted.into_iter().map(|(key, value)| (key.clone(), value)).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,294 @@
+//! A namespace on a cluster without nodes, for one script.
+
+use std::env;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{Method, Request};
+use k8s_openapi::jiff::Timestamp;
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::{Client, Config};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use windlass_controllers::Controllers;
+use windlass_test::{RunningManager, TestCluster};
+
+use super::normal::Names;
+use super::recording::{KUBECONFIG, Recording};
+
+/// How long a recorded cluster must not change until a step is done.
+const QUIET: Duration = Duration::from_millis(2500);
+const POLL: Duration = Duration::from_millis(30);
+const LIMIT: Duration = Duration::from_secs(45);
+
+/// A script's view of its cluster.
+pub(super) struct Stage {
+    client: Client,
+    namespace: String,
+    recording: Recording,
+    names: Names,
+    /// The resources that a step shows, as paths below the namespace: `apps/v1/statefulsets`.
+    shown: Vec<&'static str>,
+    _cluster: Option<(TestCluster, RunningManager)>,
+}
+
+impl Stage {
+    /// Opens a namespace for `script`. Each step shows the resources `shown`.
+    pub(super) async fn open(script: &str, shown: &[&'static str]) -> Self {
+        let (client, cluster) = match env::var_os(KUBECONFIG) {
+            Some(path) => (real(path.as_ref()).await, None),
+            None => {
+                let cluster = TestCluster::start().await;
+                let manager = Controllers::new(cluster.client()).without_nodes().manager();
+                let running = cluster.run(manager);
+                (cluster.client(), Some((cluster, running)))
+            }
+        };
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+        let namespace = format!("script-{}-{nanos}", script.replace('_', "-"));
+        let stage = Self {
+            client,
+            names: Names::new(&namespace),
+            namespace,
+            recording: Recording::open(script),
+            shown: shown.to_vec(),
+            _cluster: cluster,
+        };
+        let body = json!({"metadata": {"name": stage.namespace}});
+        stage.send(Method::POST, "/api/v1/namespaces", Some(&body)).await;
+        let account = stage.path("v1/serviceaccounts/default");
+        while stage.try_get(&account).await.is_none() {
+            sleep(POLL).await;
+        }
+        stage
+    }
+
+    /// Creates an object in the namespace.
+    pub(super) async fn create(&self, resource: &str, object: Value) -> Value {
+        self.send(Method::POST, &self.path(resource), Some(&object)).await
+    }
+
+    /// Changes an object by a merge patch.
+    pub(super) async fn patch(&self, resource: &str, patch: Value) -> Value {
+        self.send(Method::PATCH, &self.path(resource), Some(&patch)).await
+    }
+
+    /// Deletes an object, in the background.
+    pub(super) async fn delete(&self, resource: &str) {
+        let options = json!({"propagationPolicy": "Background"});
+        self.send(Method::DELETE, &self.path(resource), Some(&options)).await;
+    }
+
+    /// Returns the objects of a resource, sorted by their text.
+    pub(super) async fn list(&self, resource: &str) -> Vec<Value> {
+        let list = self.send(Method::GET, &self.path(resource), None).await;
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Returns the names of the pods that neither have ended nor are being deleted, by completion index.
+    pub(super) async fn active(&self) -> Vec<String> {
+        let mut pods = self.list("v1/pods").await;
+        pods.retain(|pod| {
+            let ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            pod["metadata"]["deletionTimestamp"].is_null() && !ended
+        });
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let index = "batch.kubernetes.io/job-completion-index";
+        pods.sort_by_key(|pod| (text(&pod["metadata"]["labels"][index]), text(&pod["metadata"]["name"])));
+        pods.iter().map(|pod| text(&pod["metadata"]["name"])).collect()
+    }
+
+    /// Reports a pod as running, ready or not.
+    pub(super) async fn run(&self, pod: &str, ready: bool) {
+        let now = Timestamp::now().to_string();
+        let status = if ready { "True" } else { "False" };
+        let condition = json!({"type": "Ready", "status": status, "lastTransitionTime": seconds(&now)});
+        self.report(pod, json!({"phase": "Running", "conditions": [condition]})).await;
+    }
+
+    /// Reports a pod as ended, with the exit code of its container.
+    pub(super) async fn end(&self, pod: &str, exit_code: i32) {
+        let now = seconds(&Timestamp::now().to_string());
+        let terminated =
+            json!({"exitCode": exit_code, "startedAt": now, "finishedAt": now, "reason": "Ended"});
+        let phase = if exit_code == 0 { "Succeeded" } else { "Failed" };
+        let container = json!({
+            "name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": terminated},
+        });
+        self.report(pod, json!({"phase": phase, "containerStatuses": [container]})).await;
+    }
+
+    /// Writes the status of a pod, as its kubelet does.
+    pub(super) async fn report(&self, pod: &str, status: Value) {
+        self.patch(&format!("v1/pods/{pod}/status"), json!({ "status": status })).await;
+    }
+
+    /// Binds a pod to a node, so that its deletion waits for the kubelet.
+    pub(super) async fn bind(&self, pod: &str, node: &str) {
+        let binding = json!({"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}});
+        self.create(&format!("v1/pods/{pod}/binding"), binding).await;
+    }
+
+    /// Removes a terminating pod, as its kubelet does.
+    pub(super) async fn remove(&self, pod: &str) {
+        let path = self.path(&format!("v1/pods/{pod}"));
+        self.send(Method::DELETE, &path, Some(&json!({"gracePeriodSeconds": 0}))).await;
+    }
+
+    /// Waits until the cluster is as it was recorded, or records it when it does not change any more.
+    pub(super) async fn settle(&mut self, title: &str) {
+        if self.recording.records {
+            let shown = self.quiet().await;
+            self.recording.add(title, &shown);
+        } else {
+            let expected = self.recording.expect(title);
+            let mut shown = String::new();
+            self.until(
+                title,
+                &expected,
+                async |stage, last: &mut String| *last = stage.show().await,
+                &mut shown,
+            )
+            .await;
+        }
+    }
+
+    /// Compares the events of the script and ends it.
+    pub(super) async fn finish(mut self) {
+        let title = "events";
+        if self.recording.records {
+            let shown = self.events().await;
+            self.recording.add(title, &shown);
+        } else {
+            let expected = self.recording.expect(title);
+            let mut shown = String::new();
+            self.until(
+                title,
+                &expected,
+                async |stage, last: &mut String| *last = stage.events().await,
+                &mut shown,
+            )
+            .await;
+        }
+        self.recording.close();
+        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        self.send(Method::DELETE, &path, Some(&json!({}))).await;
+    }
+
+    async fn until(
+        &mut self,
+        title: &str,
+        expected: &str,
+        look: impl AsyncFn(&mut Self, &mut String),
+        shown: &mut String,
+    ) {
+        let begin = Instant::now();
+        loop {
+            look(self, shown).await;
+            if shown == expected {
+                return;
+            }
+            assert!(begin.elapsed() < LIMIT, "{title}:\n{}", difference(expected, shown));
+            sleep(POLL).await;
+        }
+    }
+
+    /// Waits until nothing has changed for a while.
+    async fn quiet(&mut self) -> String {
+        let mut shown = self.show().await;
+        let mut since = Instant::now();
+        while since.elapsed() < QUIET {
+            sleep(POLL * 5).await;
+            let now = self.show().await;
+            if now != shown {
+                (shown, since) = (now, Instant::now());
+            }
+        }
+        shown
+    }
+
+    async fn show(&mut self) -> String {
+        let mut lines = Vec::new();
+        for resource in self.shown.clone() {
+            let objects = self.list(resource).await;
+            objects.iter().for_each(|object| self.names.learn(object));
+            let plural = resource.rsplit('/').next().unwrap_or_default();
+            let mut of_kind: Vec<String> =
+                objects.iter().map(|object| format!("{plural} {}", self.names.line(object))).collect();
+            of_kind.sort();
+            lines.extend(of_kind);
+        }
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+
+    async fn events(&mut self) -> String {
+        let events = self.list("v1/events").await;
+        // No controller of ours binds volumes.
+        let compared = |event: &&Value| event["source"]["component"] != "persistentvolume-controller";
+        let mut lines: Vec<String> =
+            events.iter().filter(compared).map(|event| self.names.replace(&event_line(event))).collect();
+        lines.sort();
+        lines.dedup();
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+
+    fn path(&self, resource: &str) -> String {
+        let (prefix, rest) = match resource.strip_prefix("v1/") {
+            Some(rest) => ("/api/v1".to_owned(), rest.to_owned()),
+            None => {
+                let mut parts = resource.splitn(3, '/');
+                let (group, version) = (parts.next().unwrap(), parts.next().unwrap());
+                (format!("/apis/{group}/{version}"), parts.next().unwrap().to_owned())
+            }
+        };
+        format!("{prefix}/namespaces/{}/{rest}", self.namespace)
+    }
+
+    async fn try_get(&self, path: &str) -> Option<Value> {
+        let request = Request::get(path).body(Vec::new()).unwrap();
+        self.client.request(request).await.ok()
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+        let body = body.map(|body| serde_json::to_vec(body).unwrap()).unwrap_or_default();
+        let request = Request::builder().method(&method).uri(path).header("content-type", kind);
+        let reply = self.client.request(request.body(body).unwrap()).await;
+        reply.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+}
+
+async fn real(kubeconfig: &std::path::Path) -> Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+fn seconds(time: &str) -> String {
+    format!("{}Z", &time[..19])
+}
+
+fn event_line(event: &Value) -> String {
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let reporter = Some(text("/source/component")).filter(|component| !component.is_empty());
+    format!(
+        "{} {} {}/{} by {}: {}",
+        text("/type"),
+        text("/reason"),
+        text("/involvedObject/kind"),
+        text("/involvedObject/name"),
+        reporter.unwrap_or_else(|| text("/reportingComponent")),
+        text("/message"),
+    )
+}
+
+/// Returns the lines that only one of two texts has.
+fn difference(expected: &str, shown: &str) -> String {
+    let only = |a: &str, b: &str, mark: char| -> String {
+        a.lines()
+            .filter(|line| !b.lines().any(|other| other == *line))
+            .map(|line| format!("{mark} {line}\n"))
+            .collect()
+    };
+    only(expected, shown, '-') + &only(shown, expected, '+')
+}

@@ -7,8 +7,9 @@ use windlass_runtime::{Controller, Manager, Result};
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
 use crate::service_account_token::SignToken;
 use crate::{
-    claim_protection, cron_job, deployment, garbage_collector, job, kubelet, namespace, node_lifecycle,
-    replica_set, resource_quota, root_ca, scheduler, service_account, service_account_token, stateful_set,
+    claim_protection, cron_job, daemon_set, deployment, disruption, endpoints, garbage_collector, job,
+    kubelet, namespace, node_lifecycle, replica_set, resource_quota, root_ca, scheduler, service_account,
+    service_account_token, stateful_set,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -74,6 +75,10 @@ impl Controllers {
         [
             claim_protection::controller(),
             cron_job::controller(),
+            daemon_set::controller(),
+            disruption::controller(),
+            endpoints::endpoint_slice_controller(),
+            endpoints::endpoints_controller(),
             job::controller(),
             job::ttl_controller(),
             namespace::controller(),

@@ -18,9 +18,6 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
 
 const BUDGETS: Facts = Facts {
     unconditional_update: false,
-    unenforced: Some(
-        "no disruptions are counted: the budget refuses every eviction, because there is no disruption controller",
-    ),
     ..Facts::SPEC
 };
 

@@ -4,8 +4,7 @@ use super::{Writes, of};
 
 /// The kinds whose objects have their effect. A new kind goes here, or its `Facts` say what does not happen.
 const ENFORCED: &[(&str, &[&str])] = &[
-    // `bindings` and the reviews are answered, not stored. A service with a selector warns: nothing writes its endpoint
-    // slices. So does a secret for a token of a service account.
+    // `bindings` and the reviews are answered, not stored. A secret for a token of a service account warns.
     (
         "",
         &[
@@ -19,6 +18,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "pods",
             "podtemplates",
             "resourcequotas",
+            "replicationcontrollers",
             "secrets",
             "serviceaccounts",
             "services",
@@ -30,7 +30,7 @@ const ENFORCED: &[(&str, &[&str])] = &[
     ("apiextensions.k8s.io", &["customresourcedefinitions"]),
     // One with a service warns.
     ("apiregistration.k8s.io", &["apiservices"]),
-    ("apps", &["controllerrevisions", "deployments", "replicasets"]),
+    ("apps", &["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]),
     ("authentication.k8s.io", &["selfsubjectreviews", "tokenreviews"]),
     (
         "authorization.k8s.io",
@@ -41,10 +41,12 @@ const ENFORCED: &[(&str, &[&str])] = &[
             "subjectaccessreviews",
         ],
     ),
+    ("batch", &["cronjobs", "jobs"]),
     ("coordination.k8s.io", &["leases"]),
     ("discovery.k8s.io", &["endpointslices"]),
     ("events.k8s.io", &["events"]),
     ("node.k8s.io", &["runtimeclasses"]),
+    ("policy", &["poddisruptionbudgets"]),
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
     ("scheduling.k8s.io", &["priorityclasses"]),
 ];

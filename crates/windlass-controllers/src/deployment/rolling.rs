@@ -2,6 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use crate::percent;
+
 /// `maxSurge` and `maxUnavailable` as numbers of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
@@ -24,18 +26,8 @@ impl Bounds {
 }
 
 fn share(value: Option<&IntOrString>, of: i32, round_up: bool) -> i32 {
-    let percent = |percent: i64| {
-        let product = percent.saturating_mul(of.into());
-        let whole = product.div_euclid(100) + i64::from(round_up && product.rem_euclid(100) != 0);
-        i32::try_from(whole).unwrap_or(i32::MAX)
-    };
-    match value {
-        None => percent(25),
-        Some(IntOrString::Int(number)) => *number,
-        Some(IntOrString::String(text)) => {
-            text.strip_suffix('%').and_then(|number| number.parse().ok()).map_or(0, percent)
-        }
-    }
+    let default = IntOrString::String("25%".to_owned());
+    percent::scaled(value.unwrap_or(&default), of, round_up)
 }
 
 /// The replica counts of a ReplicaSet.

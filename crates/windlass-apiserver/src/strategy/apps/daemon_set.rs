@@ -25,7 +25,6 @@ fn annotate(object: &mut Value, generation: i64) {
 
 const FACTS: Facts = Facts {
     encoding_annotations: &[TEMPLATE_GENERATION],
-    unenforced: Some("no pods are made, because there is no daemon set controller"),
     ..Facts::SPEC
 };
 

@@ -31,7 +31,6 @@ const MUTABLE: [&str; 7] = [
 
 const FACTS: Facts = Facts {
     name: names::label_name,
-    unenforced: Some("no pods are made, because there is no stateful set controller"),
     ..Facts::SPEC
 };
 

@@ -14,7 +14,6 @@ use crate::wire::{ApiError, names};
 
 const CRON_JOBS: Facts = Facts {
     name: cron_job_name,
-    unenforced: Some("no jobs are made, because there is no cron job controller"),
     ..Facts::SPEC
 };
 

@@ -16,7 +16,6 @@ use crate::wire::{ApiError, LabelSelector, names};
 const JOBS: Facts = Facts {
     orphans_by_default: true,
     selectable: &[("status.successful", "/status/succeeded")],
-    unenforced: Some("no pods are made, because there is no job controller"),
     ..Facts::SPEC
 };
 

@@ -15,7 +15,6 @@ use crate::wire::{ApiError, LabelSelector};
 const FACTS: Facts = Facts {
     orphans_by_default: true,
     selectable: &[("status.replicas", "/status/replicas")],
-    unenforced: Some("no pods are made, because there is no replication controller"),
     ..Facts::SPEC
 };
 

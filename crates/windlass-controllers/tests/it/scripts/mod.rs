@@ -4,7 +4,10 @@
 //! Each script plays the kubelet itself, by writing the status of pods. With `WINDLASS_TEST_KUBECONFIG`, a script runs on that server and
 //! its controller manager instead; with `WINDLASS_TEST_RECORD` as well, the recording is written anew.
 
+mod budgets;
 mod cron_jobs;
+mod daemon_sets;
+mod endpoints;
 mod jobs;
 mod normal;
 mod recording;

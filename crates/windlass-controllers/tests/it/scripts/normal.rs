@@ -17,8 +17,9 @@ const HASHES: [&str; 2] = ["controller-revision-hash", "pod-template-hash"];
 pub(super) struct Names {
     namespace: String,
     prefixes: BTreeSet<String>,
-    /// Other texts to replace, such as hashes, and what stands for them.
-    texts: BTreeMap<String, String>,
+    hashes: BTreeSet<String>,
+    /// The names of the Jobs of CronJobs, and what stands for them.
+    jobs: BTreeMap<String, String>,
 }
 
 impl Names {
@@ -39,12 +40,12 @@ impl Names {
         if metadata["ownerReferences"][0]["kind"] == "CronJob"
             && let Some((prefix, _)) = name.rsplit_once('-')
         {
-            self.texts.insert(name.to_owned(), format!("{prefix}-MINUTES"));
+            self.jobs.insert(name.to_owned(), format!("{prefix}-MINUTES"));
         }
         let of_daemon_set = metadata["ownerReferences"][0]["kind"] == "DaemonSet";
         for label in HASHES.iter().filter(|label| of_daemon_set || **label == "pod-template-hash") {
             if let Some(hash) = metadata["labels"][label].as_str() {
-                self.texts.insert(hash.to_owned(), "HASH".to_owned());
+                self.hashes.insert(hash.to_owned());
             }
         }
     }
@@ -52,11 +53,14 @@ impl Names {
     /// Replaces all names that differ from run to run.
     pub(super) fn replace(&self, text: &str) -> String {
         let mut text = text.replace(&self.namespace, "NS");
+        for hash in &self.hashes {
+            text = text.replace(hash, "HASH");
+        }
         for prefix in &self.prefixes {
             text = without_suffixes(&text, prefix);
         }
-        for (from, to) in &self.texts {
-            text = text.replace(from, to);
+        for (name, shown) in &self.jobs {
+            text = text.replace(name, shown);
         }
         text
     }
@@ -99,6 +103,7 @@ fn strip(value: &mut Value) {
                 "creationTimestamp",
                 "serviceAccount",
                 "serviceAccountName",
+                "endpoints.kubernetes.io/last-change-trigger-time",
             ] {
                 fields.remove(key);
             }

@@ -62,6 +62,33 @@ impl Stage {
         stage
     }
 
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Creates a node for this script, with the label `pool: NAMESPACE`. Returns its name.
+    pub(super) async fn node(&self, name: &str) -> String {
+        let name = format!("{name}-{}", self.namespace);
+        let metadata = json!({"name": name, "labels": {"pool": self.namespace}});
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        let node = json!({"metadata": metadata, "status": {"conditions": ready}});
+        self.send(Method::POST, "/api/v1/nodes", Some(&node)).await;
+        let path = format!("/api/v1/nodes/{name}/status");
+        self.send(Method::PATCH, &path, Some(&json!({"status": {"conditions": ready}}))).await;
+        // A new node has a taint until its conditions were seen.
+        let taints = json!({"spec": {"taints": null}});
+        self.patch_node(&name, taints).await;
+        name
+    }
+
+    pub(super) async fn patch_node(&self, node: &str, patch: Value) {
+        self.send(Method::PATCH, &format!("/api/v1/nodes/{node}"), Some(&patch)).await;
+    }
+
+    pub(super) async fn delete_node(&self, node: &str) {
+        self.send(Method::DELETE, &format!("/api/v1/nodes/{node}"), Some(&json!({}))).await;
+    }
+
     /// Creates an object in the namespace.
     pub(super) async fn create(&self, resource: &str, object: Value) -> Value {
         self.send(Method::POST, &self.path(resource), Some(&object)).await

@@ -11,8 +11,7 @@ mod warnings;
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
-use crate::strategy::facts::not_enforced;
-use crate::strategy::fields::{spec_mut, text_at};
+use crate::strategy::fields::spec_mut;
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
@@ -101,13 +100,6 @@ impl Strategy for Services {
             return warnings;
         }
         warnings.extend(warnings::about(object));
-        let selects =
-            object.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-        if selects && text_at(object, "/spec/type") != "ExternalName" {
-            warnings.push(not_enforced(
-                "no endpoint slices are written, because there is no endpoint slice controller",
-            ));
-        }
         warnings
     }
 }

@@ -1,0 +1,126 @@
+//! Creates and deletes the pods of DaemonSets.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube_core::ResourceExt;
+use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Reconciler, Result};
+
+use super::failures::Failures;
+use super::history::History;
+use super::plan::{Input, Plan, plan};
+use super::template;
+use crate::{adoption, labels, pod_control, wake};
+
+/// Returns the controller.
+pub(crate) fn controller() -> Controller {
+    Controller::of::<DaemonSet>(DaemonSets::default())
+        .named("daemonset-controller")
+        .owns::<Pod>()
+        .watches::<Pod>(adopters)
+        .watches::<ControllerRevision>(|_, _| Ok(Vec::new()))
+        .watches::<Node>(every_set)
+        .concurrency(2)
+}
+
+/// Returns the DaemonSets that may adopt a pod which has no controller.
+fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let Some(namespace) = pod.namespace().filter(|_| adoption::controller_of(pod).is_none()) else {
+        return Ok(Vec::new());
+    };
+    let sets = cx.lister::<DaemonSet>()?.namespace(&namespace).all()?;
+    let selects = |set: &DaemonSet| {
+        set.spec.as_ref().is_some_and(|spec| labels::selects(&spec.selector, pod.metadata.labels.as_ref()))
+    };
+    let key = |set: &DaemonSet| ObjectKey::namespaced(&namespace, &set.name_any());
+    Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
+}
+
+fn every_set(_: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    cx.lister::<DaemonSet>()?.keys()
+}
+
+/// The controller, with the failures of each DaemonSet by its uid and generation.
+#[derive(Default)]
+struct DaemonSets {
+    failures: Mutex<BTreeMap<ObjectKey, (Incarnation, Failures)>>,
+}
+
+/// The uid and the generation of a set. A new template is tried without a back-off.
+type Incarnation = (Option<String>, Option<i64>);
+
+impl Reconciler<DaemonSet> for DaemonSets {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<DaemonSet>) -> Result<Action> {
+        let Some(set) = cx.get(&key)? else {
+            self.failures().remove(&key);
+            return Ok(Action::done());
+        };
+        let Some(spec) = set.spec.as_ref().filter(|_| set.metadata.deletion_timestamp.is_none()) else {
+            return Ok(Action::done());
+        };
+        if spec.selector == LabelSelector::default() {
+            let message = "This daemon set is selecting all pods. A non-empty selector is required.";
+            cx.recorder().warning(&*set, "SelectingAll", message);
+            return Ok(Action::done());
+        }
+        let history = History::load(&set, &cx).await?;
+        let nodes: Vec<Arc<Node>> = cx.lister::<Node>()?.all()?.complete()?.into_iter().collect();
+        let pods = owned_pods(&set, &cx).await?;
+        let input = Input { set: &set, nodes: &nodes, pods: &pods, hash: &history.hash, now: cx.now() };
+        let plan = self.plan(&key, input);
+        let outcome = carry_out(&set, &plan, &history.hash, &cx).await;
+        cx.update_status(&*set, plan.status).await?;
+        outcome?;
+        history.truncate(&set, &pods, &cx).await?;
+        Ok(wake::at(plan.wake_at, cx.now()))
+    }
+}
+
+impl DaemonSets {
+    fn failures(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (Incarnation, Failures)>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn plan(&self, key: &ObjectKey, input: Input<'_>) -> Plan {
+        let incarnation = (input.set.uid(), input.set.metadata.generation);
+        let known = self.failures().remove(key).filter(|(known, _)| *known == incarnation);
+        let mut failures = known.map(|(_, failures)| failures).unwrap_or_default();
+        let plan = plan(input, &mut failures);
+        self.failures().insert(key.clone(), (incarnation, failures));
+        plan
+    }
+}
+
+async fn owned_pods(set: &DaemonSet, cx: &Context<DaemonSet>) -> Result<Vec<Arc<Pod>>> {
+    let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else { return Ok(Vec::new()) };
+    let pods = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default()).all()?.complete()?;
+    adoption::classify(pods, &spec.selector, uid).adopt_and_release(set, cx).await
+}
+
+async fn carry_out(set: &DaemonSet, plan: &Plan, hash: &str, cx: &Context<DaemonSet>) -> Result<()> {
+    for event in &plan.events {
+        let builder = cx.recorder().about(set);
+        if event.warning {
+            builder.warning(event.reason, event.message.as_str());
+        } else {
+            builder.normal(event.reason, event.message.as_str());
+        }
+    }
+    let mut outcome = Ok(());
+    for node in &plan.create {
+        outcome = pod_control::create(cx, set, template::pod(set, hash, node)).await.map(drop);
+        if outcome.is_err() {
+            break;
+        }
+    }
+    for pod in &plan.delete {
+        let deleted = pod_control::delete(cx, set, pod).await;
+        outcome = outcome.and(deleted);
+    }
+    outcome
+}

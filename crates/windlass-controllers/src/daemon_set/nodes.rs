@@ -1,0 +1,37 @@
+//! The nodes that a DaemonSet runs on.
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+
+use super::template;
+use crate::node_fit::{matches_affinity, untolerated_taint};
+
+/// What a DaemonSet does on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placement {
+    /// A pod belongs there.
+    pub run: bool,
+    /// A pod that is there may stay: only a taint keeps new ones off.
+    pub stay: bool,
+}
+
+/// Returns what the set does on a node.
+pub(super) fn placement(set: &DaemonSet, node: &Node) -> Placement {
+    const NOWHERE: Placement = Placement { run: false, stay: false };
+    let mut spec = set.spec.clone().unwrap_or_default().template.spec.unwrap_or_default();
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    if spec.node_name.as_deref().is_some_and(|wanted| !wanted.is_empty() && wanted != name) {
+        return NOWHERE;
+    }
+    template::tolerate(&mut spec);
+    let tolerations = spec.tolerations.clone().unwrap_or_default();
+    if !matches_affinity(&Pod { spec: Some(spec), ..Pod::default() }, node) {
+        return NOWHERE;
+    }
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    let evicting: Vec<Taint> = taints.iter().filter(|taint| taint.effect == "NoExecute").cloned().collect();
+    Placement {
+        run: untolerated_taint(&taints, &tolerations).is_none(),
+        stay: untolerated_taint(&evicting, &tolerations).is_none(),
+    }
+}

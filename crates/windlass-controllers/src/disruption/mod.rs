@@ -1,0 +1,7 @@
+//! The controller of PodDisruptionBudgets.
+
+mod controller;
+mod plan;
+mod scale;
+
+pub(crate) use self::controller::controller;

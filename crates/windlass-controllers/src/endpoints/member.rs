@@ -1,0 +1,82 @@
+//! The pods that a Service selects, and their ports.
+
+use k8s_openapi::api::core::v1::{Container, ContainerPort, ObjectReference, Pod, Service, ServicePort};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube_core::ResourceExt;
+use windlass_runtime::{MapContext, ObjectKey, Result};
+
+use crate::pods;
+
+/// The label of a headless service's endpoints.
+pub(super) const HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// Returns whether a Service has endpoints that are written for it.
+pub(super) fn selects_pods(service: &Service) -> bool {
+    let spec = service.spec.as_ref();
+    spec.is_some_and(|spec| spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))
+}
+
+/// Returns whether a Service selects a pod.
+pub(super) fn selects(service: &Service, pod: &Pod) -> bool {
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    selector.is_some_and(|selector| {
+        !selector.is_empty() && selector.iter().all(|(key, value)| pods::label(pod, key) == Some(value))
+    })
+}
+
+/// Returns the keys of the Services that select a pod.
+pub(super) fn services_of(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let namespace = pod.namespace().unwrap_or_default();
+    let services = cx.lister::<Service>()?.namespace(&namespace).all()?;
+    let key = |service: &Service| ObjectKey::namespaced(&namespace, &service.name_any());
+    Ok(services.iter().filter(|service| selects(service, pod)).map(key).collect())
+}
+
+/// Returns whether a pod has an address, has not ended, and is not terminating unless that is accepted.
+pub(super) fn has_endpoint(pod: &Pod, terminating_too: bool) -> bool {
+    let address = pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()).unwrap_or_default();
+    !pods::has_finished(pod) && !address.is_empty() && (terminating_too || !pods::is_terminating(pod))
+}
+
+/// Returns the host name that the pod has in the domain of the Service.
+pub(super) fn hostname(service: &Service, pod: &Pod) -> Option<String> {
+    let spec = pod.spec.as_ref()?;
+    let name = spec.hostname.clone().filter(|name| !name.is_empty())?;
+    (spec.subdomain == service.metadata.name).then_some(name)
+}
+
+/// Returns a reference to a pod as an endpoint has it.
+pub(super) fn reference(pod: &Pod) -> ObjectReference {
+    ObjectReference {
+        kind: Some("Pod".to_owned()),
+        namespace: pod.metadata.namespace.clone(),
+        name: pod.metadata.name.clone(),
+        uid: pod.metadata.uid.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+/// Returns whether a Service has no address of its own.
+pub(super) fn is_headless(service: &Service) -> bool {
+    let address = service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_deref()).unwrap_or_default();
+    matches!(address, "" | "None")
+}
+
+/// Returns the number that a port of the Service has in the pod. A named port is looked up in its containers.
+pub(super) fn port_number(pod: &Pod, port: &ServicePort) -> Option<i32> {
+    let name = match &port.target_port {
+        None => return Some(port.port),
+        Some(IntOrString::Int(number)) => return Some(if *number == 0 { port.port } else { *number }),
+        Some(IntOrString::String(name)) => name,
+    };
+    let spec = pod.spec.as_ref()?;
+    let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
+    let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
+    let mut ports =
+        spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
+    let protocol = port.protocol.as_deref().unwrap_or("TCP");
+    let named = |found: &&ContainerPort| {
+        found.name.as_ref() == Some(name) && found.protocol.as_deref().unwrap_or("TCP") == protocol
+    };
+    ports.find(named).map(|found| found.container_port)
+}

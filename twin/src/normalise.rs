@@ -261,7 +261,11 @@ fn blank_descriptions(fields: &mut Map<String, Value>) {
 fn drop_encoding_annotations(entry: &mut Value) {
     let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:metadata") else { return };
     let Some(Value::Object(annotations)) = fields.get_mut("f:annotations") else { return };
+    let all = annotations.len();
     annotations.retain(|name, _| !name.starts_with("f:autoscaling.alpha.kubernetes.io/"));
+    if annotations.len() < all {
+        annotations.remove(".");
+    }
     if annotations.keys().all(|name| name == ".") {
         fields.remove("f:annotations");
     }

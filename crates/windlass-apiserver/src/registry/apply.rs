@@ -131,7 +131,10 @@ fn expect_types(call: &Call<'_>, new: &Value, configuration: &Value) -> Result<(
     if resource.is_custom() {
         return Ok(());
     }
-    windlass_schema::restore(resource.schema.get(), &mut new.clone()).map_err(|why| {
+    let schema = resource.schema.get();
+    // The configuration too: what is wrong in it may be replaced by a default.
+    let check = |object: &Value| windlass_schema::restore(schema, &mut object.clone());
+    check(configuration).and_then(|()| check(new)).map_err(|why| {
         let kind = if resource.group.is_empty() {
             format!("/{}, Kind={}", resource.version, resource.kind)
         } else {

@@ -16,10 +16,7 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     }
 }
 
-const BUDGETS: Facts = Facts {
-    unconditional_update: false,
-    ..Facts::SPEC
-};
+const BUDGETS: Facts = Facts { unconditional_update: false, ..Facts::SPEC };
 
 struct DisruptionBudgets;
 

@@ -23,10 +23,7 @@ fn annotate(object: &mut Value, generation: i64) {
     }
 }
 
-const FACTS: Facts = Facts {
-    encoding_annotations: &[TEMPLATE_GENERATION],
-    ..Facts::SPEC
-};
+const FACTS: Facts = Facts { encoding_annotations: &[TEMPLATE_GENERATION], ..Facts::SPEC };
 
 const COUNTERS: Counters = Counters {
     fields: &[

@@ -29,10 +29,7 @@ const MUTABLE: [&str; 7] = [
     "minReadySeconds",
 ];
 
-const FACTS: Facts = Facts {
-    name: names::label_name,
-    ..Facts::SPEC
-};
+const FACTS: Facts = Facts { name: names::label_name, ..Facts::SPEC };
 
 const COUNTERS: Counters = Counters {
     fields: &[

@@ -12,10 +12,7 @@ use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
 
-const CRON_JOBS: Facts = Facts {
-    name: cron_job_name,
-    ..Facts::SPEC
-};
+const CRON_JOBS: Facts = Facts { name: cron_job_name, ..Facts::SPEC };
 
 /// Checks the name of a cron job. The controller appends eleven characters to it for the names of jobs.
 fn cron_job_name(value: &str, prefix: bool) -> Vec<String> {

@@ -12,11 +12,8 @@ use crate::strategy::fields::{default, map_at, spec_mut};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, LabelSelector};
 
-const FACTS: Facts = Facts {
-    orphans_by_default: true,
-    selectable: &[("status.replicas", "/status/replicas")],
-    ..Facts::SPEC
-};
+const FACTS: Facts =
+    Facts { orphans_by_default: true, selectable: &[("status.replicas", "/status/replicas")], ..Facts::SPEC };
 
 pub(super) struct ReplicationControllers;
 

@@ -3,6 +3,7 @@
 
 mod call;
 mod charge;
+mod commit;
 mod reply;
 
 mod admission;

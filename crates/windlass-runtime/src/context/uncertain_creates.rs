@@ -87,22 +87,34 @@ impl<K> Context<K> {
     ) -> Result<()> {
         let creates = &self.shared.uncertain_creates;
         let Some(uncertain) = uncertain.filter(|uncertain| uncertain.is_open(creates)) else { return Ok(()) };
-        let mut token = String::new();
-        loop {
-            let page = self.metadata_page(&uncertain.collection, &token).await?;
-            for item in page.items {
-                wait_for(target, &uncertain.prefix, &item.metadata);
-            }
-            token = page.metadata.token;
-            if token.is_empty() {
-                break;
-            }
+        let listed = self.wait_for_all(target, uncertain).await;
+        if listed.as_ref().is_err_and(Error::is_forbidden) {
+            tracing::warn!(
+                collection = uncertain.collection,
+                "an earlier create may have succeeded, but this controller may not list the objects; creating another one"
+            );
+            creates.open.lock().remove(uncertain);
+            return Ok(());
         }
+        listed?;
         creates.open.lock().remove(uncertain);
         Err(Error::conflict(format!(
             "an earlier attempt to create {} {}* may have succeeded; the reconcile is repeated when the caches show it",
             target.resource.kind, uncertain.prefix
         )))
+    }
+
+    /// Lets the next reconcile wait until the caches show all objects with the prefix.
+    async fn wait_for_all(&self, target: &Target, uncertain: &Uncertain) -> Result<()> {
+        let mut token = String::new();
+        loop {
+            let page = self.metadata_page(&uncertain.collection, &token).await?;
+            page.items.iter().for_each(|item| wait_for(target, &uncertain.prefix, &item.metadata));
+            token = page.metadata.token;
+            if token.is_empty() {
+                return Ok(());
+            }
+        }
     }
 
     async fn metadata_page(&self, collection: &str, token: &str) -> Result<Page> {

@@ -437,3 +437,26 @@ async fn items_of_lists_have_owners() -> Result<()> {
     );
     Ok(())
 }
+
+/// A controller that may not list cannot find out whether a create took effect. It is not held up forever.
+#[tokio::test]
+async fn an_uncertain_create_is_repeated_if_lists_are_forbidden() -> Result<()> {
+    let fake = FakeCluster::builder().build();
+    let cx = fake.context::<ConfigMap>();
+    let child = || {
+        let metadata =
+            ObjectMeta { generate_name: Some("a-".to_owned()), namespace: meta("a").namespace, ..meta("") };
+        ConfigMap { metadata: ObjectMeta { name: None, ..metadata }, ..ConfigMap::default() }
+    };
+    fake.fail_next(Failure::timeout().on_create::<ConfigMap>());
+    assert!(cx.create(child()).await.expect_err("a timeout").is_timeout());
+    assert!(cx.create(child()).await.expect_err("it may have succeeded").is_conflict());
+    cx.create(child()).await?;
+
+    fake.fail_next(Failure::timeout().on_create::<ConfigMap>());
+    assert!(cx.create(child()).await.expect_err("a timeout").is_timeout());
+    fake.fail_next(Failure::forbidden().on(Verb::List));
+    cx.create(child()).await?;
+    assert_eq!(fake.list::<ConfigMap>().len(), 2);
+    Ok(())
+}

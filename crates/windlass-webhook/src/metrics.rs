@@ -3,12 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+        histogram::Histogram,
+    },
     registry::Registry,
 };
 
-use crate::certificates::CertificateMetrics;
+use crate::certificates::{CertificateMetrics, CertificateStore};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PathLabel {
@@ -122,6 +128,23 @@ impl WebhookMetrics {
 impl std::fmt::Debug for WebhookMetrics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("WebhookMetrics")
+    }
+}
+
+/// Reports when the certificate that is served expires.
+#[derive(Debug)]
+pub(crate) struct CertificateExpiry(pub(crate) CertificateStore);
+
+impl Collector for CertificateExpiry {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let Some(certificate) = self.0.get() else { return Ok(()) };
+        let gauge = ConstGauge::new(certificate.not_after().as_second());
+        gauge.encode(encoder.encode_descriptor(
+            "windlass_webhook_certificate_expiry_timestamp_seconds",
+            "When the certificate of the webhook server expires, in seconds since 1970",
+            None,
+            gauge.metric_type(),
+        )?)
     }
 }
 

@@ -15,6 +15,8 @@ use std::{
     path::PathBuf,
 };
 
+use prometheus_client::registry::Registry;
+
 pub use self::{
     listen::WebhookListener,
     self_issued::SelfIssued,
@@ -22,7 +24,7 @@ pub use self::{
 };
 use crate::{
     certificates::{CertificateFiles, CertificateStore},
-    metrics::WebhookMetrics,
+    metrics::{CertificateExpiry, WebhookMetrics},
     webhooks::Webhooks,
 };
 
@@ -81,6 +83,7 @@ pub struct WebhookServer {
     port: Option<u16>,
     certificates: Option<CertificateSource>,
     client_ca: Option<PathBuf>,
+    store: CertificateStore,
     metrics: WebhookMetrics,
 }
 
@@ -99,6 +102,7 @@ impl WebhookServer {
             port: None,
             certificates: None,
             client_ca: None,
+            store: CertificateStore::default(),
             metrics: WebhookMetrics::default(),
         }
     }
@@ -145,9 +149,11 @@ impl WebhookServer {
         self.certificates.as_ref()
     }
 
-    /// Returns the metrics.
-    pub fn metrics(&self) -> &WebhookMetrics {
-        &self.metrics
+    /// Adds the metrics to a registry: those of [`WebhookMetrics`], and
+    /// `windlass_webhook_certificate_expiry_timestamp_seconds` once there is a certificate.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.metrics.register(registry);
+        registry.register_collector(Box::new(CertificateExpiry(self.store.clone())));
     }
 
     /// Sets the port and the certificate's files, if they are not set.
@@ -163,11 +169,10 @@ impl WebhookServer {
     ///
     /// The address is in use, the client authorities cannot be read, or the webhooks' declaration is wrong.
     pub async fn bind(self) -> Result<WebhookListener, ServerError> {
-        let Self { webhooks, host, port, certificates, client_ca, metrics } = self;
+        let Self { webhooks, host, port, certificates, client_ca, store, metrics } = self;
         let conversions = webhooks.conversions();
         let dispatcher = webhooks.dispatcher(metrics.clone()).map_err(ServerError::new)?;
         let source = certificates.unwrap_or_else(|| CertificateSource::Files(CertificateFiles::default()));
-        let store = CertificateStore::default();
         let client_ca = match client_ca {
             Some(path) => Some(tls::read_client_ca(&source, &path).await?),
             None => None,

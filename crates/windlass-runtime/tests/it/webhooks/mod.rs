@@ -144,6 +144,8 @@ async fn defaults_denials_panics_and_time_outs_reach_the_client() {
     assert!(text.contains("controller_runtime_webhook_panics_total 1"), "{text}");
     let in_flight = "controller_runtime_webhook_requests_in_flight{webhook=\"/mutate--v1-configmap\"} 0";
     assert!(text.contains(in_flight), "{text}");
+    let expiry = "windlass_webhook_certificate_expiry_timestamp_seconds ";
+    assert!(text.lines().any(|line| line.starts_with(expiry)), "{text}");
     let latency = "controller_runtime_webhook_latency_seconds_bucket{";
     let buckets =
         text.lines().filter(|line| line.starts_with(latency) && line.contains("/validate--v1-configmap"));

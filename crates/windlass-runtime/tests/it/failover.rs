@@ -35,7 +35,7 @@ struct State {
     faults: [u64; 5],
 }
 
-/// What becomes of a request for the Lease.
+/// How a request for the Lease fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     LostRequest,
@@ -166,7 +166,7 @@ impl State {
 }
 
 async fn reachable(link: &watch::Receiver<bool>) {
-    // Without a sender the replica is gone, and nobody waits for the answer.
+    // Without a sender the replica is gone, and no task waits for the answer.
     let _ = link.clone().wait_for(|reachable| *reachable).await;
 }
 
@@ -295,7 +295,7 @@ async fn two_hundred_fail_overs_without_two_leaders_or_a_write_after_the_loss() 
             }
         }
         let passed = begun.elapsed();
-        assert!(passed < Duration::from_mins(FAIL_OVERS), "nobody takes over: {}", server.describe());
+        assert!(passed < Duration::from_mins(FAIL_OVERS), "no replica takes over: {}", server.describe());
     }
     let state = server.0.lock();
     assert!(state.wrong.is_empty(), "{:?}", state.wrong);

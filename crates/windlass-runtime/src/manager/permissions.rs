@@ -4,7 +4,7 @@ use super::Manager;
 use crate::permission::{Permission, Permissions};
 
 impl Manager {
-    /// Declares a right that no controller and no [runnable](Runnable::needs) declares.
+    /// Declares a right that no controller and no [runnable](crate::Runnable::needs) declares.
     pub fn needs(mut self, permission: Permission) -> Self {
         self.needs.push(permission);
         self

@@ -65,7 +65,9 @@ async fn a_manager_of_one_namespace_gets_a_role_there() {
 #[tokio::test]
 async fn a_missing_right_is_reported_with_its_declaration() {
     let cluster = TestCluster::start().await;
-    let operator = cluster.run_restricted(Manager::new(cluster.client()).controller(controller())).await;
+    let operator = cluster
+        .run_restricted(Manager::new(cluster.client()).controller(controller()).namespaces(["default"]))
+        .await;
     create_config(&cluster, &[]).await;
     let report = eventually(std::time::Duration::from_secs(20), || async {
         let report = operator.rights();

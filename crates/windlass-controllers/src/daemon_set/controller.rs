@@ -1,6 +1,6 @@
 //! Creates and deletes the pods of DaemonSets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
@@ -11,6 +11,7 @@ use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey
 
 use super::failures::Failures;
 use super::history::History;
+use super::nodes::placement;
 use super::plan::{Input, Plan, plan};
 use super::template;
 use crate::{adoption, labels, pod_control, wake};
@@ -22,7 +23,7 @@ pub(crate) fn controller() -> Controller {
         .owns::<Pod>()
         .watches::<Pod>(adopters)
         .watches::<ControllerRevision>(|_, _| Ok(Vec::new()))
-        .watches::<Node>(every_set)
+        .watches::<Node>(sets_of_node)
         .concurrency(2)
 }
 
@@ -39,8 +40,27 @@ fn adopters(pod: &Pod, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(sets.iter().filter(|set| selects(set)).map(key).collect())
 }
 
-fn every_set(_: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
-    cx.lister::<DaemonSet>()?.keys()
+/// Returns the DaemonSets that must do something on a node that was added or changed. A node that is gone concerns none.
+fn sets_of_node(node: &Node, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let name = node.name_any();
+    if cx.lister::<Node>()?.get(&ObjectKey::cluster(&name))?.is_none() {
+        return Ok(Vec::new());
+    }
+    let sets = cx.lister::<DaemonSet>()?.all()?;
+    let pods = cx.lister::<Pod>()?.all()?;
+    let there: BTreeSet<&str> = pods
+        .iter()
+        .filter(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == Some(&name))
+        .filter_map(|pod| adoption::controller_of(pod).map(|owner| owner.uid.as_str()))
+        .collect();
+    let concerned = |set: &&DaemonSet| {
+        let placement = placement(set, node);
+        let scheduled = set.metadata.uid.as_deref().is_some_and(|uid| there.contains(uid));
+        let misplaced = set.status.as_ref().is_some_and(|status| status.number_misscheduled > 0);
+        if scheduled { !placement.stay || misplaced } else { placement.run }
+    };
+    let key = |set: &DaemonSet| ObjectKey::namespaced(&set.namespace().unwrap_or_default(), &set.name_any());
+    Ok(sets.iter().filter(concerned).map(key).collect())
 }
 
 /// The controller, with the failures of each DaemonSet by its uid and generation.

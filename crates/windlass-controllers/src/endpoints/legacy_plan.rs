@@ -52,30 +52,16 @@ pub(super) fn plan(service: &Service, found: &[Arc<Pod>], old: Option<&Endpoints
 /// Addresses in the order of the object, with whether they are ready.
 type Addresses = Vec<(EndpointAddress, bool)>;
 
-/// Returns the addresses of the pods, those with equal ports together.
+/// Returns the addresses of the pods: for each set of addresses, the ports that all of them have.
 fn subsets(service: &Service, found: &[Arc<Pod>]) -> Vec<EndpointSubset> {
-    let all = publishes_not_ready(service);
-    // The ports that each address has, and then the addresses that each list of ports has.
-    let mut by_ports: Vec<(Vec<EndpointPort>, Addresses)> = Vec::new();
-    for pod in found.iter().filter(|pod| member::has_endpoint(pod, all)) {
-        let mut ports: Vec<EndpointPort> =
-            service_ports(service).filter_map(|port| number(pod, port)).collect();
-        let portless = service_ports(service).next().is_none() && member::is_headless(service);
-        if ports.is_empty() && !portless {
-            continue;
-        }
-        ports.sort_by_key(|port| (port.port, port.protocol.clone(), port.name.clone()));
-        let entry = (address(service, pod), all || pods::is_ready(pod));
-        match by_ports.iter_mut().find(|(known, _)| *known == ports) {
-            Some((_, addresses)) => addresses.push(entry),
-            None => by_ports.push((ports, vec![entry])),
+    let mut subsets: Vec<(Vec<EndpointPort>, Addresses)> = Vec::new();
+    for (port, addresses) in addresses_by_port(service, found) {
+        match subsets.iter_mut().find(|(_, known)| *known == addresses) {
+            Some((ports, _)) => ports.extend(port),
+            None => subsets.push((port.into_iter().collect(), addresses)),
         }
     }
-    by_ports.sort_by_key(|(ports, _)| {
-        ports.iter().map(|port| (port.port, port.name.clone())).collect::<Vec<_>>()
-    });
-    let subset = |(ports, mut addresses): (Vec<EndpointPort>, Addresses)| {
-        addresses.sort_by_cached_key(|(address, _)| order(address));
+    let subset = |(ports, addresses): (Vec<EndpointPort>, Addresses)| {
         let of = |ready: bool| {
             let some = addresses.iter().filter(|(_, is_ready)| *is_ready == ready);
             Some(some.map(|(address, _)| address.clone()).collect::<Vec<_>>()).filter(|list| !list.is_empty())
@@ -86,7 +72,29 @@ fn subsets(service: &Service, found: &[Arc<Pod>]) -> Vec<EndpointSubset> {
             ports: (!ports.is_empty()).then_some(ports),
         }
     };
-    by_ports.into_iter().map(subset).collect()
+    subsets.into_iter().map(subset).collect()
+}
+
+/// Returns the sorted addresses that have each port. A headless service may have no ports: then there is one entry without.
+fn addresses_by_port(service: &Service, found: &[Arc<Pod>]) -> Vec<(Option<EndpointPort>, Addresses)> {
+    let all = publishes_not_ready(service);
+    let portless = service_ports(service).next().is_none() && member::is_headless(service);
+    let mut by_port: Vec<(Option<EndpointPort>, Addresses)> = Vec::new();
+    for pod in found.iter().filter(|pod| member::has_endpoint(pod, all)) {
+        let ports = service_ports(service).filter_map(|port| number(pod, port)).map(Some);
+        let ports: Vec<Option<EndpointPort>> = ports.chain(portless.then_some(None)).collect();
+        for port in ports {
+            let entry = (address(service, pod), all || pods::is_ready(pod));
+            match by_port.iter_mut().find(|(known, _)| *known == port) {
+                Some((_, addresses)) => addresses.push(entry),
+                None => by_port.push((port, vec![entry])),
+            }
+        }
+    }
+    for (_, addresses) in &mut by_port {
+        addresses.sort_by_cached_key(|(address, _)| order(address));
+    }
+    by_port
 }
 
 /// Returns the key by which addresses are sorted: as numbers, then by the pod.

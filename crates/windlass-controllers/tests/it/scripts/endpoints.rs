@@ -49,7 +49,8 @@ async fn follows_its_pods(script: &str, change: Value) {
     stage.delete("v1/pods/two").await;
     stage.settle("a ready pod terminates").await;
     stage.remove("two").await;
-    stage.report("three", json!({"phase": "Succeeded"})).await;
+    let ended = json!({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": "False"}]});
+    stage.report("three", ended).await;
     stage.settle("one pod is gone, and one has ended").await;
     stage.patch("v1/services/web", json!({"metadata": {"labels": {"l": "w"}}})).await;
     stage.settle("the service has another label").await;

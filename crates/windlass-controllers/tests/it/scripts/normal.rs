@@ -57,7 +57,8 @@ impl Names {
             text = text.replace(hash, "HASH");
         }
         for prefix in &self.prefixes {
-            text = without_suffixes(&text, prefix);
+            let prefix = self.hashes.iter().fold(prefix.clone(), |prefix, hash| prefix.replace(hash, "HASH"));
+            text = without_suffixes(&text, &prefix);
         }
         for (name, shown) in &self.jobs {
             text = text.replace(name, shown);
@@ -113,10 +114,23 @@ fn strip(value: &mut Value) {
                 }
                 strip(value);
             }
+            // Endpoints have their subsets and ports in an order of hashes.
+            for subset in fields.get_mut("subsets").and_then(Value::as_array_mut).into_iter().flatten() {
+                sort(&mut subset["ports"]);
+            }
+            fields.get_mut("subsets").map(sort);
+            let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+            fields.retain(|key, value| key != "annotations" || !is_empty(value));
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
         Value::String(text) if is_time(text) => *text = "TIME".to_owned(),
         _ => {}
+    }
+}
+
+fn sort(list: &mut Value) {
+    if let Some(items) = list.as_array_mut() {
+        items.sort_by_key(|item| sorted(item).to_string());
     }
 }
 

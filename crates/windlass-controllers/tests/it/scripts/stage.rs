@@ -162,6 +162,16 @@ impl Stage {
         self.send(Method::DELETE, &path, Some(&json!({"gracePeriodSeconds": 0}))).await;
     }
 
+    /// Waits until a pod is being deleted.
+    pub(super) async fn terminating(&self) {
+        let begin = Instant::now();
+        let leaves = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
+        while !self.list("v1/pods").await.iter().any(leaves) {
+            assert!(begin.elapsed() < LIMIT, "no pod is being deleted");
+            sleep(POLL).await;
+        }
+    }
+
     /// Waits until the cluster is as it was recorded, or records it when it does not change any more.
     pub(super) async fn settle(&mut self, title: &str) {
         if self.recording.records {
@@ -249,6 +259,10 @@ impl Stage {
     }
 
     async fn events(&mut self) -> String {
+        for resource in ["apps/v1/replicasets", "v1/pods"] {
+            let objects = self.list(resource).await;
+            objects.iter().for_each(|object| self.names.learn(object));
+        }
         let events = self.list("v1/events").await;
         // No controller of ours binds volumes.
         let compared = |event: &&Value| event["source"]["component"] != "persistentvolume-controller";

@@ -83,12 +83,15 @@ async fn updates_say_so_too_and_writes_of_the_status_do_not() {
         return;
     }
     let ns = api.namespace().await;
-    let path = format!("/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets");
-    api.post(&path, json!({"metadata": {"name": "a"}, "spec": {"minAvailable": 1}})).await.is(201);
+    let path = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"});
+    let scaler = json!({"metadata": {"name": "a"}, "spec": {"scaleTargetRef": target, "maxReplicas": 2}});
+    api.post(&path, scaler).await.is(201);
     let path = format!("{path}/a");
     let updated = api.patch(&path, MERGE_PATCH, json!({"metadata": {"labels": {"l": "v"}}})).await.is(200);
-    expect!["no disruptions are counted: the budget refuses every eviction, because there is no disruption controller"].assert_eq(&not_enforced(&updated).join("\n"));
-    let status = json!({"status": {"currentHealthy": 1}});
+    expect!["nothing is scaled, because there is no autoscaling controller"]
+        .assert_eq(&not_enforced(&updated).join("\n"));
+    let status = json!({"status": {"currentReplicas": 1}});
     let written = api.patch(&format!("{path}/status"), MERGE_PATCH, status).await.is(200);
     assert_eq!(written.warnings(), Vec::<String>::new());
 }

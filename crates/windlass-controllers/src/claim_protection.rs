@@ -14,6 +14,7 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// Returns the claims that a pod names.
+#[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
 fn claims(pod: &Pod, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let namespace = pod.namespace().unwrap_or_default();
     Ok(claim_names(pod).map(|name| ObjectKey::namespaced(&namespace, name)).collect())

@@ -72,7 +72,7 @@ impl Controllers {
         let authority = self.root_ca.clone();
         let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));
         // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
-        [
+        vec![
             claim_protection::controller(),
             cron_job::controller(),
             daemon_set::controller(),

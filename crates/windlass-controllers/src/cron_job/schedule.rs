@@ -90,34 +90,34 @@ impl Fields {
         while time <= limit {
             let local = time.to_zoned(self.zone.clone());
             match self.skip(&local) {
-                None => return Some(time),
-                Some(later) => time = later?,
+                Ok(()) => return Some(time),
+                Err(later) => time = later?,
             }
         }
         None
     }
 
-    /// Returns the next time worth a look, or `None` if this one matches.
-    fn skip(&self, local: &Zoned) -> Option<Option<Timestamp>> {
+    /// Returns `Ok` if the time matches, or else the next time worth a look.
+    fn skip(&self, local: &Zoned) -> Result<(), Option<Timestamp>> {
         let minutes = SignedDuration::from_mins(local.minute().into());
         let seconds = SignedDuration::from_secs(local.second().into());
         let date = local.date();
         let start_of = |date: Date| date.to_zoned(self.zone.clone()).ok().map(|day| day.timestamp());
         if !self.month.has(number(local.month())) {
             let next = date.last_of_month().tomorrow().ok();
-            return Some(next.and_then(start_of));
+            return Err(next.and_then(start_of));
         }
         if !self.matches_day(local) {
-            return Some(date.tomorrow().ok().and_then(start_of));
+            return Err(date.tomorrow().ok().and_then(start_of));
         }
         let wait = if !self.hour.has(number(local.hour())) {
             SignedDuration::from_hours(1) - minutes - seconds
         } else if !self.minute.has(number(local.minute())) || local.second() != 0 {
             SignedDuration::from_mins(1) - seconds
         } else {
-            return None;
+            return Ok(());
         };
-        Some(local.timestamp().checked_add(wait).ok())
+        Err(local.timestamp().checked_add(wait).ok())
     }
 
     /// Returns whether a day matches: both fields, or one of them if both restrict the days.

@@ -20,6 +20,7 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// Returns the Service with the name of the Endpoints.
+#[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
 fn service_of(endpoints: &Endpoints, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let namespace = endpoints.namespace().unwrap_or_default();
     Ok(vec![ObjectKey::namespaced(&namespace, &endpoints.name_any())])

@@ -42,7 +42,7 @@ pub(super) fn plan(
     for family in families {
         let mine = existing.iter().filter(|slice| slice.address_type == family).cloned().collect();
         let desired = desired(service, found, nodes, family);
-        Family { service, family, existing: mine, plan: &mut plan }.plan(desired);
+        Family { service, address_type: family, existing: mine, plan: &mut plan }.plan(desired);
     }
     plan
 }
@@ -53,7 +53,7 @@ type Group = (Vec<EndpointPort>, Vec<Endpoint>);
 /// The slices of one address family.
 struct Family<'a> {
     service: &'a Service,
-    family: &'static str,
+    address_type: &'static str,
     /// The slices that nothing was decided for yet.
     existing: Vec<Arc<EndpointSlice>>,
     plan: &'a mut SlicePlan,
@@ -152,7 +152,7 @@ impl Family<'_> {
                 owner_references: adoption::controller_reference(self.service).map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
-            address_type: self.family.to_owned(),
+            address_type: self.address_type.to_owned(),
             endpoints: Some(endpoints),
             ports: Some(ports),
         }
@@ -197,16 +197,12 @@ fn desired(
         }
         let addresses = addresses(pod, family);
         let ports = ports(service, pod);
-        let endpoints = match groups.iter_mut().position(|(known, _)| *known == ports) {
-            Some(at) => &mut groups[at].1,
-            None => {
-                groups.push((ports, Vec::new()));
-                let last = groups.len() - 1;
-                &mut groups[last].1
-            }
-        };
+        let at = groups.iter().position(|(known, _)| *known == ports).unwrap_or_else(|| {
+            groups.push((ports, Vec::new()));
+            groups.len() - 1
+        });
         if !addresses.is_empty() {
-            endpoints.push(endpoint(service, pod, node.map(AsRef::as_ref), addresses));
+            groups[at].1.push(endpoint(service, pod, node.map(AsRef::as_ref), addresses));
         }
     }
     groups

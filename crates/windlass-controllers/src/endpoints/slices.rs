@@ -22,6 +22,7 @@ pub(crate) fn controller() -> Controller {
 }
 
 /// Returns the Service that a slice was written for.
+#[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]
 fn service_of(slice: &EndpointSlice, _cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let namespace = slice.namespace().unwrap_or_default();
     let name = slice.labels().get(SERVICE_NAME).filter(|_| is_ours(slice));

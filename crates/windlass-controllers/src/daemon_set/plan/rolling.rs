@@ -55,7 +55,7 @@ impl Planner<'_> {
         for (_, on_node) in self.nodes() {
             match on_node {
                 OnNode::Pods { new: Some(new), old: None } => {
-                    unavailable += i32::from(!self.is_available(&new))
+                    unavailable += i32::from(!self.is_available(&new));
                 }
                 OnNode::Pods { new: None, old: Some(old) } if !self.is_available(&old) => {
                     self.plan.delete.push(old);

@@ -43,7 +43,7 @@ impl Recording {
 
     /// Adds what a step shows.
     pub(super) fn add(&mut self, title: &str, shown: &str) {
-        self.recorded.push_str(&format!("{TITLE}{title}\n{shown}"));
+        self.recorded.extend([TITLE, title, "\n", shown]);
     }
 
     /// Writes the recording, if the script is being recorded.

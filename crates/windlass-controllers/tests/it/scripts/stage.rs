@@ -34,14 +34,13 @@ pub(super) struct Stage {
 impl Stage {
     /// Opens a namespace for `script`. Each step shows the resources `shown`.
     pub(super) async fn open(script: &str, shown: &[&'static str]) -> Self {
-        let (client, cluster) = match env::var_os(KUBECONFIG) {
-            Some(path) => (real(path.as_ref()).await, None),
-            None => {
-                let cluster = TestCluster::start().await;
-                let manager = Controllers::new(cluster.client()).without_nodes().manager();
-                let running = cluster.run(manager);
-                (cluster.client(), Some((cluster, running)))
-            }
+        let (client, cluster) = if let Some(path) = env::var_os(KUBECONFIG) {
+            (real(path.as_ref()).await, None)
+        } else {
+            let cluster = TestCluster::start().await;
+            let manager = Controllers::new(cluster.client()).without_nodes().manager();
+            let running = cluster.run(manager);
+            (cluster.client(), Some((cluster, running)))
         };
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
         let namespace = format!("script-{}-{nanos}", script.replace('_', "-"));
@@ -274,15 +273,13 @@ impl Stage {
     }
 
     fn path(&self, resource: &str) -> String {
-        let (prefix, rest) = match resource.strip_prefix("v1/") {
-            Some(rest) => ("/api/v1".to_owned(), rest.to_owned()),
-            None => {
-                let mut parts = resource.splitn(3, '/');
-                let (group, version) = (parts.next().unwrap(), parts.next().unwrap());
-                (format!("/apis/{group}/{version}"), parts.next().unwrap().to_owned())
-            }
-        };
-        format!("{prefix}/namespaces/{}/{rest}", self.namespace)
+        if let Some(rest) = resource.strip_prefix("v1/") {
+            return format!("/api/v1/namespaces/{}/{rest}", self.namespace);
+        }
+        let mut parts = resource.splitn(3, '/');
+        let mut part = || parts.next().unwrap();
+        let (group, version) = (part(), part());
+        format!("/apis/{group}/{version}/namespaces/{}/{}", self.namespace, part())
     }
 
     async fn try_get(&self, path: &str) -> Option<Value> {
@@ -325,11 +322,9 @@ fn event_line(event: &Value) -> String {
 
 /// Returns the lines that only one of two texts has.
 fn difference(expected: &str, shown: &str) -> String {
-    let only = |a: &str, b: &str, mark: char| -> String {
-        a.lines()
-            .filter(|line| !b.lines().any(|other| other == *line))
-            .map(|line| format!("{mark} {line}\n"))
-            .collect()
+    let only = |a: &str, b: &str, mark: &str| -> String {
+        let lines = a.lines().filter(|line| !b.lines().any(|other| other == *line));
+        lines.flat_map(|line| [mark, line, "\n"]).collect()
     };
-    only(expected, shown, '-') + &only(shown, expected, '+')
+    only(expected, shown, "- ") + &only(shown, expected, "+ ")
 }

@@ -77,7 +77,7 @@ impl fmt::Display for Run {
         let Self { seed, restarts, .. } = self;
         match &self.failure {
             Some(failure) => {
-                writeln!(f, "seed {seed}: {failure}; run it again with WINDLASS_FAULT_SEED={seed}")?
+                writeln!(f, "seed {seed}: {failure}; run it again with WINDLASS_FAULT_SEED={seed}")?;
             }
             None => writeln!(f, "seed {seed}: ends in the right state")?,
         }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod rights;
+mod scenario;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

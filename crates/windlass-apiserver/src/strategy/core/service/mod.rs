@@ -37,6 +37,7 @@ impl Strategy for Services {
 
     fn prepare_create(&self, _cx: &StrategyContext<'_>, object: &mut Value) -> Result<(), ApiError> {
         linked::fill_addresses(spec_mut(object));
+        drop_internal_policy(spec_mut(object));
         object["status"] = json!({"loadBalancer": {}});
         Ok(())
     }
@@ -55,6 +56,7 @@ impl Strategy for Services {
             return Ok(());
         }
         let spec = spec_mut(object);
+        drop_internal_policy(spec);
         linked::keep_allocated(spec, &old["spec"]);
         linked::follow_address(spec, &old["spec"]);
         linked::drop_unused(spec, &old["spec"]);
@@ -108,6 +110,13 @@ fn kind(spec: &Map<String, Value>) -> &str {
     match spec.get("type").and_then(Value::as_str) {
         None | Some("") => "ClusterIP",
         Some(kind) => kind,
+    }
+}
+
+/// Removes the policy for traffic inside of the cluster from a service without an address.
+fn drop_internal_policy(spec: &mut Map<String, Value>) {
+    if kind(spec) == "ExternalName" {
+        spec.remove("internalTrafficPolicy");
     }
 }
 

@@ -83,12 +83,12 @@ impl Player {
             // An update or an apply creates an object at its own path.
             self.created.insert(bare.trim_end_matches("/status").to_owned());
         }
-        if op.parts().0 == "POST" && outcome.code == 201 {
-            if let Some(name) = outcome.body["metadata"]["name"].as_str()
-                && !bare.contains(name)
-            {
-                self.created.insert(format!("{bare}/{name}"));
-            }
+        if op.parts().0 == "POST"
+            && outcome.code == 201
+            && let Some(name) = outcome.body["metadata"]["name"].as_str()
+            && !bare.contains(name)
+        {
+            self.created.insert(format!("{bare}/{name}"));
         }
         self.replies.insert(op.id, outcome.body.clone());
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
-use kube_client::api::{Api, PostParams};
+use kube_client::api::Api;
 use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, MapContext, ObjectKey, Result};
 
 use super::plan::{failed, needs_scale, plan};
 use super::scale;
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 use crate::{labels, wake};
 
 /// Returns the controller.
@@ -108,7 +109,8 @@ async fn write(
     let budgets: Api<PodDisruptionBudget> =
         Api::namespaced(cx.client().clone(), &budget.namespace().unwrap_or_default());
     let next = PodDisruptionBudget { status: Some(status), ..budget.clone() };
-    let written = budgets.replace_status(&budget.name_any(), &PostParams::default(), &next).await;
+    let written =
+        budgets.replace_status(&budget.name_any(), &component::post(KUBE_CONTROLLER_MANAGER), &next).await;
     match written.map_err(Error::from) {
         Err(error) if !error.is_not_found() => Err(error),
         _ => Ok(()),

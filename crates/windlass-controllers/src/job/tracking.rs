@@ -1,12 +1,13 @@
 //! Removes the tracking finalizer of pods.
 
 use k8s_openapi::api::core::v1::Pod;
-use kube_client::api::{Api, Patch, PatchParams};
+use kube_client::api::{Api, Patch};
 use kube_core::{Resource, ResourceExt};
 use serde_json::json;
 use windlass_runtime::{Context, Error, Object, Result};
 
 use super::pod::{self, TRACKING};
+use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 /// Removes the finalizer of a pod, if it has it and still exists.
 pub(super) async fn release<K>(cx: &Context<K>, found: &Pod) -> Result<()>
@@ -19,7 +20,11 @@ where
     let pods: Api<Pod> = Api::namespaced(cx.client().clone(), &found.namespace().unwrap_or_default());
     let metadata = json!({ "uid": found.uid(), "$deleteFromPrimitiveList/finalizers": [TRACKING] });
     let patch = Patch::Strategic(json!({ "metadata": metadata }));
-    match pods.patch(&found.name_any(), &PatchParams::default(), &patch).await.map_err(Error::from) {
+    match pods
+        .patch(&found.name_any(), &component::patch(KUBE_CONTROLLER_MANAGER), &patch)
+        .await
+        .map_err(Error::from)
+    {
         Err(error) if !(error.is_not_found() || error.is_conflict()) => Err(error),
         _ => Ok(()),
     }

@@ -23,7 +23,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads the revisions of the set, adopts those that nobody owns, and creates that of the template if it is missing.
+    /// Reads the revisions of the set, adopts those without an owner, and creates that of the template if it is missing.
     pub(super) async fn load(set: &StatefulSet, cx: &Context<StatefulSet>) -> Result<Self> {
         let (Some(spec), Some(uid)) = (&set.spec, &set.metadata.uid) else {
             return Err(Error::other("a stateful set without a spec"));

@@ -346,7 +346,8 @@ impl Manager {
 
     /// Runs until `stop` completes, then stops gracefully. Ignores [`on_run`](Self::on_run).
     pub async fn run_until(self, stop: impl Future<Output = ()> + Send) -> Result<()> {
-        RunningManager::start_and_stop(self, stop).await
+        // Boxed: it is large, and every program holds it.
+        Box::pin(RunningManager::start_and_stop(self, stop)).await
     }
 
     async fn connect(target: Target, env: &Env) -> Result<Client> {

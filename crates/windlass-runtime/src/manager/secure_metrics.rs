@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use jiff::Timestamp;
 use windlass_webhook::{
-    certificates::{CertificateFiles, CertificateMetrics, CertificateStore, ServingCertificate},
+    certificates::{CertificateFiles, CertificateStore, ServingCertificate},
     server_config,
 };
 
@@ -78,8 +78,7 @@ impl SecureMetrics {
         let access = self.authorize.then(|| MetricsAccess::new(state.client.clone()));
         let endpoint = MetricsEndpoint { metrics: state.metrics.clone(), access };
         let server = serve("metrics", self.address, Some(tls), endpoint)?;
-        let certificate_metrics = CertificateMetrics::default();
-        state.metrics.register(|registry| certificate_metrics.register(registry));
+        let certificate_metrics = state.metrics.certificates();
         let certificate = move |cx: RunContext| async move {
             let keep = async {
                 match &self.files {

@@ -7,7 +7,7 @@ mod queue;
 mod reconcile;
 mod rest_client;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use prometheus_client::{
@@ -15,6 +15,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
+use windlass_webhook::certificates::CertificateMetrics;
 
 pub(crate) use self::{
     informers::CacheMetrics,
@@ -54,6 +55,8 @@ pub struct Metrics {
     pub(crate) reconcile: ReconcileMetrics,
     pub(crate) leader: Family<NameLabel, Gauge>,
     pub(crate) leader_slow_path: Family<NameLabel, Counter>,
+    /// Those of the certificates that are read from files, once a server has registered them.
+    certificates: Arc<OnceLock<CertificateMetrics>>,
 }
 
 impl Metrics {
@@ -88,6 +91,22 @@ impl Metrics {
     /// Adds metrics to the registry.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.registry.lock());
+    }
+
+    /// Says that the metrics of certificates are registered.
+    pub(crate) fn set_certificates(&self, certificates: &CertificateMetrics) {
+        // The first ones stay: their names can be registered once.
+        let _ = self.certificates.set(certificates.clone());
+    }
+
+    /// Returns the metrics of certificates, and registers them if no server has.
+    pub(crate) fn certificates(&self) -> CertificateMetrics {
+        let register = || {
+            let certificates = CertificateMetrics::default();
+            self.register(|registry| certificates.register(registry));
+            certificates
+        };
+        self.certificates.get_or_init(register).clone()
     }
 
     /// Renders all metrics as OpenMetrics text.

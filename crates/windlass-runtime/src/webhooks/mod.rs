@@ -43,6 +43,7 @@ impl Manager {
     pub fn webhooks(self, server: impl Into<WebhookServer>) -> Self {
         let server = server.into().with_defaults(self.webhook_defaults.clone());
         self.metrics().register(|registry| server.register_metrics(registry));
+        self.metrics().set_certificates(server.certificate_metrics());
         let needed = match server.certificate_source() {
             Some(CertificateSource::SelfIssued(issued)) => {
                 rights::permissions(issued, &server.webhooks().conversions())

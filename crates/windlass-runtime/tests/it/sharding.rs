@@ -108,19 +108,14 @@ impl Drop for AtWork {
 
 impl World {
     async fn start() -> Self {
-        let (cluster, client) = match std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
-            Some(file) => {
-                let config = ConfigSource { kubeconfig: Some(file.into()), ..ConfigSource::default() }
-                    .load()
-                    .await
-                    .expect("a kubeconfig");
-                (None, ClientBuilder::new(config).build().expect("a client"))
-            }
-            None => {
-                let cluster = TestCluster::start().await;
-                let client = cluster.client();
-                (Some(cluster), client)
-            }
+        let (cluster, client) = if let Some(file) = std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
+            let source = ConfigSource { kubeconfig: Some(file.into()), ..ConfigSource::default() };
+            let config = source.load().await.expect("a kubeconfig");
+            (None, ClientBuilder::new(config).build().expect("a client"))
+        } else {
+            let cluster = TestCluster::start().await;
+            let client = cluster.client();
+            (Some(cluster), client)
         };
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = Namespace {

@@ -23,7 +23,7 @@ pub use self::{
     tls::{ServerError, server_config},
 };
 use crate::{
-    certificates::{CertificateFiles, CertificateStore},
+    certificates::{CertificateFiles, CertificateMetrics, CertificateStore},
     metrics::{CertificateExpiry, WebhookMetrics},
     webhooks::Webhooks,
 };
@@ -147,6 +147,11 @@ impl WebhookServer {
     /// Returns where the certificate comes from, if it was set.
     pub fn certificate_source(&self) -> Option<&CertificateSource> {
         self.certificates.as_ref()
+    }
+
+    /// Returns the metrics of certificates that are read from files.
+    pub fn certificate_metrics(&self) -> &CertificateMetrics {
+        self.metrics.certificates()
     }
 
     /// Adds the metrics to a registry: those of [`WebhookMetrics`], and

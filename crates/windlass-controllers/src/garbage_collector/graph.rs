@@ -131,6 +131,14 @@ impl Graph {
         gone.iter().flat_map(|uid| self.remove(uid)).collect()
     }
 
+    /// Returns the objects that name an owner which was never observed, and for which `wanted` holds.
+    pub(super) fn with_virtual_owner(&self, wanted: impl Fn(&OwnerRef) -> bool) -> Affected {
+        let waits = |node: &&Node| {
+            node.owners.iter().any(|owner| !self.nodes.contains_key(&owner.uid) && wanted(owner))
+        };
+        self.nodes.values().filter(waits).map(|node| node.uid.clone()).collect()
+    }
+
     /// Returns whether the owner was observed, matches the reference, and is not terminating.
     fn is_settled(&self, owner: &OwnerRef, dependent: &Node) -> bool {
         self.nodes

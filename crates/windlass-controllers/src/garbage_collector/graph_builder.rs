@@ -39,12 +39,20 @@ impl GraphBuilder {
         }
     }
 
-    /// Replaces the known resources.
+    /// Replaces the known resources. Objects whose owners are of a kind that was not known before are checked again.
     pub(super) fn set_kinds(&self, resources: &[Arc<Resource>]) {
         let by_kind = |resource: &Arc<Resource>| {
             ((resource.api.group.clone(), resource.api.kind.clone()), resource.clone())
         };
-        *self.kinds.lock().unwrap_or_else(PoisonError::into_inner) = resources.iter().map(by_kind).collect();
+        let known: BTreeMap<_, _> = resources.iter().map(by_kind).collect();
+        let before =
+            std::mem::replace(&mut *self.kinds.lock().unwrap_or_else(PoisonError::into_inner), known.clone());
+        let is_new = |owner: &OwnerRef| {
+            let kind = (group_of(&owner.api_version).to_owned(), owner.kind.clone());
+            known.contains_key(&kind) && !before.contains_key(&kind)
+        };
+        let affected = self.graph().with_virtual_owner(is_new);
+        self.enqueue(affected);
     }
 
     /// Returns the resource of an owner reference, in whichever version it is served.

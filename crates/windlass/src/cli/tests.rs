@@ -83,7 +83,7 @@ fn a_flag_that_every_operator_has_is_refused() {
 #[test]
 fn help_begins_with_the_programs_own_description() {
     let help = error::<BackupArgs>("--help");
-    let head = help.lines().take(9).fold(String::new(), |head, line| {
+    let head = help.lines().take(10).fold(String::new(), |head, line| {
         head + line
             + "
 "
@@ -91,16 +91,17 @@ fn help_begins_with_the_programs_own_description() {
     check(
         &head,
         expect![[r"
-        Keeps backups of databases
+            Keeps backups of databases
 
-        Usage: backup [OPTIONS] [COMMAND]
+            Usage: backup [OPTIONS] [COMMAND]
 
-        Commands:
-          run   Run the operator (the default)
-          crds  Print the operator's CRDs as YAML
+            Commands:
+              run   Run the operator (the default)
+              dev   Run the operator on a Kubernetes control plane of its own, in this process
+              crds  Print the operator's CRDs as YAML
 
-        Options:
-    "]],
+            Options:
+        "]],
     );
 }
 

@@ -126,3 +126,14 @@ fn a_resource_that_is_gone_takes_its_nodes_along() {
     assert_eq!(graph.remove_resource(&resource("Widget", true)), affected(&["child"]));
     assert!(graph.node(&"owner".into()).is_none());
 }
+
+#[test]
+fn dependents_of_owners_that_were_never_seen_are_found_by_the_owner() {
+    let mut graph = Graph::default();
+    graph.observe(owned("a", "unseen"));
+    graph.observe(node("seen"));
+    graph.observe(owned("b", "seen"));
+    assert_eq!(graph.with_virtual_owner(|owner| owner.name == "unseen"), affected(&["a"]));
+    assert_eq!(graph.with_virtual_owner(|_| true), affected(&["a"]));
+    assert_eq!(graph.with_virtual_owner(|_| false), affected(&[]));
+}

@@ -179,7 +179,14 @@ impl Api {
             let served = format!("/apis/{group}/{version}/{}", spec["names"]["plural"].as_str().unwrap());
             self.eventually(&served, |reply| reply.code == 200).await;
         }
-        self.get(&path).await.is(200).json()
+        // The real server may serve the resources first, and then set the condition.
+        let established = |reply: &Reply| {
+            let conditions = reply.json()["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            conditions
+                .iter()
+                .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+        };
+        self.eventually(&path, established).await.json()
     }
 
     /// Repeats a GET until the reply is as wanted.

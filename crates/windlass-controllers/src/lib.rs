@@ -30,6 +30,7 @@ mod per_namespace;
 mod percent;
 mod pod_control;
 mod pods;
+mod readiness;
 mod replica_set;
 mod resource_quota;
 mod resources;
@@ -43,3 +44,4 @@ mod wake;
 
 pub use self::cluster::Controllers;
 pub use self::kubelet::script;
+pub use self::readiness::can_run_pods;

@@ -5,21 +5,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube_client::{
-    Client,
-    api::{Api, ListParams},
-};
+use kube_client::Client;
 use tokio::{
     runtime::{Builder, Handle, Runtime},
     sync::oneshot,
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::sleep,
 };
 use tracing::Dispatch;
 use windlass_apiserver::{Identity, Listen, Listening, Server};
-use windlass_controllers::Controllers;
+use windlass_controllers::{Controllers, can_run_pods};
 use windlass_runtime::{Error, Result};
 
 use crate::kubeconfig_file;
@@ -91,24 +87,17 @@ impl ControlPlane {
     /// Waits until pods can run: a node is ready, and the namespace `default` has its service account.
     ///
     /// # Errors
-    /// A request failed, or it takes longer than 30 s.
+    /// It takes longer than 30 s. The error says what is missing.
     pub async fn wait_until_ready(&self) -> Result<()> {
-        let nodes: Api<Node> = Api::all(self.client());
-        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
-        let ready = async {
-            loop {
-                let found = nodes.list(&ListParams::default()).await?;
-                let mut conditions =
-                    found.items.into_iter().filter_map(|node| node.status?.conditions).flatten();
-                let node_is_ready = conditions.any(|c| c.type_ == "Ready" && c.status == "True");
-                if node_is_ready && accounts.get_opt("default").await?.is_some() {
-                    return Ok(());
-                }
-                sleep(Duration::from_millis(5)).await;
+        let begun = Instant::now();
+        while let Err(missing) = can_run_pods(&self.client()).await {
+            if begun.elapsed() >= READY_WITHIN {
+                let message = format!("the control plane was not ready within {READY_WITHIN:?}: {missing}");
+                return Err(Error::other(message));
             }
-        };
-        let late = || Error::other("the control plane was not ready within 30 s: no node is ready");
-        timeout(READY_WITHIN, ready).await.map_err(|_| late())?
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
     }
 
     /// Waits until the controllers fail. Never returns if they were not started.

@@ -52,40 +52,35 @@ mod tests {
 
     #[test]
     fn an_existing_file_is_replaced_and_only_its_owner_may_read_it() {
-        let directory = tempfile::tempdir().expect("works");
+        let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/er/kubeconfig");
-        write(&path, "old").expect("works");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("works");
-        write(&path, "new").expect("works");
-        assert_eq!(fs::read_to_string(&path).expect("works"), "new");
-        assert_eq!(fs::metadata(&path).expect("works").permissions().mode() & 0o777, 0o600);
-        assert_eq!(
-            fs::read_dir(path.parent().expect("works")).expect("works").count(),
-            1,
-            "no temporary file is left"
-        );
+        write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
     }
 
     #[test]
     fn nothing_is_written_through_a_link_that_somebody_left() {
-        let directory = tempfile::tempdir().expect("works");
+        let directory = tempfile::tempdir().unwrap();
         let (path, theirs) = (directory.path().join("kubeconfig"), directory.path().join("theirs"));
-        fs::write(&theirs, "theirs").expect("works");
-        symlink(&theirs, directory.path().join(format!(".kubeconfig.{}", std::process::id())))
-            .expect("works");
-        symlink(&theirs, &path).expect("works");
-        write(&path, "secret").expect("works");
-        assert_eq!(fs::read_to_string(&theirs).expect("works"), "theirs");
-        assert_eq!(fs::read_to_string(&path).expect("works"), "secret");
+        fs::write(&theirs, "theirs").unwrap();
+        symlink(&theirs, directory.path().join(format!(".kubeconfig.{}", std::process::id()))).unwrap();
+        symlink(&theirs, &path).unwrap();
+        write(&path, "secret").unwrap();
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "secret");
     }
 
     #[test]
     fn an_error_has_the_path_and_the_option() {
-        let directory = tempfile::tempdir().expect("works");
+        let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
-        fs::write(&file, "").expect("works");
+        fs::write(&file, "").unwrap();
         for path in [file.join("kubeconfig"), directory.path().to_owned(), PathBuf::from("/")] {
-            let said = write(&path, "text").expect_err("fails").to_string();
+            let said = write(&path, "text").unwrap_err().to_string();
             assert!(said.contains(&path.display().to_string()), "{said}");
             assert!(said.contains("--kubeconfig"), "{said}");
         }

@@ -4,15 +4,13 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube_client::api::{Api, ListParams};
 use kube_client::{Client, Config};
 use kube_core::{CustomResourceExt, ObjectMeta, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use windlass_apiserver::{Identity, Listen, Listening, Server, ServerBuilder};
-use windlass_controllers::Controllers;
+use windlass_controllers::{Controllers, can_run_pods};
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_runtime::{Error, Manager};
 
@@ -162,17 +160,7 @@ impl TestCluster {
     }
 
     async fn wait_until_ready(&self) {
-        let nodes: Api<Node> = Api::all(self.client());
-        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
-        eventually(WAIT_LIMIT, || async {
-            let found = nodes.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-            let conditions = found.items.into_iter().filter_map(|node| node.status?.conditions).flatten();
-            if !conditions.into_iter().any(|c| c.type_ == "Ready" && c.status == "True") {
-                return Err("no node is ready".to_owned());
-            }
-            accounts.get("default").await.map(drop).map_err(|error| error.to_string())
-        })
-        .await;
+        eventually(WAIT_LIMIT, || can_run_pods(&self.client)).await;
     }
 
     /// Sets how long [`wait_for`](Self::wait_for) and [`gone`](Self::gone) wait. Default: 30 s.

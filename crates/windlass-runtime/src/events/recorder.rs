@@ -134,14 +134,14 @@ impl EventBuilder<'_> {
 
 /// Returns an event's reference to an object, with the resource version that the reporter saw.
 fn reference<K: Object>(object: &K) -> ObjectReference {
-    let (types, meta) = (object.type_meta().unwrap_or_default(), object.meta().clone());
+    let (types, meta) = (object.type_meta().unwrap_or_default(), object.meta());
     ObjectReference {
         api_version: Some(types.api_version),
         kind: Some(types.kind),
-        name: meta.name,
-        namespace: meta.namespace,
-        uid: meta.uid,
-        resource_version: meta.resource_version,
+        name: meta.name.clone(),
+        namespace: meta.namespace.clone(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
         ..ObjectReference::default()
     }
 }

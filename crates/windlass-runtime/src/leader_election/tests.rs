@@ -349,7 +349,7 @@ fn the_reply_to_a_write_counts_from_when_the_write_was_sent() {
     assert!(leads);
     assert_eq!(step, Step::WaitUntil(Duration::from_secs(12)), "two seconds would be too long");
     let (_, step) = suspended_during_a_write(true, 10.0);
-    assert_eq!(step, Step::Lost, "a renewal that is told of too late does not count");
+    assert_eq!(step, Step::Lost, "a renewal that is reported too late does not count");
     let (leads, _) = suspended_during_a_write(false, 10.0);
     assert!(!leads, "nor does an acquisition");
 }

@@ -397,6 +397,8 @@ impl ManagerHandle {
     /// # Errors
     ///
     /// The controller's name is taken or invalid, a watch of it contradicts one of another controller, or the manager has ended.
+    /// If the server has to be asked for the scope of a kind, what that shows later ends the manager, as for a controller that was there
+    /// from the start.
     pub async fn add_controller<Q: QueueKey>(&self, controller: Controller<Q>) -> Result<()> {
         let (added, accepted) = oneshot::channel();
         self.send(Change::AddController(Box::new(controller), added))?;

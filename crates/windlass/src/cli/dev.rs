@@ -32,11 +32,10 @@ pub(super) async fn dev(args: DevArgs, manager: Manager) -> Result<()> {
 }
 
 #[cfg(not(feature = "dev"))]
-#[expect(clippy::unused_async, reason = "with the feature it is asynchronous")]
-pub(super) async fn dev(_: DevArgs, _: Manager) -> Result<()> {
-    Err(Error::other(
+pub(super) fn dev(_: DevArgs, _: Manager) -> std::future::Ready<Result<()>> {
+    std::future::ready(Err(Error::other(
         "this program was built without a control plane; build it with the feature `dev` of the crate `windlass`",
-    ))
+    )))
 }
 
 #[cfg(feature = "dev")]

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube_client::api::{Api, DeleteParams, Patch, Preconditions, PropagationPolicy};
 use kube_core::DynamicObject;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use windlass_runtime::events::EventType;
 use windlass_runtime::{Action, Context, Controller, Error, Reconciler, Result};
 
@@ -22,6 +23,9 @@ use crate::resources::Resource;
 const RECHECK_WATCHED: Duration = Duration::from_secs(1);
 /// As [`RECHECK_WATCHED`], for a resource that has no watch.
 const RECHECK_UNWATCHED: Duration = Duration::from_mins(1);
+
+/// When to look again at an owner that is deleted while resources are listed for the first time.
+const RECHECK_UNLISTED: Duration = Duration::from_millis(50);
 
 /// A reconciler whose keys are uids.
 pub(super) struct Collector {
@@ -44,6 +48,12 @@ impl Reconciler<(), Uid> for Collector {
         match node.deletion {
             Deletion::Pending => Ok(Action::done()),
             Deletion::No => self.check(&node, &cx).await,
+            // A dependent that the graph does not know yet would lose its owner, and be deleted.
+            Deletion::Foreground | Deletion::Orphaning
+                if !self.graph_builder.knows_dependents(Instant::now()) =>
+            {
+                Ok(Action::requeue_after(RECHECK_UNLISTED))
+            }
             Deletion::Foreground => self.finish_foreground(&node, &cx).await,
             Deletion::Orphaning => self.orphan(&node, &cx).await,
         }

@@ -2,18 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use windlass_runtime::{BoxError, ControllerHandle, Delta, EventHandler, Keys, MapContext, RawObject};
 
 use super::decision::{FOREGROUND, ORPHAN};
 use super::graph::{Affected, Deletion, Graph, Node, OwnerRef, Uid, group_of};
 use crate::resources::Resource;
 
+/// How long an owner waits for the first list of a resource, which may hold dependents of it. As kube-controller-manager.
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The group and the plural of a resource.
+pub(super) type ResourceKey = (String, String);
+
 /// The graph, the known resources, and the queue of the collector.
 #[derive(Default)]
 pub(super) struct GraphBuilder {
     graph: Mutex<Graph>,
     kinds: Mutex<BTreeMap<(String, String), Arc<Resource>>>,
+    /// The resources whose first list has not ended, and since when it runs. `None` before the first discovery.
+    unlisted: Mutex<Option<BTreeMap<ResourceKey, Instant>>>,
     handle: OnceLock<ControllerHandle<Uid>>,
 }
 
@@ -53,6 +63,25 @@ impl GraphBuilder {
         };
         let affected = self.graph().with_virtual_owner(is_new);
         self.enqueue(affected);
+    }
+
+    /// Notes the resources whose first list begins now.
+    pub(super) fn begin_lists(&self, resources: impl Iterator<Item = ResourceKey>, now: Instant) {
+        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        unlisted.get_or_insert_default().extend(resources.map(|resource| (resource, now)));
+    }
+
+    /// Notes that the first list of a resource has ended, or that its watch was closed.
+    pub(super) fn end_list(&self, resource: &ResourceKey) {
+        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        unlisted.get_or_insert_default().remove(resource);
+    }
+
+    /// Returns whether the graph knows the dependents of every owner: each resource was listed, or its list takes too long to wait for.
+    pub(super) fn knows_dependents(&self, now: Instant) -> bool {
+        let unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = |since: &Instant| now.duration_since(*since) >= FIRST_LIST_TIMEOUT;
+        unlisted.as_ref().is_some_and(|unlisted| unlisted.values().all(late))
     }
 
     /// Returns the resource of an owner reference, in whichever version it is served.

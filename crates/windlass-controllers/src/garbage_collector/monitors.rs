@@ -8,10 +8,11 @@ use futures::stream;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::discovery::ApiResource;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use windlass_runtime::informer::WatchOptions;
 use windlass_runtime::{Action, Context, Controller, Reconciler, Result, Watch};
 
-use super::graph_builder::{GraphBuilder, UpdateGraph};
+use super::graph_builder::{GraphBuilder, ResourceKey, UpdateGraph};
 use crate::resources::{self, Resource};
 
 /// The only key of this controller.
@@ -23,7 +24,7 @@ const DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 pub(super) struct Monitors {
     graph_builder: Arc<GraphBuilder>,
     /// The watches. Dropping one stops it.
-    open: Mutex<BTreeMap<(String, String), Monitor>>,
+    open: Mutex<BTreeMap<ResourceKey, Monitor>>,
 }
 
 struct Monitor {
@@ -41,7 +42,7 @@ impl Monitors {
 
     fn update(&self, found: &[Arc<Resource>]) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted: BTreeMap<(String, String), &Arc<Resource>> = found
+        let wanted: BTreeMap<ResourceKey, &Arc<Resource>> = found
             .iter()
             .filter(|resource| resource.watchable && resource.deletable && !resource.is_events())
             .map(|resource| ((resource.api.group.clone(), resource.api.plural.clone()), resource))
@@ -53,10 +54,13 @@ impl Monitors {
             .collect();
         for key in gone {
             if let Some(closed) = open.remove(&key) {
+                self.graph_builder.end_list(&key);
                 let affected = self.graph_builder.graph().remove_resource(&closed.resource);
                 self.graph_builder.enqueue(affected);
             }
         }
+        let unlisted = wanted.keys().filter(|key| !open.contains_key(*key)).cloned();
+        self.graph_builder.begin_lists(unlisted, Instant::now());
         for (key, resource) in wanted {
             open.entry(key).or_insert_with(|| self.open(resource.clone()));
         }
@@ -67,10 +71,13 @@ impl Monitors {
         let handler = UpdateGraph { graph_builder: self.graph_builder.clone(), resource: resource.clone() };
         let metadata = WatchOptions::new().metadata_only();
         let watch = Watch::with_handler(resource.api.clone(), handler).options(metadata).events_only();
+        let graph_builder = self.graph_builder.clone();
+        let key = (resource.api.group.clone(), resource.api.plural.clone());
         if let Some(handle) = self.graph_builder.handle().cloned() {
             tokio::spawn(async move {
                 match handle.watch(watch).await {
                     Ok(id) => {
+                        graph_builder.end_list(&key);
                         // Returns an error when the sender is dropped, which is the signal to stop.
                         let _ = ended.await;
                         handle.unwatch(id);

@@ -35,6 +35,7 @@ pub struct Watch<Q: QueueKey = ObjectKey> {
     pub(crate) name: Option<String>,
     pub(crate) readable: bool,
     pub(crate) resync: Option<Duration>,
+    pub(crate) cluster: Option<String>,
 }
 
 /// The keys that a change concerns.
@@ -59,6 +60,7 @@ impl<Q: QueueKey> Watch<Q> {
             name: None,
             readable: true,
             resync: None,
+            cluster: None,
         }
     }
 
@@ -135,6 +137,15 @@ impl<Q: QueueKey> Watch<Q> {
     /// A controller that watches one kind with different selectors names all of these watches but one.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Watches a further [`Cluster`](crate::manager::Cluster) of the manager instead of its own. Its cache is read by
+    /// [`Context::in_cluster`](crate::Context::in_cluster).
+    ///
+    /// The keys do not say from which cluster they come. A controller for which that matters maps the objects to keys that do.
+    pub fn in_cluster(mut self, name: impl Into<String>) -> Self {
+        self.cluster = Some(name.into());
         self
     }
 

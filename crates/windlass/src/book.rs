@@ -36,6 +36,9 @@ mod leader_election {}
 #[doc = include_str!("../../../docs/sharding.md")]
 mod sharding {}
 
+#[doc = include_str!("../../../docs/clusters.md")]
+mod clusters {}
+
 #[doc = include_str!("../../../docs/dynamic-kinds.md")]
 mod dynamic_kinds {}
 

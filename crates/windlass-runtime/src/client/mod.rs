@@ -28,6 +28,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Request, Response};
 use kube_client::{Client, client::Body};
+use parking_lot::RwLock;
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
@@ -59,7 +60,7 @@ enum Target {
 /// The state that all clones of a client share.
 pub(crate) struct ClientState {
     pub(crate) writes: WriteLog,
-    pub(crate) metrics: RestClientMetrics,
+    metrics: RwLock<RestClientMetrics>,
     pub(crate) retry: RetryPolicy,
     pub(crate) request_timeout: Duration,
     pub(crate) body_timeout: Duration,
@@ -146,7 +147,7 @@ impl ClientBuilder {
         };
         let state = Arc::new(ClientState {
             writes: WriteLog::new(),
-            metrics: RestClientMetrics::default(),
+            metrics: RwLock::default(),
             retry: self.retry,
             request_timeout: self.request_timeout,
             body_timeout: self.body_timeout,
@@ -222,7 +223,18 @@ async fn state_of(client: &Client) -> Option<Arc<ClientState>> {
 }
 
 impl ClientState {
+    /// The metrics of the client.
+    pub(crate) fn metrics(&self) -> RestClientMetrics {
+        self.metrics.read().clone()
+    }
+
+    /// Counts from now on together with another client.
+    pub(crate) fn share_metrics(&self, other: &Self) {
+        let shared = other.metrics();
+        *self.metrics.write() = shared;
+    }
+
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
-        self.metrics.register(registry);
+        self.metrics.read().register(registry);
     }
 }

@@ -136,9 +136,9 @@ impl Exchange {
         };
         drop(permit);
         let code = answer.as_ref().map_or("<error>".into(), |response| response.status().as_str().to_owned());
-        self.state.metrics.count(method.as_str(), &code, &self.state.host);
+        self.state.metrics().count(method.as_str(), &code, &self.state.host);
         if !traits.stream {
-            self.state.metrics.observe(method.as_str(), &self.state.host, begun.elapsed());
+            self.state.metrics().observe(method.as_str(), &self.state.host, begun.elapsed());
         }
         let idle_limit = traits.limit(self.state.body_timeout);
         Ok(answer?.map(|body| ResponseBody::new(body, idle_limit)))

@@ -14,7 +14,7 @@ use crate::{
     kind::Object,
     kind_cache::KindCache,
     lister::Lister,
-    read_your_writes::{WriteLog, WriteRef},
+    read_your_writes::{LogId, WriteLog, WriteRef},
     undecodable::UndecodableReporter,
 };
 
@@ -222,19 +222,28 @@ impl Caches {
         self.reporter.report(resource, object, error);
     }
 
-    fn caches_of(&self, resource: &GroupResource) -> Vec<Arc<KindCache>> {
+    /// The writes that these caches follow.
+    pub(crate) fn log(&self) -> LogId {
+        self.writes.id()
+    }
+
+    /// The caches that hold the written kind; none if another cluster was written to.
+    fn caches_of(&self, write: &WriteRef) -> Vec<Arc<KindCache>> {
+        if write.log != self.log() {
+            return Vec::new();
+        }
         let kinds = self.kinds.read();
-        kinds.get(resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
+        kinds.get(&write.resource).into_iter().flatten().map(|known| known.cache.clone()).collect()
     }
 
     /// Whether all caches that hold the written kind have seen a write.
     pub(crate) fn have_seen(&self, write: &WriteRef) -> bool {
-        self.caches_of(&write.resource).iter().all(|cache| cache.has_seen(write))
+        self.caches_of(write).iter().all(|cache| cache.has_seen(write))
     }
 
     /// Completes when all caches that hold the written kind have seen a write.
     pub(crate) async fn seen(&self, write: &WriteRef) {
-        for cache in self.caches_of(&write.resource) {
+        for cache in self.caches_of(write) {
             cache.seen(write).await;
         }
     }

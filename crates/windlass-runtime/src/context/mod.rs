@@ -2,6 +2,7 @@
 
 mod apply;
 mod caches;
+mod clusters;
 mod create_or_update;
 mod delete;
 mod last_applies;
@@ -28,6 +29,7 @@ pub use self::{
 };
 pub(crate) use self::{
     caches::{Caches, UndeclaredCaches},
+    clusters::Clusters,
     last_applies::LastApplies,
     target::Target,
     uncertain_creates::UncertainCreates,
@@ -60,6 +62,8 @@ pub(crate) struct ControllerContext {
     /// The controller's own kind, if it has one.
     pub(crate) primary: Option<ApiResource>,
     pub(crate) client: Client,
+    /// The contexts of the same controller in other clusters.
+    pub(crate) clusters: Clusters,
     pub(crate) caches: Arc<Caches>,
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,

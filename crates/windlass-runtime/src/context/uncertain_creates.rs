@@ -13,7 +13,7 @@ use super::{Context, Target};
 use crate::{
     client::{path::GroupResource, request},
     error::{Error, Result},
-    read_your_writes::{WriteRef, note},
+    read_your_writes::{LogId, WriteRef, note},
 };
 
 /// The number of uncertain creates that are remembered. More than these are treated as failed.
@@ -109,7 +109,8 @@ impl<K> Context<K> {
         let mut token = String::new();
         loop {
             let page = self.metadata_page(&uncertain.collection, &token).await?;
-            page.items.iter().for_each(|item| wait_for(target, &uncertain.prefix, &item.metadata));
+            let log = self.shared.caches.log();
+            page.items.iter().for_each(|item| wait_for(log, target, &uncertain.prefix, &item.metadata));
             token = page.metadata.token;
             if token.is_empty() {
                 return Ok(());
@@ -139,7 +140,7 @@ fn page_query(token: &str) -> String {
 }
 
 /// Lets the next reconcile wait until the caches show an object.
-fn wait_for(target: &Target, prefix: &str, meta: &ObjectMeta) {
+fn wait_for(log: LogId, target: &Target, prefix: &str, meta: &ObjectMeta) {
     let (Some(name), Some(uid), Some(version)) = (&meta.name, &meta.uid, &meta.resource_version) else {
         return;
     };
@@ -147,6 +148,7 @@ fn wait_for(target: &Target, prefix: &str, meta: &ObjectMeta) {
         return;
     }
     note(WriteRef {
+        log,
         resource: GroupResource::of(&target.resource),
         key: ObjectKey::new(meta.namespace.as_deref(), name),
         uid: Arc::from(uid.as_str()),

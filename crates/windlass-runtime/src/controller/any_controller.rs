@@ -71,7 +71,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             let owns = self.watches.iter().any(Watch::maps_to_owner);
             let limit = self.settings.cache_sync_timeout;
             let rights = self.permissions().into_iter().map(|right| (self.name.as_str(), right));
-            let declared = Permissions::merge(rights, &shared.namespaces);
+            let declared = Permissions::merge(rights, &shared.own.namespaces);
             let primary = resolve_scope(self.primary.clone(), owns, limit, shared).await?;
             let shard = self.shard(shared)?;
             let running = Running::new(
@@ -145,7 +145,7 @@ async fn resolve_scope(
 ) -> Result<Option<Kind>> {
     let Some(mut kind) = primary else { return Ok(None) };
     if kind.namespaced.is_none() && needed {
-        kind.namespaced = Some(discovery::is_namespaced(&shared.client, &kind.resource, limit).await?);
+        kind.namespaced = Some(discovery::is_namespaced(&shared.own.client, &kind.resource, limit).await?);
     }
     Ok(Some(kind))
 }

@@ -15,8 +15,10 @@ impl<Q: QueueKey> Controller<Q> {
 
     /// The declared rights: those of the watches, and the others.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
-        let watches =
-            self.declared_watches().flat_map(|watch| Permission::of_watch(&watch.kind, &watch.options));
+        let watches = self.declared_watches().flat_map(|watch| {
+            Permission::of_watch(&watch.kind, &watch.options)
+                .map(|permission| Permission { cluster: watch.cluster.clone(), ..permission })
+        });
         watches.chain(self.needs.iter().cloned()).collect()
     }
 }

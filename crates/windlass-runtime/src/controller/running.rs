@@ -30,7 +30,7 @@ use crate::{
     handler::{EventHandler, Keys, MapContext, QueueKey},
     informer::{DeltaHandler, HandlerOptions, HandlerRegistration, InformerError, SharedInformer},
     kind::Kind,
-    manager::ManagerState,
+    manager::{ClusterState, ManagerState},
     metrics::OneController,
     permission::{Denial, Permissions},
     predicate::Predicate,
@@ -61,7 +61,10 @@ pub(crate) struct Running<Q: QueueKey> {
     /// The declared rights, to explain a denied request.
     declared: Permissions,
     manager: Arc<ManagerState>,
-    caches: Arc<Caches>,
+    /// The contexts in the further clusters of the manager.
+    further: BTreeMap<String, Arc<context::ControllerContext>>,
+    /// The caches in all clusters.
+    pub(super) caches: Vec<Arc<Caches>>,
     /// Watches whose handler is not added yet: the queue fills only when the controller is to work, or to warm up.
     waiting: Mutex<Vec<(WatchId, Prepared<Q>)>>,
     active: Mutex<BTreeMap<WatchId, ActiveWatch>>,
@@ -142,21 +145,31 @@ impl<Q: QueueKey> Running<Q> {
             move || queue.metrics()
         });
         let metrics = manager.metrics.reconcile.of(name);
-        let recorder = manager.recorder.named(name);
-        let reporter = Arc::new(UndecodableReporter::new(recorder.clone(), metrics.undecodable.clone()));
-        let caches = Arc::new(Caches::new(name, manager.writes.clone(), reporter));
-        let context = context::ControllerContext {
-            controller: name.to_owned(),
-            field_manager: settings.field_manager.clone().unwrap_or_else(|| name.to_owned()),
-            primary: primary.as_ref().map(|primary| primary.resource.clone()),
-            client: manager.client.clone(),
-            caches: caches.clone(),
-            recorder,
-            metrics: manager.metrics.clone(),
-            env: manager.env.clone(),
-            last_applies: context::LastApplies::default(),
-            uncertain_creates: context::UncertainCreates::default(),
+        let clusters = context::Clusters::default();
+        let context_in = |cluster: &ClusterState| {
+            let recorder = cluster.recorder.named(name);
+            let reporter = UndecodableReporter::new(recorder.clone(), metrics.undecodable.clone());
+            Arc::new(context::ControllerContext {
+                controller: name.to_owned(),
+                field_manager: settings.field_manager.clone().unwrap_or_else(|| name.to_owned()),
+                primary: primary.as_ref().map(|primary| primary.resource.clone()),
+                client: cluster.client.clone(),
+                clusters: clusters.clone(),
+                caches: Arc::new(Caches::new(name, cluster.writes.clone(), Arc::new(reporter))),
+                recorder,
+                metrics: manager.metrics.clone(),
+                env: manager.env.clone(),
+                last_applies: context::LastApplies::default(),
+                uncertain_creates: context::UncertainCreates::default(),
+            })
         };
+        let context = context_in(&manager.own);
+        let further: BTreeMap<_, _> =
+            manager.further().map(|(name, cluster)| (name.to_owned(), context_in(cluster))).collect();
+        let named = further.iter().map(|(name, context)| (Some(name.as_str()), context));
+        clusters.connect(std::iter::once((None, &context)).chain(named));
+        let caches = std::iter::once(&context).chain(further.values()).map(|context| context.caches.clone());
+        let caches = caches.collect();
         Arc::new(Self {
             name: name.to_owned(),
             primary,
@@ -167,7 +180,8 @@ impl<Q: QueueKey> Running<Q> {
             shard: OnceLock::new(),
             settings,
             queue,
-            context: Arc::new(context),
+            context,
+            further,
             metrics,
             predicates: Arc::new(predicates),
             declared,
@@ -210,33 +224,45 @@ impl<Q: QueueKey> Running<Q> {
                 self.name, watch.kind.resource.kind
             ))
         })?;
-        let Watch { kind, mut options, predicates, name, readable, resync, .. } = watch;
-        let namespaces = &self.manager.namespaces;
-        if options.namespaces.is_empty() && !namespaces.is_empty() && self.is_namespaced(&kind).await? {
+        let Watch { kind, mut options, predicates, name, readable, resync, cluster, .. } = watch;
+        let cluster = cluster.as_deref();
+        let (place, caches) = (self.manager.cluster(cluster)?, self.caches_in(cluster)?);
+        let namespaces = &place.namespaces;
+        if options.namespaces.is_empty() && !namespaces.is_empty() && self.is_namespaced(&kind, place).await?
+        {
             options.namespaces.clone_from(namespaces);
         }
-        let informer = self.manager.informers.informer(&kind.resource, options).map_err(|e| match e {
+        let informer = place.informers.informer(&kind.resource, options).map_err(|e| match e {
             InformerError::ShutDown => Error::stopped(),
             e => Error::setup(format!("controller {:?}: watching {}: {e}", self.name, kind.resource.kind)),
         })?;
-        let declared = readable.then(|| Declaration::new(&self.caches, name, &informer)).transpose()?;
+        let declared = readable.then(|| Declaration::new(caches, name, &informer)).transpose()?;
         let enqueuer = Enqueuer {
             queue: self.queue.clone(),
             handler,
             common: self.predicates.clone(),
             own: predicates,
-            cx: MapContext { caches: self.caches.clone() },
+            cx: MapContext { caches: caches.clone() },
         };
         Ok(Prepared { informer, enqueuer, options: HandlerOptions { resync }, declared })
     }
 
+    /// The caches in a further cluster, or in the manager's own.
+    fn caches_in(&self, cluster: Option<&str>) -> Result<&Arc<Caches>> {
+        let context = match cluster {
+            None => Some(&self.context),
+            Some(name) => self.further.get(name),
+        };
+        context.map(|context| &context.caches).ok_or_else(Error::stopped)
+    }
+
     /// Whether objects of a kind are in namespaces. The server is asked if the type does not say it.
-    async fn is_namespaced(&self, kind: &Kind) -> Result<bool> {
+    async fn is_namespaced(&self, kind: &Kind, cluster: &ClusterState) -> Result<bool> {
         if let Some(namespaced) = kind.namespaced {
             return Ok(namespaced);
         }
         let limit = self.settings.cache_sync_timeout;
-        discovery::is_namespaced(&self.manager.client, &kind.resource, limit).await
+        discovery::is_namespaced(&cluster.client, &kind.resource, limit).await
     }
 
     /// Adds the handlers of all declared watches and waits until each has got its first list.
@@ -344,7 +370,7 @@ impl<Q: QueueKey> Running<Q> {
         let cx = SourceContext {
             controller: self.name.clone(),
             queue: self.queue.clone(),
-            map: MapContext { caches: self.caches.clone() },
+            map: MapContext { caches: self.context.caches.clone() },
             supervisor: self.supervisor(),
             env: self.manager.env.clone(),
         };

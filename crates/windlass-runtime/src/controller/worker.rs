@@ -113,7 +113,7 @@ impl<Q: QueueKey> Running<Q> {
         let key = in_work.key().clone();
         let span = self.span(&key);
         async {
-            self.barrier.pass(&key, &self.context.caches, &self.metrics).await;
+            self.barrier.pass(&key, &self.caches, &self.metrics).await;
             let writes = Session::default();
             let began = Instant::now();
             let outcome = tokio::select! {
@@ -126,7 +126,7 @@ impl<Q: QueueKey> Running<Q> {
             if writes.has_written() {
                 self.hot_loops.wrote(key.clone(), Instant::now());
             }
-            self.barrier.raise(key.clone(), written, &self.context.caches);
+            self.barrier.raise(key.clone(), written, &self.caches);
             let revoked = matches!(outcome, Outcome::Revoked);
             outcome.settle(in_work, &self.metrics);
             drop(permit);

@@ -1,6 +1,6 @@
 //! Before a key is reconciled again, its caches have seen what it wrote.
 
-use std::{hash::Hash, time::Duration};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{context::Caches, metrics::OneController, read_your_writes::WriteRef};
 
-/// The writes of the last reconcile of each key, until the caches have seen them.
+/// The writes of the last reconcile of each key, until the caches of all clusters have seen them.
 pub(crate) struct WriteBarrier<Q> {
     last: Mutex<Last<Q>>,
     limit: Duration,
@@ -29,21 +29,21 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
     }
 
     /// Remembers the writes of a reconcile.
-    pub(crate) fn raise(&self, key: Q, writes: Vec<WriteRef>, caches: &Caches) {
+    pub(crate) fn raise(&self, key: Q, writes: Vec<WriteRef>, caches: &[Arc<Caches>]) {
         if writes.is_empty() || self.limit.is_zero() {
             return;
         }
         let mut last = self.last.lock();
         last.writes.insert(key, writes);
         if last.writes.len() >= last.sweep_at {
-            let unseen = |write: &WriteRef| !caches.have_seen(write);
+            let unseen = |write: &WriteRef| !caches.iter().all(|caches| caches.have_seen(write));
             last.writes.retain(|_, writes| writes.iter().any(unseen));
             last.sweep_at = SWEEP.max(last.writes.len() * 2);
         }
     }
 
     /// Waits until the caches have seen the last writes of a key. The wait is bounded; a timeout is logged and counted.
-    pub(crate) async fn pass(&self, key: &Q, caches: &Caches, metrics: &OneController) {
+    pub(crate) async fn pass(&self, key: &Q, caches: &[Arc<Caches>], metrics: &OneController) {
         let Some(writes) = self.last.lock().writes.remove(key) else { return };
         let begun = Instant::now();
         let seen = timeout(self.limit, all_seen(&writes, caches)).await;
@@ -58,8 +58,10 @@ impl<Q: Eq + Hash> WriteBarrier<Q> {
     }
 }
 
-async fn all_seen(writes: &[WriteRef], caches: &Caches) {
+async fn all_seen(writes: &[WriteRef], caches: &[Arc<Caches>]) {
     for write in writes {
-        caches.seen(write).await;
+        for caches in caches {
+            caches.seen(write).await;
+        }
     }
 }

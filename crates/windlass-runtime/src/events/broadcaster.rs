@@ -75,13 +75,17 @@ impl Broadcaster {
     }
 
     pub(crate) fn supervised(env: Env, supervisor: Supervisor) -> Self {
-        let inner = Inner {
-            env,
-            supervisor,
-            sinks: Mutex::default(),
-            dropped: DroppedEvents::default(),
-            dropping: AtomicBool::new(false),
-        };
+        Self::counting(env, supervisor, DroppedEvents::default())
+    }
+
+    /// Creates a broadcaster without sinks that counts its dropped events together with this one.
+    pub(crate) fn sibling(&self) -> Self {
+        Self::counting(self.inner.env.clone(), self.inner.supervisor.clone(), self.inner.dropped.clone())
+    }
+
+    fn counting(env: Env, supervisor: Supervisor, dropped: DroppedEvents) -> Self {
+        let inner =
+            Inner { env, supervisor, sinks: Mutex::default(), dropped, dropping: AtomicBool::new(false) };
         Self { inner: Arc::new(inner) }
     }
 

@@ -18,7 +18,9 @@ use super::{
 };
 use crate::{
     client,
-    context::{Caches, Context, ControllerContext, LastApplies, UncertainCreates, UndeclaredCaches},
+    context::{
+        Caches, Clusters, Context, ControllerContext, LastApplies, UncertainCreates, UndeclaredCaches,
+    },
     controller::{AnyController, Controller},
     env::Env,
     error::{Error, Result},
@@ -155,6 +157,7 @@ impl FakeCluster {
         caches: Caches,
     ) -> Arc<ControllerContext> {
         Arc::new(ControllerContext {
+            clusters: Clusters::default(),
             recorder: self.broadcaster.recorder(controller.as_str()),
             field_manager: controller.clone(),
             controller,

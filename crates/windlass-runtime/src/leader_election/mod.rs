@@ -125,7 +125,7 @@ impl LeaderElection {
     }
 
     pub(crate) fn start(self, shared: &Arc<ManagerState>) -> Leadership {
-        let namespace = self.namespace.unwrap_or_else(|| shared.client.default_namespace().to_owned());
+        let namespace = self.namespace.unwrap_or_else(|| shared.own.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), shared.env.uuid()));
         let gauge = shared.metrics.leader.get_or_create_owned(&NameLabel { name: self.name.clone() });
         gauge.set(0);
@@ -137,11 +137,11 @@ impl LeaderElection {
         let stop = CancellationToken::new();
         let campaign = Campaign {
             elector: Elector::new(identity.clone(), self.timing),
-            lock: LeaseLock::new(shared.client.clone(), &namespace, &self.name, self.labels),
+            lock: LeaseLock::new(shared.own.client.clone(), &namespace, &self.name, self.labels),
             fence: shared.leader.clone(),
             release_on_stop: self.release_on_stop,
             may_release: may_release.clone(),
-            recorder: shared.recorder.named(self.name.as_str()),
+            recorder: shared.own.recorder.named(self.name.as_str()),
             begun: Instant::now(),
             env: shared.env.clone(),
             tell,

@@ -1,5 +1,6 @@
 //! The manager starts the parts of an operator in order and stops them in the reverse order.
 
+mod cluster;
 mod http;
 mod listen;
 mod metrics_access;
@@ -22,14 +23,15 @@ use kube_core::ApiResource;
 use tokio::sync::{mpsc, oneshot};
 use windlass_webhook::ServerDefaults;
 
-pub(crate) use self::state::ManagerState;
-use self::{names::Selection, run::RunningManager};
 pub use self::{
+    cluster::Cluster,
     run_context::RunContext,
     runnable::{Group, Runnable},
     secure_metrics::SecureMetrics,
     shutdown::Shutdown,
 };
+pub(crate) use self::{cluster::ClusterState, state::ManagerState};
+use self::{names::Selection, run::RunningManager};
 use crate::{
     client::{ClientBuilder, ConfigSource},
     controller::{AnyController, Controller},
@@ -76,6 +78,7 @@ pub struct Manager {
     metrics: Metrics,
     health: Health,
     namespaces: Vec<String>,
+    clusters: Vec<Cluster>,
     metrics_address: Option<SocketAddr>,
     secure_metrics: Option<SecureMetrics>,
     health_address: Option<SocketAddr>,
@@ -132,6 +135,7 @@ impl Manager {
             metrics: Metrics::new(),
             health: Health::new(),
             namespaces: Vec::new(),
+            clusters: Vec::new(),
             metrics_address: None,
             secure_metrics: None,
             health_address: None,
@@ -231,6 +235,14 @@ impl Manager {
     /// Limits the caches of namespaced kinds to these namespaces. Default: all namespaces.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a further cluster, which controllers watch with [`Watch::in_cluster`](crate::Watch::in_cluster).
+    ///
+    /// The manager does not start if two clusters have the same name, or if the configuration of one cannot be loaded.
+    pub fn cluster(mut self, cluster: Cluster) -> Self {
+        self.clusters.push(cluster);
         self
     }
 

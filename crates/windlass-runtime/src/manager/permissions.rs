@@ -28,13 +28,23 @@ impl Manager {
     pub fn permissions(&self) -> Permissions {
         all(self)
     }
+
+    /// Returns the rights that the operator needs in a further [`cluster`](Self::cluster): those of the watches and the declared
+    /// permissions that name it, and of events.
+    pub fn permissions_in(&self, cluster: &str) -> Permissions {
+        let mut needed = of_parts(self, Some(cluster));
+        let events = event_permissions(self, needed.iter().map(|(_, permission)| permission));
+        needed.extend(events.into_iter().map(|permission| (MANAGER, permission)));
+        let found = self.clusters.iter().find(|further| further.name == cluster);
+        Permissions::merge(needed, found.map_or(&[], |further| &further.namespaces))
+    }
 }
 
 /// The name of the manager among the parts that need rights.
 const MANAGER: &str = "manager";
 
-/// Collects the rights of all parts of a manager.
-fn all(manager: &Manager) -> Permissions {
+/// Collects the rights that the parts of a manager declare for a cluster.
+fn of_parts<'a>(manager: &'a Manager, cluster: Option<&str>) -> Vec<(&'a str, Permission)> {
     let mut needed: Vec<(&str, Permission)> = Vec::new();
     let selected = manager.controllers.iter().filter(|controller| manager.selection.has(controller.name()));
     for controller in selected {
@@ -44,9 +54,22 @@ fn all(manager: &Manager) -> Permissions {
         needed.extend(runnable.needs.iter().map(|permission| (runnable.name.as_str(), permission.clone())));
     }
     needed.extend(manager.needs.iter().map(|permission| (MANAGER, permission.clone())));
+    needed.retain(|(_, permission)| permission.cluster.as_deref() == cluster);
+    needed
+}
+
+/// Collects the rights of all parts of a manager in its own cluster.
+fn all(manager: &Manager) -> Permissions {
+    let mut needed = of_parts(manager, None);
     let events = event_permissions(manager, needed.iter().map(|(_, permission)| permission));
     needed.extend(events.into_iter().map(|permission| (MANAGER, permission)));
     if let Some(election) = &manager.leader_election {
+        let events = Permission::of_events(manager.events_api);
+        let events = match election.own_namespace() {
+            Some(namespace) => events.in_namespace(namespace),
+            None => events.in_operator_namespace(),
+        };
+        needed.push((MANAGER, events));
         needed.extend(election.permissions().into_iter().map(|permission| ("leader-election", permission)));
     }
     if let Some(sharding) = &manager.sharding {
@@ -67,12 +90,6 @@ fn event_permissions<'a>(manager: &Manager, needed: impl Iterator<Item = &'a Per
         all.extend(
             permission.own_namespaces().iter().map(|namespace| events.clone().in_namespace(namespace)),
         );
-    }
-    if let Some(election) = &manager.leader_election {
-        all.push(match election.own_namespace() {
-            Some(namespace) => events.in_namespace(namespace),
-            None => events.in_operator_namespace(),
-        });
     }
     all
 }

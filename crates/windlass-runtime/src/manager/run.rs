@@ -80,12 +80,20 @@ impl RunningManager {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<()> {
         let Manager {
-            target, env, metrics, health, namespaces, events_api, changes: (_, mut changes), ..
+            target,
+            env,
+            metrics,
+            health,
+            namespaces,
+            clusters,
+            events_api,
+            changes: (_, mut changes),
+            ..
         } = manager;
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
-            ManagerState::new(client, env.clone(), metrics, namespaces, events_api).await
+            ManagerState::new(client, env.clone(), metrics, namespaces, clusters, events_api).await
         };
         let state = tokio::select! {
             biased;
@@ -166,7 +174,7 @@ impl RunningManager {
         for controller in parts.controllers {
             prepared.extend(self.prepare(controller)?);
         }
-        self.state.informers.start();
+        self.state.informers().iter().for_each(SharedInformerFactory::start);
         self.started.store(true, Ordering::Release);
         for runnable in late {
             self.start_one(runnable);
@@ -186,15 +194,15 @@ impl RunningManager {
 
     /// Adds the readiness checks that every manager has.
     fn add_checks(&self) {
-        let (informers, started, asking) =
-            (self.state.informers.clone(), self.started.clone(), self.asking.clone());
+        let (state, started, asking) = (self.state.clone(), self.started.clone(), self.asking.clone());
         // Readiness tells whether the caches were ever filled: one that is filled stays so.
         let synced = Arc::new(AtomicBool::new(false));
         self.health.add_ready("informer-sync", move || {
             let result = if synced.load(Ordering::Acquire) {
                 Ok(())
             } else if started.load(Ordering::Acquire) {
-                caches_filled(&asking.lock(), &informers).inspect(|()| synced.store(true, Ordering::Release))
+                caches_filled(&asking.lock(), &state.unsynced())
+                    .inspect(|()| synced.store(true, Ordering::Release))
             } else {
                 Err("the caches are not started".to_owned())
             };
@@ -376,8 +384,13 @@ impl RunningManager {
         if let Some(sharded) = self.sharded.take() {
             sharded.end(RELEASE_LIMIT, !others.still_running).await;
         }
-        self.state.events.shutdown(EVENTS_LIMIT).await;
-        self.state.informers.shutdown().await;
+        futures::future::join_all(
+            self.state.clusters().map(|(_, cluster)| cluster.events.shutdown(EVENTS_LIMIT)),
+        )
+        .await;
+        for informers in self.state.informers() {
+            informers.shutdown().await;
+        }
         for group in [Group::Webhooks, Group::Http] {
             late.extend(self.groups[group as usize].stop(deadline).await.aborted);
         }
@@ -403,11 +416,7 @@ struct Parts {
 }
 
 /// Fails with the resources whose first list has not ended, and with the controllers that ask the server about their kinds.
-fn caches_filled(
-    asking: &BTreeSet<String>,
-    informers: &SharedInformerFactory,
-) -> std::result::Result<(), String> {
-    let unsynced = informers.unsynced();
+fn caches_filled(asking: &BTreeSet<String>, unsynced: &[String]) -> std::result::Result<(), String> {
     let mut reasons = Vec::new();
     if !unsynced.is_empty() {
         reasons.push(format!("the first list has not ended: {}", unsynced.join(", ")));

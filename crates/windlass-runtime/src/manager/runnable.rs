@@ -146,7 +146,7 @@ impl RunningGroup {
         let shutdown = self.shutdown.child();
         let cx = RunContext { state: state.clone(), shutdown: shutdown.clone() };
         let waits = needs_caches && group > Group::Webhooks;
-        let (label, informers) = (name.clone(), state.informers.clone());
+        let (label, informers) = (name.clone(), state.informers());
         let run = async move {
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());
@@ -249,13 +249,16 @@ async fn stopped_alone<F: Future>(
 }
 
 /// Waits until the first lists of all watches have ended. Returns false if the shutdown is requested before.
-async fn caches_synced(runnable: &str, informers: &SharedInformerFactory, shutdown: &Shutdown) -> bool {
-    loop {
-        let synced = informers.wait_for_cache_sync(CACHE_REPORT);
-        match shutdown.token().run_until_cancelled(synced).await {
-            None => return false,
-            Some(Ok(())) => return true,
-            Some(Err(error)) => tracing::warn!(runnable, %error, "waiting for caches before it starts"),
+async fn caches_synced(runnable: &str, informers: &[SharedInformerFactory], shutdown: &Shutdown) -> bool {
+    for informers in informers {
+        loop {
+            let synced = informers.wait_for_cache_sync(CACHE_REPORT);
+            match shutdown.token().run_until_cancelled(synced).await {
+                None => return false,
+                Some(Ok(())) => break,
+                Some(Err(error)) => tracing::warn!(runnable, %error, "waiting for caches before it starts"),
+            }
         }
     }
+    true
 }

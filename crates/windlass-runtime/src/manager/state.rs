@@ -1,29 +1,29 @@
 //! The state that all parts of a manager share.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use kube_client::Client;
 
+use super::cluster::{Cluster, ClusterState, check_name};
 use crate::{
-    client,
     env::Env,
-    error::Result,
-    events::{Broadcaster, EventsApi, Recorder},
+    error::{Error, Result},
+    events::EventsApi,
     fence::Fence,
     informer::SharedInformerFactory,
     metrics::{CacheMetrics, Metrics, QueueMetrics},
-    read_your_writes::WriteLog,
     sharding::Gate,
     supervisor::Supervisor,
 };
 
 /// The state that all parts of a manager share.
 pub(crate) struct ManagerState {
-    pub(crate) client: Client,
-    pub(crate) writes: WriteLog,
-    pub(crate) informers: SharedInformerFactory,
-    pub(crate) events: Broadcaster,
-    pub(crate) recorder: Recorder,
+    /// The cluster of Leases, declared rights, and watches that name no other one.
+    pub(crate) own: ClusterState,
+    further: BTreeMap<String, ClusterState>,
     pub(crate) metrics: Metrics,
     pub(crate) queues: QueueMetrics,
     pub(crate) env: Env,
@@ -32,8 +32,6 @@ pub(crate) struct ManagerState {
     pub(crate) leader: Fence,
     /// The membership of this replica, if keys are split among replicas.
     pub(crate) sharding: OnceLock<Gate>,
-    /// The namespaces that caches are limited to; none means all namespaces.
-    pub(crate) namespaces: Vec<String>,
 }
 
 impl ManagerState {
@@ -42,34 +40,77 @@ impl ManagerState {
         env: Env,
         metrics: Metrics,
         namespaces: Vec<String>,
+        clusters: Vec<Cluster>,
         events_api: EventsApi,
     ) -> Result<Arc<Self>> {
-        let (client, client_state) = client::adopt(client, &env).await?;
-        let queues = QueueMetrics::default();
-        let supervisor = Supervisor::default();
-        let events = Broadcaster::supervised(env.clone(), supervisor.clone());
-        events.start_recording_by(events_api, client.clone());
-        metrics.register(|registry| {
-            client_state.register_metrics(registry);
-            registry.register_collector(Box::new(queues.clone()));
-            supervisor.register_metrics(registry);
-            events.register_metrics(registry);
-        });
-        let informers = SharedInformerFactory::supervised(client.clone(), env.random(), supervisor.clone());
-        metrics.register(|registry| registry.register_collector(Box::new(CacheMetrics(informers.clone()))));
-        Ok(Arc::new(Self {
-            informers,
-            recorder: events.recorder("windlass"),
-            events,
-            writes: client_state.writes.clone(),
-            client,
+        let (queues, supervisor) = (QueueMetrics::default(), Supervisor::default());
+        let own = ClusterState::own(client, &env, &supervisor, namespaces, events_api).await?;
+        let mut further = BTreeMap::new();
+        for cluster in clusters {
+            let name = cluster.name.clone();
+            check_name(&name)?;
+            let state = ClusterState::further(cluster, &own, &env, &supervisor, events_api).await?;
+            if further.insert(name.clone(), state).is_some() {
+                return Err(Error::setup(format!("the manager has two clusters called {name:?}")));
+            }
+        }
+        let state = Self {
+            own,
+            further,
             metrics,
             queues,
             env,
             supervisor,
             leader: Fence::open(),
             sharding: OnceLock::new(),
-            namespaces,
-        }))
+        };
+        state.metrics.register(|registry| {
+            state.own.register_metrics(registry);
+            registry.register_collector(Box::new(state.queues.clone()));
+            state.supervisor.register_metrics(registry);
+            let caches =
+                state.clusters().map(|(name, cluster)| (name.map(str::to_owned), cluster.informers.clone()));
+            registry.register_collector(Box::new(CacheMetrics(caches.collect())));
+        });
+        Ok(Arc::new(state))
+    }
+
+    /// Returns the further clusters by name.
+    pub(crate) fn further(&self) -> impl Iterator<Item = (&str, &ClusterState)> {
+        self.further.iter().map(|(name, cluster)| (name.as_str(), cluster))
+    }
+
+    /// Returns the clusters: the manager's own, which has no name, and then the further ones by name.
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = (Option<&str>, &ClusterState)> {
+        std::iter::once((None, &self.own)).chain(self.further().map(|(name, cluster)| (Some(name), cluster)))
+    }
+
+    /// Returns the cluster of a name; the manager's own without a name.
+    pub(crate) fn cluster(&self, name: Option<&str>) -> Result<&ClusterState> {
+        let Some(name) = name else { return Ok(&self.own) };
+        self.further.get(name).ok_or_else(|| {
+            Error::setup(format!(
+                "the manager has no cluster called {name:?}; add it with `Manager::cluster`"
+            ))
+        })
+    }
+
+    /// Returns the caches of all clusters.
+    pub(crate) fn informers(&self) -> Vec<SharedInformerFactory> {
+        self.clusters().map(|(_, cluster)| cluster.informers.clone()).collect()
+    }
+
+    /// Returns the kinds whose first list has not ended, with the reason if it is known; those of further clusters with its name.
+    pub(crate) fn unsynced(&self) -> Vec<String> {
+        let named = |(cluster, kind): (Option<&str>, String)| match cluster {
+            None => kind,
+            Some(cluster) => format!("{kind} in cluster {cluster}"),
+        };
+        self.clusters()
+            .flat_map(|(name, cluster)| {
+                cluster.informers.unsynced().into_iter().map(move |kind| (name, kind))
+            })
+            .map(named)
+            .collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet},
+    encoding::DescriptorEncoder,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
 };
 
@@ -14,54 +14,53 @@ use crate::{
     informer::{InformerMetrics, SharedInformerFactory},
 };
 
-/// The metrics of all caches of a factory, read at each scrape. Caches of the same resource count as one.
+/// The metrics of all caches of the factories, read at each scrape. Caches of the same resource in a cluster count as one. The manager's
+/// own cluster has no name, and no label.
 #[derive(Debug)]
-pub(crate) struct CacheMetrics(pub(crate) SharedInformerFactory);
+pub(crate) struct CacheMetrics(pub(crate) Vec<(Option<String>, SharedInformerFactory)>);
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResourceLabel {
-    resource: String,
+/// A resource, and the name of its cluster unless it is the manager's own.
+type Place = (String, Option<String>);
+
+/// Labels as pairs, because the label `cluster` is not always there.
+type Labels = Vec<(&'static str, String)>;
+
+fn labels((resource, cluster): &Place) -> Labels {
+    let cluster = cluster.iter().map(|cluster| ("cluster", cluster.clone()));
+    std::iter::once(("resource", resource.clone())).chain(cluster).collect()
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PartLabel {
-    resource: String,
-    part: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ChangeLabel {
-    resource: String,
-    change: &'static str,
+fn labels_with(place: &Place, name: &'static str, value: &str) -> Labels {
+    let mut labels = labels(place);
+    labels.push((name, value.to_owned()));
+    labels
 }
 
 impl Collector for CacheMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
-        let mut resources: BTreeMap<String, Vec<InformerMetrics>> = BTreeMap::new();
-        for informer in self.0.informers() {
-            resources
-                .entry(GroupResource::of(informer.resource()).to_string())
-                .or_default()
-                .push(informer.metrics());
+        let mut resources: BTreeMap<Place, Vec<InformerMetrics>> = BTreeMap::new();
+        for (cluster, factory) in &self.0 {
+            for informer in factory.informers() {
+                let resource = GroupResource::of(informer.resource()).to_string();
+                resources.entry((resource, cluster.clone())).or_default().push(informer.metrics());
+            }
         }
         let gauge = |read: fn(&InformerMetrics) -> usize| {
-            let family = Family::<ResourceLabel, Gauge>::default();
+            let family = Family::<Labels, Gauge>::default();
             for (resource, informers) in &resources {
-                let label = ResourceLabel { resource: resource.clone() };
-                family.get_or_create(&label).set(informers.iter().map(read).sum::<usize>() as i64);
+                family.get_or_create(&labels(resource)).set(informers.iter().map(read).sum::<usize>() as i64);
             }
             family
         };
         let counter = |read: fn(&InformerMetrics) -> u64| {
-            let family = Family::<ResourceLabel, Counter>::default();
+            let family = Family::<Labels, Counter>::default();
             for (resource, informers) in &resources {
-                let label = ResourceLabel { resource: resource.clone() };
-                family.get_or_create(&label).inc_by(informers.iter().map(read).sum());
+                family.get_or_create(&labels(resource)).inc_by(informers.iter().map(read).sum());
             }
             family
         };
-        let bytes = Family::<PartLabel, Gauge>::default();
-        let changes = Family::<ChangeLabel, Counter>::default();
+        let bytes = Family::<Labels, Gauge>::default();
+        let changes = Family::<Labels, Counter>::default();
         for (resource, informers) in &resources {
             for metrics in informers {
                 let parts = [
@@ -73,12 +72,12 @@ impl Collector for CacheMetrics {
                     ("backlog", metrics.backlog_bytes),
                 ];
                 for (part, size) in parts {
-                    bytes.get_or_create(&PartLabel { resource: resource.clone(), part }).inc_by(size as i64);
+                    bytes.get_or_create(&labels_with(resource, "part", part)).inc_by(size as i64);
                 }
                 for (change, count) in
                     [("added", metrics.added), ("updated", metrics.updated), ("deleted", metrics.deleted)]
                 {
-                    changes.get_or_create(&ChangeLabel { resource: resource.clone(), change }).inc_by(count);
+                    changes.get_or_create(&labels_with(resource, "change", change)).inc_by(count);
                 }
             }
         }

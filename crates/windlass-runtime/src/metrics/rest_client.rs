@@ -21,7 +21,7 @@ struct DurationLabel {
     host: String,
 }
 
-/// The metrics of one client.
+/// The metrics of clients. The label `host` tells them apart.
 #[derive(Clone)]
 pub(crate) struct RestClientMetrics {
     requests: Family<RequestLabel, Counter>,

@@ -50,6 +50,8 @@ pub struct Permission {
     pub(crate) target: Target,
     pub(crate) scope: Scope,
     pub(crate) optional: bool,
+    /// The further cluster of the manager in which it holds; `None` for its own.
+    pub(crate) cluster: Option<String>,
 }
 
 /// The objects or paths that a permission is about.
@@ -106,6 +108,7 @@ impl Permission {
             },
             scope: Scope::Manager,
             optional: false,
+            cluster: None,
         }
     }
 
@@ -116,6 +119,7 @@ impl Permission {
             target: Target::Url(path.into()),
             scope: Scope::Cluster,
             optional: false,
+            cluster: None,
         }
     }
 
@@ -181,6 +185,13 @@ impl Permission {
     /// Extends it to all namespaces and to objects in none, whatever the manager's namespaces are.
     pub fn cluster_wide(mut self) -> Self {
         self.scope = Scope::Cluster;
+        self
+    }
+
+    /// Moves it to a further [`Cluster`](crate::manager::Cluster) of the manager;
+    /// [`Manager::permissions_in`](crate::Manager::permissions_in) returns it.
+    pub fn in_cluster(mut self, name: impl Into<String>) -> Self {
+        self.cluster = Some(name.into());
         self
     }
 

@@ -38,6 +38,10 @@ pub(crate) use self::{
 };
 use crate::client::path::{GroupResource, ResourcePath, query_flag};
 
+/// Tells the writes of one client from those of another, which may talk to another cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LogId(usize);
+
 /// The writes of one client, handed to every cache of the kind that was written.
 #[derive(Clone, Default)]
 pub(crate) struct WriteLog {
@@ -83,6 +87,10 @@ impl WriteLog {
         Self::default()
     }
 
+    pub(crate) fn id(&self) -> LogId {
+        LogId(Arc::as_ptr(&self.kinds).addr())
+    }
+
     /// Records the writes of a kind for a cache until the returned record is dropped.
     pub(crate) fn follow(&self, resource: GroupResource, cache: impl CacheView) -> Arc<UnseenWrites> {
         let unseen = Arc::new(UnseenWrites { cache: Box::new(cache), pending: Mutex::default() });
@@ -108,7 +116,7 @@ impl WriteLog {
         let resource = path.group_resource();
         let followers: Vec<_> = self.kinds.read().get(&resource)?.iter().filter_map(Weak::upgrade).collect();
         let named = path.name.map(|name| ObjectKey::new(path.namespace, name));
-        (!followers.is_empty()).then_some(Written { followers, resource, named, delete })
+        (!followers.is_empty()).then_some(Written { log: self.id(), followers, resource, named, delete })
     }
 }
 
@@ -139,6 +147,7 @@ async fn has_dry_run_options(body: Option<Body>) -> bool {
 
 /// A write under way.
 pub(crate) struct Written {
+    log: LogId,
     followers: Vec<Arc<UnseenWrites>>,
     resource: GroupResource,
     /// The key in the path; a create has none.
@@ -159,6 +168,7 @@ impl Written {
             }
         }
         note(WriteRef {
+            log: self.log,
             resource: self.resource,
             key,
             uid: write.uid,

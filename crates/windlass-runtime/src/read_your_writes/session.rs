@@ -11,11 +11,13 @@ use std::{
 use parking_lot::Mutex;
 use windlass_cache::ObjectKey;
 
+use super::LogId;
 use crate::client::path::GroupResource;
 
 /// A write that a later reconcile waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteRef {
+    pub(crate) log: LogId,
     pub(crate) resource: GroupResource,
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
@@ -55,7 +57,7 @@ impl Session {
         let writes = std::mem::take(&mut *self.0.seen_later.lock());
         let mut last: BTreeMap<_, WriteRef> = BTreeMap::new();
         for mut write in writes {
-            let object = (write.resource.clone(), write.key.clone());
+            let object = (write.log, write.resource.clone(), write.key.clone());
             if let Some(earlier) = last.get(&object).filter(|earlier| earlier.uid == write.uid) {
                 // A deletion may not know how new the object was; the write before it does.
                 write.revision = write.revision.max(earlier.revision);

@@ -181,11 +181,11 @@ impl Sharding {
 
     /// Joins the group when so many controllers are ready.
     pub(crate) fn start(self, gate: Gate, controllers: usize, state: &Arc<ManagerState>) -> Sharded {
-        let namespace = self.namespace.unwrap_or_else(|| state.client.default_namespace().to_owned());
+        let namespace = self.namespace.unwrap_or_else(|| state.own.client.default_namespace().to_owned());
         let identity = self.identity.unwrap_or_else(|| format!("{}_{}", host_name(), state.env.uuid()));
         tracing::info!(group = %format_args!("{namespace}/{}", self.name), identity, "sharding");
         let leases = MemberLeases::new(
-            state.client.clone(),
+            state.own.client.clone(),
             namespace,
             self.name,
             identity,

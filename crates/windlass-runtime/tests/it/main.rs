@@ -3,6 +3,7 @@
 mod apply;
 mod caches;
 mod client;
+mod clusters;
 mod controller;
 mod events;
 mod failover;

@@ -41,12 +41,13 @@ pub struct SecureMetrics {
     address: SocketAddr,
     files: Option<CertificateFiles>,
     authorize: bool,
+    http2: bool,
 }
 
 impl SecureMetrics {
     /// Serves on this address, with a certificate that the manager makes and signs itself: clients do not verify it.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, files: None, authorize: true }
+        Self { address, files: None, authorize: true, http2: true }
     }
 
     /// Reads the certificate from files, and reads them again when they change.
@@ -58,6 +59,12 @@ impl SecureMetrics {
     /// Lets every client read the metrics.
     pub fn without_authorization(mut self) -> Self {
         self.authorize = false;
+        self
+    }
+
+    /// Sets whether clients may use HTTP/2, besides HTTP/1.1. Default: true.
+    pub fn http2(mut self, http2: bool) -> Self {
+        self.http2 = http2;
         self
     }
 
@@ -74,7 +81,7 @@ impl SecureMetrics {
     /// Listens, and returns the runnables that serve and that keep the certificate up to date.
     pub(super) fn start(self, state: &ManagerState) -> Result<[Runnable; 2]> {
         let store = CertificateStore::default();
-        let tls = server_config(&store, None).map_err(|error| Error::setup(error.to_string()))?;
+        let tls = server_config(&store, None, self.http2).map_err(|error| Error::setup(error.to_string()))?;
         let access = self.authorize.then(|| MetricsAccess::new(state.own.client.clone()));
         let endpoint = MetricsEndpoint { metrics: state.metrics.clone(), access };
         let server = serve("metrics", self.address, Some(tls), endpoint)?;

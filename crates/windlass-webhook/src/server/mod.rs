@@ -47,11 +47,13 @@ pub struct ServerDefaults {
     pub port: u16,
     /// The files of the certificate.
     pub files: CertificateFiles,
+    /// Whether clients may use HTTP/2, besides HTTP/1.1. Default: true.
+    pub http2: bool,
 }
 
 impl Default for ServerDefaults {
     fn default() -> Self {
-        Self { port: DEFAULT_PORT, files: CertificateFiles::default() }
+        Self { port: DEFAULT_PORT, files: CertificateFiles::default(), http2: true }
     }
 }
 
@@ -83,6 +85,7 @@ pub struct WebhookServer {
     port: Option<u16>,
     certificates: Option<CertificateSource>,
     client_ca: Option<PathBuf>,
+    http2: Option<bool>,
     store: CertificateStore,
     metrics: WebhookMetrics,
 }
@@ -102,6 +105,7 @@ impl WebhookServer {
             port: None,
             certificates: None,
             client_ca: None,
+            http2: None,
             store: CertificateStore::default(),
             metrics: WebhookMetrics::default(),
         }
@@ -139,6 +143,12 @@ impl WebhookServer {
         self
     }
 
+    /// Sets whether clients may use HTTP/2, besides HTTP/1.1.
+    pub fn http2(mut self, http2: bool) -> Self {
+        self.http2 = Some(http2);
+        self
+    }
+
     /// Returns the webhooks.
     pub fn webhooks(&self) -> &Webhooks {
         &self.webhooks
@@ -165,6 +175,7 @@ impl WebhookServer {
     pub fn with_defaults(mut self, defaults: ServerDefaults) -> Self {
         self.port.get_or_insert(defaults.port);
         self.certificates.get_or_insert(CertificateSource::Files(defaults.files));
+        self.http2.get_or_insert(defaults.http2);
         self
     }
 
@@ -174,7 +185,7 @@ impl WebhookServer {
     ///
     /// The address is in use, the client authorities cannot be read, or the webhooks' declaration is wrong.
     pub async fn bind(self) -> Result<WebhookListener, ServerError> {
-        let Self { webhooks, host, port, certificates, client_ca, store, metrics } = self;
+        let Self { webhooks, host, port, certificates, client_ca, http2, store, metrics } = self;
         let conversions = webhooks.conversions();
         let dispatcher = webhooks.dispatcher(metrics.clone()).map_err(ServerError::new)?;
         let source = certificates.unwrap_or_else(|| CertificateSource::Files(CertificateFiles::default()));
@@ -182,7 +193,7 @@ impl WebhookServer {
             Some(path) => Some(tls::read_client_ca(&source, &path).await?),
             None => None,
         };
-        let tls = server_config(&store, client_ca.as_deref())?;
+        let tls = server_config(&store, client_ca.as_deref(), http2.unwrap_or(true))?;
         let host = host.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
         let address = SocketAddr::new(host, port.unwrap_or(DEFAULT_PORT));
         listen::bind(address, listen::Parts { dispatcher, conversions, source, store, tls, metrics }).await

@@ -149,6 +149,15 @@ async fn a_server_speaks_both_versions_of_http_and_stops() {
 }
 
 #[tokio::test]
+async fn http2_can_be_turned_off() {
+    let setting = Setting::new();
+    let (port, _stop, _task) = serve(setting.server().http2(false).bind().await.unwrap()).await;
+    assert!(setting.connect(port, b"h2", false).await.is_err());
+    let stream = setting.connect(port, b"http/1.1", false).await.unwrap();
+    assert_eq!(post(stream, false, None).await.0, 200);
+}
+
+#[tokio::test]
 async fn a_body_that_says_it_is_too_large_is_not_received() {
     let setting = Setting::new();
     let (port, _stop, _task) = serve(setting.server().bind().await.unwrap()).await;

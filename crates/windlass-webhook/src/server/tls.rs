@@ -26,7 +26,7 @@ impl ServerError {
     }
 }
 
-/// Makes the TLS settings of a server: the certificate of `store`, HTTP/2 and HTTP/1.1, and client certificates that are
+/// Makes the TLS settings of a server: the certificate of `store`, HTTP/1.1 and, if `http2`, HTTP/2, and client certificates that are
 /// required if `client_ca`, PEM, is given.
 ///
 /// # Errors
@@ -35,6 +35,7 @@ impl ServerError {
 pub fn server_config(
     store: &CertificateStore,
     client_ca: Option<&[u8]>,
+    http2: bool,
 ) -> Result<Arc<ServerConfig>, ServerError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -53,7 +54,7 @@ pub fn server_config(
         }
     };
     let mut config = builder.with_cert_resolver(Arc::new(store.clone()));
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = http2.then(|| b"h2".to_vec()).into_iter().chain([b"http/1.1".to_vec()]).collect();
     // A resumed session would not see the new certificate; the API server keeps its connections open anyway.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

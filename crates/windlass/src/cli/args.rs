@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
+use super::ZapArgs;
 use clap::{ArgAction, Args, ValueEnum};
 use windlass_runtime::{
     Manager,
@@ -20,6 +21,9 @@ use windlass_runtime::{
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct ManagerArgs {
+    /// File with flags, as YAML: leaderElect: true. Flags and environment variables go before it
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Kubeconfig file; default: KUBECONFIG, the pod's service account, or ~/.kube/config
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -73,8 +77,13 @@ pub struct ManagerArgs {
     /// File with the private key of the webhook server, in its folder
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
     pub webhook_cert_key: String,
+    /// Let clients of the metrics endpoint and of the webhook server use HTTP/2, besides HTTP/1.1
+    #[arg(long, global = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
+    pub enable_http2: bool,
     /// Elect a leader among the replicas; only the leader reconciles
-    #[arg(long, global = true)]
+    #[arg(long, global = true, value_name = "BOOL", default_value_t = false, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
     pub leader_elect: bool,
     /// Name of the Lease that the replicas compete for; default: the program's name
     #[arg(long, global = true, value_name = "NAME")]
@@ -97,6 +106,9 @@ pub struct ManagerArgs {
     /// Format of log lines
     #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub zap: ZapArgs,
 }
 
 /// The format of log lines.
@@ -162,7 +174,7 @@ impl ManagerArgs {
         let folder = self.webhook_cert_path.clone().filter(|folder| !folder.as_os_str().is_empty());
         let files = folder.map_or_else(CertificateFiles::default, CertificateFiles::in_folder);
         let files = files.certificate_name(&self.webhook_cert_name).key_name(&self.webhook_cert_key);
-        ServerDefaults { port: self.webhook_port, files }
+        ServerDefaults { port: self.webhook_port, files, http2: self.enable_http2 }
     }
 
     /// Serves metrics as the flags say.
@@ -171,7 +183,7 @@ impl ManagerArgs {
         if !self.metrics_secure {
             return manager.metrics_address(address);
         }
-        let metrics = SecureMetrics::new(address);
+        let metrics = SecureMetrics::new(address).http2(self.enable_http2);
         let folder = self.metrics_cert_path.as_ref().filter(|folder| !folder.as_os_str().is_empty());
         manager.secure_metrics(match folder {
             None => metrics,

@@ -1,13 +1,14 @@
 //! From the command line to a manager.
 
-use std::{collections::BTreeSet, ffi::OsString};
+use std::{collections::BTreeSet, ffi::OsString, io::Write};
 
 use clap::{Arg, Args, Command, FromArgMatches, Subcommand, error::ErrorKind};
-use windlass_runtime::{Manager, Result};
+use windlass_runtime::{Error, Manager, Result};
 
 use super::{
     ManagerArgs,
     args::program_name,
+    config_file::{self, ConfigFile},
     crds::write_crds,
     dev::{DevArgs, dev},
 };
@@ -40,7 +41,10 @@ impl FromArgs for Manager {
         parsed.refuse_other_clusters().unwrap_or_else(|error| error.exit());
         parsed.manager.init_logging();
         let verb = parsed.verb.unwrap_or(Verb::Run);
-        (Self::with_args(parsed.manager).on_run(move |manager| obey(verb, manager)), parsed.own)
+        (
+            Self::with_args(parsed.manager).on_run(move |manager| obey(verb, config_schema::<A>, manager)),
+            parsed.own,
+        )
     }
 
     fn with_args(args: ManagerArgs) -> Self {
@@ -68,15 +72,35 @@ pub(super) enum Verb {
     Dev(DevArgs),
     /// Print the operator's CRDs as YAML
     Crds,
+    /// Print the JSON schema of the file that --config reads
+    ConfigSchema,
 }
 
+/// Makes the JSON schema of the configuration file of one operator.
+type MakeSchema = fn() -> std::result::Result<serde_json::Value, clap::Error>;
+
 /// Carries out a command.
-pub(super) async fn obey(verb: Verb, manager: Manager) -> Result<()> {
+///
+/// `schema` makes the schema of the configuration file.
+pub(super) async fn obey(verb: Verb, schema: MakeSchema, manager: Manager) -> Result<()> {
     match verb {
         Verb::Run => end(manager.run().await),
         Verb::Dev(args) => end(dev(args, manager).await),
+        Verb::ConfigSchema => write_schema(schema, &mut std::io::stdout().lock()),
         Verb::Crds => write_crds(manager.crds(), &mut std::io::stdout().lock()),
     }
+}
+
+/// Writes the JSON schema of the file that `--config` reads.
+fn write_schema(schema: MakeSchema, out: &mut impl Write) -> Result<()> {
+    let schema = schema().map_err(Error::other)?;
+    serde_json::to_writer_pretty(&mut *out, &schema)?;
+    out.write_all(b"\n").map_err(Error::other)
+}
+
+/// Returns the JSON schema of the file that `--config` reads, with the operator's own flags.
+pub(super) fn config_schema<A: Args>() -> std::result::Result<serde_json::Value, clap::Error> {
+    command::<A>().map(|command| config_file::schema(&command))
 }
 
 /// Logs the error of an operator that failed, and exits the process.
@@ -122,7 +146,11 @@ impl<A> Parsed<A> {
 pub(super) fn parse<A: Args>(
     line: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> std::result::Result<Parsed<A>, clap::Error> {
+    let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
     let mut command = command::<A>()?;
+    if let Some(path) = config_file::named_by(&line, std::env::var_os(config_file::VARIABLE)) {
+        command = ConfigFile::read(path.as_ref())?.apply(command)?;
+    }
     let matches = command.try_get_matches_from_mut(line)?;
     let parsed = || {
         Ok(Parsed {
@@ -146,8 +174,28 @@ fn command<A: Args>() -> std::result::Result<Command, clap::Error> {
         arg.global(global)
     };
     // The last type with a doc comment describes the program.
-    let base = Verb::augment_subcommands(base).about("A Kubernetes operator");
-    Ok(ManagerArgs::augment_args(A::augment_args(base).mut_args(global)))
+    let base = Verb::augment_subcommands(base).about("A Kubernetes operator").after_help(ELSEWHERE);
+    let own: BTreeSet<_> =
+        A::augment_args(Command::new("own")).get_arguments().map(|arg| arg.get_id().clone()).collect();
+    let command = ManagerArgs::augment_args(A::augment_args(base).mut_args(global));
+    Ok(command.mut_args(|arg| if own.contains(arg.get_id()) { arg } else { with_variable(arg) }))
+}
+
+/// What `--help` says of the other places that set flags.
+const ELSEWHERE: &str = "\
+Flags without one of their own have an environment variable: WINDLASS_LEADER_ELECT=true sets --leader-elect.
+The file of --config has them in camelCase: leaderElect: true. A flag goes before its variable, a variable before the file.";
+
+/// Gives a flag an environment variable, if it has none. The namespaces have kubebuilder's.
+fn with_variable(arg: Arg) -> Arg {
+    let Some(name) = arg.get_long().filter(|_| arg.get_env().is_none()).map(str::to_owned) else {
+        return arg;
+    };
+    let variable = match name.as_str() {
+        "namespace" => "WATCH_NAMESPACE".to_owned(),
+        name => format!("WINDLASS_{}", name.replace('-', "_").to_uppercase()),
+    };
+    arg.env(variable).hide_env(true)
 }
 
 /// Refuses flags of the operator's own with the name of a common one.

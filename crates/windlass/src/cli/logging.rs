@@ -16,16 +16,18 @@ impl ManagerArgs {
     /// Text is coloured only if stderr is a terminal and `NO_COLOR` is not set. With `--log-format json` every line is JSON:
     /// panics are logged, too.
     pub fn init_logging(&self) {
-        let filter = filter(&self.log_level).unwrap_or_else(|error| {
-            let text = format!("--log-level {}: {error}", self.log_level);
+        let level = self.zap.log_level().unwrap_or(&self.log_level);
+        let filter = filter(level).unwrap_or_else(|error| {
+            let text = format!("--log-level {level}: {error}");
             clap::Command::new("").error(ErrorKind::InvalidValue, text).exit()
         });
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let log = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_ansi(!no_color && std::io::stderr().is_terminal())
+            .with_timer(self.zap.clock())
             .with_writer(std::io::stderr);
-        match self.log_format {
+        match self.zap.log_format().unwrap_or(self.log_format) {
             LogFormat::Text => {
                 let _ = log.try_init();
             }
@@ -34,6 +36,9 @@ impl ManagerArgs {
                     std::panic::set_hook(Box::new(log_panic));
                 }
             }
+        }
+        if self.zap.zap_stacktrace_level.is_some() {
+            tracing::info!("--zap-stacktrace-level has no effect: errors are logged with their causes");
         }
     }
 }

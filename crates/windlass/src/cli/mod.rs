@@ -16,6 +16,7 @@
 //! | `run`, or none | runs the operator |
 //! | `dev` | runs it on a control plane of its own, in this process; needs the feature `dev` |
 //! | `crds` | prints the CRDs that were added with `Manager::crd`, as YAML |
+//! | `config-schema` | prints the JSON schema of the file that `--config` reads |
 //!
 //! An operator with flags of its own derives `clap::Args` for them; the commands and the flags of [`ManagerArgs`] stay:
 //!
@@ -43,9 +44,11 @@
 
 mod args;
 mod command;
+mod config_file;
 mod crds;
 mod dev;
 mod logging;
+mod zap;
 
 #[cfg(test)]
 mod tests;
@@ -53,4 +56,5 @@ mod tests;
 pub use self::{
     args::{BindAddress, LogFormat, ManagerArgs},
     command::FromArgs,
+    zap::{TimeEncoding, ZapArgs, ZapEncoder, ZapLevel},
 };

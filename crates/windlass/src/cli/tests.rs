@@ -20,6 +20,12 @@ struct BackupArgs {
     /// Where to store backups
     #[arg(long, default_value = "http://store:9000")]
     store: String,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Compress more
+    #[arg(long, action = clap::ArgAction::Count)]
+    compress: u8,
 }
 
 #[derive(clap::Args, Debug)]
@@ -96,11 +102,11 @@ fn help_begins_with_the_programs_own_description() {
             Usage: backup [OPTIONS] [COMMAND]
 
             Commands:
-              run   Run the operator (the default)
-              dev   Run the operator on a Kubernetes control plane of its own, in this process
-              crds  Print the operator's CRDs as YAML
+              run            Run the operator (the default)
+              dev            Run the operator on a Kubernetes control plane of its own, in this process
+              crds           Print the operator's CRDs as YAML
+              config-schema  Print the JSON schema of the file that --config reads
 
-            Options:
         "]],
     );
 }
@@ -173,7 +179,8 @@ async fn an_operator_that_cannot_start() {
     let parsed = parse::<BackupArgs>(args).expect("a good command line");
     parsed.manager.init_logging();
     let _ = std::thread::spawn(|| panic!("on purpose")).join();
-    let _ = obey(Verb::Run, Manager::with_args(parsed.manager)).await;
+    let _ = obey(Verb::Run, super::command::config_schema::<BackupArgs>, Manager::with_args(parsed.manager))
+        .await;
 }
 
 #[test]
@@ -212,4 +219,133 @@ fn crds_are_printed_without_formats_that_the_server_warns_of() {
     );
     assert!(text.contains("name: backups.example.com\n") && text.contains("minimum: 0"), "{text}");
     assert!(!text.contains("uint32"), "{text}");
+}
+
+/// Parses a command line with a configuration file.
+fn configured(file: &str, words: &str) -> Result<Parsed<BackupArgs>, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.yaml");
+    std::fs::write(&path, file).expect("written");
+    let words = format!("{words} --config {}", path.display());
+    let place = folder.path().display().to_string();
+    parse(line(&words))
+        .map_err(|error| error.to_string().replace(&place, "").lines().next().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_file_sets_flags_and_the_command_line_goes_before_it() {
+    let file = "leaderElect: true\nwebhookPort: 1\nnamespace: [a, b]\nstore: http://file\nlogFormat: json\n";
+    let parsed = configured(file, "run --webhook-port 2").expect("parsed");
+    let args = &parsed.manager;
+    assert!(args.leader_elect);
+    assert_eq!((args.webhook_port, &parsed.own.store[..]), (2, "http://file"));
+    assert_eq!(args.namespace, ["a", "b"]);
+    assert_eq!(args.log_format, super::LogFormat::Json);
+    assert!(!configured(file, "--leader-elect=false").expect("parsed").manager.leader_elect);
+    let own = configured("dryRun: true\ncompress: 2\n", "").expect("parsed").own;
+    assert!(own.dry_run && own.compress == 2);
+    assert_eq!(configured("# nothing\n", "").expect("parsed").own.store, "http://store:9000");
+}
+
+#[test]
+fn a_mistake_in_the_file_is_told_with_its_key() {
+    let refused = |file: &str| configured(file, "").expect_err("refused");
+    assert_eq!(
+        refused("leader-elect: true"),
+        r#"error: configuration file /config.yaml: unknown key "leader-elect"; did you mean "leaderElect"?"#
+    );
+    assert_eq!(
+        refused("colour: red"),
+        r#"error: configuration file /config.yaml: unknown key "colour"; `config-schema` prints those that there are"#
+    );
+    assert_eq!(
+        refused("webhookPort: many"),
+        "error: configuration file /config.yaml: invalid value 'many' for '--webhook-port <PORT>': invalid digit found in string"
+    );
+    assert_eq!(
+        refused("store: {a: b}"),
+        "error: configuration file /config.yaml: store: expected a text, a number, true or false"
+    );
+    assert_eq!(
+        refused("dryRun: maybe"),
+        "error: configuration file /config.yaml: dryRun: expected true or false"
+    );
+    assert_eq!(
+        refused("compress: much"),
+        "error: configuration file /config.yaml: compress: expected a number from 0 to 255"
+    );
+    assert_eq!(
+        refused("- a"),
+        "error: configuration file /config.yaml: expected keys and values, such as `leaderElect: true`"
+    );
+    assert!(refused("config: other.yaml").contains("unknown key \"config\""));
+    assert!(refused("a: [").starts_with("error: configuration file /config.yaml: "));
+    let missing = parse::<BackupArgs>(line("--config /nonexistent")).expect_err("refused").to_string();
+    assert!(missing.starts_with("error: configuration file /nonexistent: "), "{missing}");
+}
+
+#[test]
+fn the_schema_of_the_file_has_every_flag_with_its_type() {
+    let schema = super::command::config_schema::<BackupArgs>().expect("a schema");
+    let property = |key: &str| schema["properties"][key].clone();
+    assert_eq!(property("leaderElect")["type"], "boolean");
+    assert_eq!(property("leaderElect")["default"], false);
+    assert_eq!(property("webhookPort")["type"], "integer");
+    assert_eq!(property("webhookPort")["default"], 9443);
+    assert_eq!(property("namespace")["items"]["type"], "string");
+    assert_eq!(property("logFormat")["enum"], serde_json::json!(["text", "json"]));
+    assert_eq!(property("store")["description"], "Where to store backups");
+    assert_eq!(property("config"), serde_json::Value::Null);
+    assert_eq!(property("help"), serde_json::Value::Null);
+}
+
+#[test]
+fn the_logging_flags_of_zap_set_ours() {
+    let zap = |words: &str| {
+        let zap = parsed(words).manager.zap;
+        (zap.log_format(), zap.log_level())
+    };
+    assert_eq!(zap(""), (None, None));
+    assert_eq!(zap("--zap-devel"), (Some(super::LogFormat::Text), Some("debug")));
+    assert_eq!(zap("--zap-devel=false"), (Some(super::LogFormat::Json), Some("info")));
+    assert_eq!(
+        zap(
+            "--zap-devel --zap-encoder=json --zap-log-level=error --zap-stacktrace-level=panic --zap-time-encoding=rfc3339nano"
+        ),
+        (Some(super::LogFormat::Json), Some("error"))
+    );
+    assert!(error::<BackupArgs>("--zap-log-level=loud").contains("expected debug, info, error, panic"));
+}
+
+#[test]
+fn clients_may_use_http2_unless_a_flag_forbids_it() {
+    assert!(parsed("").manager.webhook_defaults().http2);
+    assert!(parsed("--enable-http2").manager.webhook_defaults().http2);
+    assert!(!parsed("--enable-http2=false").manager.webhook_defaults().http2);
+}
+
+/// Prints what the environment sets.
+#[test]
+#[ignore = "runs in a process of its own"]
+fn flags_from_the_environment() {
+    let parsed =
+        configured("webhookPort: 1\nmetricsSecure: true\n", "--leader-election-id flag").expect("parsed");
+    let args = parsed.manager;
+    assert!(args.leader_elect && !args.metrics_secure);
+    assert_eq!((args.webhook_port, args.leader_election_id.as_deref()), (2, Some("flag")));
+    assert_eq!(args.namespace, ["a", "b"]);
+}
+
+#[test]
+fn a_variable_goes_before_the_file_and_a_flag_before_the_variable() {
+    let output = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args(["--exact", "cli::tests::flags_from_the_environment", "--include-ignored"])
+        .env("WINDLASS_LEADER_ELECT", "true")
+        .env("WINDLASS_METRICS_SECURE", "false")
+        .env("WINDLASS_WEBHOOK_PORT", "2")
+        .env("WINDLASS_LEADER_ELECTION_ID", "variable")
+        .env("WATCH_NAMESPACE", "a,b")
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -149,7 +149,7 @@ async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
     let files = CertificateFiles::in_folder(folder.path()).interval(LOOK);
     let manager = Manager::new(client.clone())
         .health_address(health)
-        .webhook_defaults(ServerDefaults { port, files })
+        .webhook_defaults(ServerDefaults { port, files, ..ServerDefaults::default() })
         .webhooks(webhooks());
     let metrics = manager.metrics().clone();
     let running = run(manager);

@@ -103,6 +103,11 @@ impl LeaderElection {
         self.namespace.as_deref()
     }
 
+    /// The name of the Lease.
+    pub(crate) fn lease_name(&self) -> &str {
+        &self.name
+    }
+
     /// The rights to the Lease.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
         let lease = |verbs: &[Verb]| {

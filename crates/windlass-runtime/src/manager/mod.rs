@@ -1,6 +1,7 @@
 //! The manager starts the parts of an operator in order and stops them in the reverse order.
 
 mod cluster;
+mod declarations;
 mod http;
 mod listen;
 mod metrics_access;
@@ -25,6 +26,7 @@ use windlass_webhook::ServerDefaults;
 
 pub use self::{
     cluster::Cluster,
+    declarations::{ElectionDeclaration, MetricsDeclaration, WebhookServerDeclaration},
     run_context::RunContext,
     runnable::{Group, Runnable},
     secure_metrics::SecureMetrics,
@@ -92,6 +94,7 @@ pub struct Manager {
     runnables: Vec<Runnable>,
     crds: Vec<CustomResourceDefinition>,
     samples: Vec<String>,
+    pub(crate) webhook_servers: Vec<WebhookServerDeclaration>,
     run_hook: Option<RunHook>,
     pub(crate) webhook_defaults: ServerDefaults,
     changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
@@ -149,6 +152,7 @@ impl Manager {
             runnables: Vec::new(),
             crds: Vec::new(),
             samples: Vec::new(),
+            webhook_servers: Vec::new(),
             run_hook: None,
             webhook_defaults: ServerDefaults::default(),
             changes: mpsc::unbounded_channel(),
@@ -273,7 +277,6 @@ impl Manager {
 
     /// Serves `/metrics` over HTTPS, to clients that may read it.
     pub fn secure_metrics(mut self, metrics: SecureMetrics) -> Self {
-        self.needs.extend(metrics.permissions());
         self.secure_metrics = Some(metrics);
         self
     }

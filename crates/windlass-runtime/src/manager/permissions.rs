@@ -43,6 +43,12 @@ impl Manager {
 /// The name of the manager among the parts that need rights.
 const MANAGER: &str = "manager";
 
+/// The name of leader election among the parts that need rights.
+pub(super) const LEADER_ELECTION: &str = "leader-election";
+
+/// The name of the metrics endpoint among the parts that need rights.
+pub(super) const METRICS: &str = "metrics";
+
 /// Collects the rights that the parts of a manager declare for a cluster.
 fn of_parts<'a>(manager: &'a Manager, cluster: Option<&str>) -> Vec<(&'a str, Permission)> {
     let mut needed: Vec<(&str, Permission)> = Vec::new();
@@ -63,14 +69,17 @@ fn all(manager: &Manager) -> Permissions {
     let mut needed = of_parts(manager, None);
     let events = event_permissions(manager, needed.iter().map(|(_, permission)| permission));
     needed.extend(events.into_iter().map(|permission| (MANAGER, permission)));
+    if let Some(metrics) = &manager.secure_metrics {
+        needed.extend(metrics.permissions().into_iter().map(|permission| (METRICS, permission)));
+    }
     if let Some(election) = &manager.leader_election {
         let events = Permission::of_events(manager.events_api);
         let events = match election.own_namespace() {
             Some(namespace) => events.in_namespace(namespace),
             None => events.in_operator_namespace(),
         };
-        needed.push((MANAGER, events));
-        needed.extend(election.permissions().into_iter().map(|permission| ("leader-election", permission)));
+        let permissions = election.permissions().into_iter().chain([events]);
+        needed.extend(permissions.map(|permission| (LEADER_ELECTION, permission)));
     }
     if let Some(sharding) = &manager.sharding {
         needed.extend(sharding.permissions().into_iter().map(|permission| ("sharding", permission)));

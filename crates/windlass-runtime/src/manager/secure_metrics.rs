@@ -68,6 +68,11 @@ impl SecureMetrics {
         self
     }
 
+    /// The port.
+    pub(super) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// The rights to ask the API server.
     pub(super) fn permissions(&self) -> Vec<Permission> {
         let review = |group: &str, plural: &str| {

@@ -102,6 +102,21 @@ impl Permissions {
         self.rights.keys()
     }
 
+    /// Returns the rights that this part needs, and no other.
+    pub(crate) fn only_of(&self, part: &str) -> Self {
+        self.filtered(|needs| needs.by.iter().all(|by| by == part))
+    }
+
+    /// Returns the rights that other parts than these need.
+    pub(crate) fn without(&self, parts: &[&str]) -> Self {
+        self.filtered(|needs| needs.by.iter().any(|by| !parts.contains(&by.as_str())))
+    }
+
+    fn filtered(&self, keep: impl Fn(&Needs) -> bool) -> Self {
+        let kept = self.rights.iter().filter(|(_, needs)| keep(needs));
+        Self { rights: kept.map(|(right, needs)| (right.clone(), needs.clone())).collect() }
+    }
+
     /// Returns the names of the controllers and runnables that need a right, separated by commas.
     pub fn needed_by(&self, right: &Right) -> String {
         let needs = self.rights.get(right);

@@ -11,7 +11,7 @@ use windlass_webhook::{CertificateSource, WebhookListener, WebhookServer};
 use self::issuer::Issuer;
 use crate::{
     error::{Error, Result},
-    manager::{Group, Manager, RunContext, Runnable},
+    manager::{Group, Manager, RunContext, Runnable, WebhookServerDeclaration},
     supervisor::Recovery,
 };
 
@@ -40,8 +40,9 @@ impl Manager {
     /// let manager = Manager::new(client).webhooks(Webhooks::new().validator::<ConfigMap>(validate));
     /// # drop(manager); }
     /// ```
-    pub fn webhooks(self, server: impl Into<WebhookServer>) -> Self {
+    pub fn webhooks(mut self, server: impl Into<WebhookServer>) -> Self {
         let server = server.into().with_defaults(self.webhook_defaults.clone());
+        self.webhook_servers.push(WebhookServerDeclaration::of(&server));
         self.metrics().register(|registry| server.register_metrics(registry));
         self.metrics().set_certificates(server.certificate_metrics());
         let needed = match server.certificate_source() {

@@ -154,6 +154,11 @@ impl WebhookServer {
         &self.webhooks
     }
 
+    /// Returns the port, if it was set.
+    pub fn listen_port(&self) -> Option<u16> {
+        self.port
+    }
+
     /// Returns where the certificate comes from, if it was set.
     pub fn certificate_source(&self) -> Option<&CertificateSource> {
         self.certificates.as_ref()

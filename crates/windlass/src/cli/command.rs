@@ -11,6 +11,7 @@ use super::{
     config_file::{self, ConfigFile},
     crds::write_crds,
     dev::{DevArgs, dev},
+    manifests::write_inventory,
 };
 
 /// Builds a manager from flags. Part of the [prelude](crate::prelude).
@@ -74,6 +75,9 @@ pub(super) enum Verb {
     Crds,
     /// Print the JSON schema of the file that --config reads
     ConfigSchema,
+    /// Print what the operator declares as JSON, for `windlass manifests`
+    #[command(hide = true)]
+    Manifests,
 }
 
 /// Makes the JSON schema of the configuration file of one operator.
@@ -88,6 +92,7 @@ pub(super) async fn obey(verb: Verb, schema: MakeSchema, manager: Manager) -> Re
         Verb::Dev(args) => end(dev(args, manager).await),
         Verb::ConfigSchema => write_schema(schema, &mut std::io::stdout().lock()),
         Verb::Crds => write_crds(manager.crds(), &mut std::io::stdout().lock()),
+        Verb::Manifests => write_inventory(&manager, &mut std::io::stdout().lock()),
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `dev` | runs it on a control plane of its own, in this process; needs the feature `dev` |
 //! | `crds` | prints the CRDs that were added with `Manager::crd`, as YAML |
 //! | `config-schema` | prints the JSON schema of the file that `--config` reads |
+//! | `manifests` | prints what the operator declares, its rights and webhooks among it, as JSON; `windlass manifests` reads it. Hidden in `--help` |
 //!
 //! An operator with flags of its own derives `clap::Args` for them; the commands and the flags of [`ManagerArgs`] stay:
 //!
@@ -48,6 +49,7 @@ mod config_file;
 mod crds;
 mod dev;
 mod logging;
+mod manifests;
 mod zap;
 
 #[cfg(test)]

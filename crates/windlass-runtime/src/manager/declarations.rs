@@ -1,0 +1,102 @@
+//! What a manager declares beside its controllers: the input of generated manifests.
+
+use windlass_webhook::{
+    AdmissionDeclaration, CertificateSource, ConversionDeclaration, DEFAULT_PORT, WebhookServer,
+    certificates::CertificateFiles,
+};
+
+use super::{
+    Manager,
+    permissions::{LEADER_ELECTION, METRICS},
+};
+use crate::permission::Permissions;
+
+/// What a server of webhooks declares. See [`Manager::webhook_servers`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WebhookServerDeclaration {
+    /// The port that it listens on.
+    pub port: u16,
+    /// Where its certificate comes from.
+    pub certificates: CertificateSource,
+    /// The admission webhooks.
+    pub admissions: Vec<AdmissionDeclaration>,
+    /// The kinds that it converts.
+    pub conversions: Vec<ConversionDeclaration>,
+}
+
+impl WebhookServerDeclaration {
+    /// Returns what a server declares.
+    pub(crate) fn of(server: &WebhookServer) -> Self {
+        let files = || CertificateSource::Files(CertificateFiles::default());
+        Self {
+            port: server.listen_port().unwrap_or(DEFAULT_PORT),
+            certificates: server.certificate_source().cloned().unwrap_or_else(files),
+            admissions: server.webhooks().admissions(),
+            conversions: server.webhooks().conversions(),
+        }
+    }
+}
+
+/// What leader election declares. See [`Manager::election`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ElectionDeclaration {
+    /// The name of the Lease.
+    pub lease: String,
+    /// The namespace of the Lease; `None` for that of the operator.
+    pub namespace: Option<String>,
+    /// The rights that only leader election needs.
+    pub permissions: Permissions,
+}
+
+/// What the metrics endpoint declares. See [`Manager::served_metrics`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MetricsDeclaration {
+    /// The port.
+    pub port: u16,
+    /// Whether it is served over HTTPS.
+    pub secure: bool,
+    /// The rights that only the endpoint needs: to review tokens and the rights of those who read it.
+    pub permissions: Permissions,
+}
+
+impl Manager {
+    /// Returns what the servers of [`webhooks`](Self::webhooks) declare.
+    pub fn webhook_servers(&self) -> &[WebhookServerDeclaration] {
+        &self.webhook_servers
+    }
+
+    /// Returns what leader election declares, if a leader is elected.
+    pub fn election(&self) -> Option<ElectionDeclaration> {
+        let election = self.leader_election.as_ref()?;
+        Some(ElectionDeclaration {
+            lease: election.lease_name().to_owned(),
+            namespace: election.own_namespace().map(ToOwned::to_owned),
+            permissions: self.permissions().only_of(LEADER_ELECTION),
+        })
+    }
+
+    /// Returns what the metrics endpoint declares, if metrics are served.
+    pub fn served_metrics(&self) -> Option<MetricsDeclaration> {
+        let permissions = || self.permissions().only_of(METRICS);
+        let of = |port, secure| MetricsDeclaration { port, secure, permissions: permissions() };
+        match (&self.secure_metrics, self.metrics_address) {
+            (Some(metrics), _) => Some(of(metrics.port(), true)),
+            (None, Some(address)) => Some(of(address.port(), false)),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns the port of the health endpoints, if they are served.
+    pub fn health_port(&self) -> Option<u16> {
+        self.health_address.map(|address| address.port())
+    }
+
+    /// Returns the rights that the operator needs in any case: [`permissions`](Self::permissions) without those that only leader
+    /// election or the metrics endpoint need.
+    pub fn own_permissions(&self) -> Permissions {
+        self.permissions().without(&[LEADER_ELECTION, METRICS])
+    }
+}

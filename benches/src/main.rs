@@ -13,9 +13,11 @@ mod tls;
 
 mod api_server;
 mod count;
+mod idle;
 mod informer;
 mod queue;
 mod reads;
+mod reconcile;
 mod scan;
 mod shards;
 mod soak;
@@ -53,6 +55,10 @@ enum Run {
     },
     /// Measures an informer that is fed by the byte server
     Informer(informer::Args),
+    /// Runs a manager of twenty controllers that has nothing to do
+    Idle(idle::Args),
+    /// Runs an operator on an API server
+    Reconcile(reconcile::Args),
     /// Splits the keys of a controller among one, two and four replicas
     Shards {
         #[arg(long)]
@@ -82,6 +88,8 @@ fn main() {
         Run::Soak(args) => soak::run(&args),
         Run::Scan { objects } => scan::run(objects),
         Run::Informer(args) => informer::run(&args),
+        Run::Idle(args) => idle::run(&args),
+        Run::Reconcile(args) => reconcile::run(&args),
         Run::Shards { objects } => shards::run(objects),
         Run::Queue { load, adds } => queue::run(load, adds),
     };

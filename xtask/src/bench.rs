@@ -24,7 +24,7 @@ use crate::Result;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads,
-    /// reconcile-shards, server, server-objects, server-watch, server-crds, server-updates
+    /// reconcile, reconcile-shards, server, server-objects, server-watch, server-crds, server-updates
     names: Vec<String>,
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]

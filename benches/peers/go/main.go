@@ -14,12 +14,12 @@ type cell map[string]float64
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("usage: peer queue|informer|server [options]"))
+		fail(fmt.Errorf("usage: peer queue|informer|reconcile|server [options]"))
 	}
-	runs := map[string]func([]string) (cell, error){"queue": runQueue, "informer": runInformer, "server": runServer}
+	runs := map[string]func([]string) (cell, error){"queue": runQueue, "informer": runInformer, "reconcile": runReconcile, "server": runServer}
 	run, known := runs[os.Args[1]]
 	if !known {
-		fail(fmt.Errorf("unknown run: %s; use queue, informer or server", os.Args[1]))
+		fail(fmt.Errorf("unknown run: %s; use queue, informer, reconcile or server", os.Args[1]))
 	}
 	result, err := run(os.Args[2:])
 	if err != nil {

@@ -1,11 +1,12 @@
 //! The benchmarks: their runs, rows and goals.
 
+use super::backend::Backend;
 use super::contender::Contender;
 use super::feed::ServeOptions;
 use super::rows::Goal::{AtLeast, AtMost, Report, Times};
 use super::rows::{
-    Group, Run, against_collected, alone, each, events, feed, peak, processor, processor_each, rate, read,
-    relist, run, scan, shard, time,
+    Group, Run, against_collected, alone, each, events, feed, first_reconcile, of_reconcile, operate, peak,
+    processor, processor_each, rate, read, reconciles, relist, run, scan, shard, time,
 };
 
 const OURS: &str = "windlass";
@@ -17,6 +18,7 @@ const WATCH_LIST: &str = "client-go WatchList";
 const KUBE: &str = "kube-rs";
 const PRUNED: &str = "kube-rs pruned";
 const CLIENT_GO: &str = "client-go";
+const RUNTIME: &str = "controller-runtime";
 const PRIORITY: &str = "priority queue";
 
 const INFORMERS: &[Run] = &[
@@ -219,6 +221,52 @@ pub(crate) const GROUPS: &[Group] = &[
             run(KUBE, Contender::KubeRs, &["informer"]),
         ],
         rows: &[time("sync-tls", (RAW, LIST, LIST), Report), time("sync-tls", (RAW, KUBE, KUBE), Report)],
+    },
+    Group {
+        name: "reconcile",
+        about: "an operator whose 10k ConfigMaps own one Secret each, on the embedded API server; 16 workers; then all keys again, 20 times",
+        feed: None,
+        count: Some(("objects", 10_000)),
+        runs: &[
+            operate(OURS, Contender::Ours),
+            operate(RUNTIME, Contender::Go),
+            operate(KUBE, Contender::KubeRs),
+        ],
+        rows: &[
+            reconciles("reconcile.create", "rate", (OURS, RUNTIME, RUNTIME), Report),
+            reconciles("reconcile.create", "rate", (OURS, KUBE, KUBE), Report),
+            of_reconcile(
+                "reconcile.create.processor",
+                "processor_each",
+                (OURS, RUNTIME, RUNTIME),
+                Times(3.0),
+            ),
+            of_reconcile("reconcile.create.processor", "processor_each", (OURS, KUBE, KUBE), Times(1.5)),
+            reconciles("reconcile.again", "round_rate", (OURS, RUNTIME, RUNTIME), Times(3.0)),
+            reconciles("reconcile.again", "round_rate", (OURS, KUBE, KUBE), Times(1.5)),
+            of_reconcile(
+                "reconcile.again.processor",
+                "round_processor_each",
+                (OURS, RUNTIME, RUNTIME),
+                Report,
+            ),
+            of_reconcile("reconcile.again.processor", "round_processor_each", (OURS, KUBE, KUBE), Report),
+            peak("reconcile.peak", (OURS, RUNTIME, RUNTIME), Report),
+            peak("reconcile.peak", (OURS, KUBE, KUBE), Report),
+            first_reconcile("reconcile.first", (OURS, RUNTIME, RUNTIME)),
+            first_reconcile("reconcile.first", (OURS, KUBE, KUBE)),
+        ],
+    },
+    Group {
+        name: "reconcile-idle",
+        about: "a manager of 20 controllers of 20 kinds, the leader, with nothing to do",
+        feed: None,
+        count: None,
+        runs: &[Run { server: Some(Backend::Ours), ..run("idle", Contender::Ours, &["idle"]) }],
+        rows: &[
+            alone("reconcile-idle.processor", "idle", ("idle", 100.0, "%"), 0.1),
+            alone("reconcile-idle.resident", "idle", ("resident", 1e-6, "MB"), 40.0),
+        ],
     },
     Group {
         name: "reconcile-shards",

@@ -88,8 +88,11 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
     let mut command = Command::new(program);
     let [verb, options @ ..] = run.arguments else { return Err("a run without a command".into()) };
     command.arg(verb);
+    let mut prepare = Command::new(ours);
+    prepare.arg(verb).arg(format!("--{}", run.prepare));
     let mut pass = |option: &str| {
         command.arg(format!("--{option}"));
+        prepare.arg(format!("--{option}"));
     };
     options.iter().for_each(|option| pass(option));
     if let Some((option, count)) = group.count {
@@ -109,6 +112,9 @@ fn one(group: &Group, run: &Run, programs: &Programs, args: &Args) -> Result<Opt
         if let Some(file) = &server.certificate {
             pass(&format!("ca={}", file.display()));
         }
+    }
+    if !run.prepare.is_empty() && !prepare.stdout(Stdio::null()).status()?.success() {
+        return Err("the server could not be filled".into());
     }
     let timeout = TIMEOUT + TIMEOUT_OF_UPDATES * (args.updates / 1000) as u32;
     let child = command.stdout(Stdio::piped()).spawn()?;

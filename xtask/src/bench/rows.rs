@@ -22,6 +22,8 @@ pub(crate) struct Run {
     pub(crate) contender: Contender,
     /// The API server that the contender loads.
     pub(crate) server: Option<Backend>,
+    /// The option of our program that fills the server before the run; empty if it stays as it is.
+    pub(crate) prepare: &'static str,
     /// The command, and options without their dashes.
     pub(crate) arguments: &'static [&'static str],
 }
@@ -65,12 +67,17 @@ pub(crate) enum Goal {
 }
 
 pub(crate) const fn run(name: &'static str, contender: Contender, arguments: &'static [&'static str]) -> Run {
-    Run { name, contender, server: None, arguments }
+    Run { name, contender, server: None, prepare: "", arguments }
 }
 
 /// A run of the Go client against an API server.
 pub(crate) const fn load(name: &'static str, server: Backend, arguments: &'static [&'static str]) -> Run {
-    Run { name, contender: Contender::Go, server: Some(server), arguments }
+    Run { name, contender: Contender::Go, server: Some(server), prepare: "", arguments }
+}
+
+/// A run of an operator on our API server, which our program fills first.
+pub(crate) const fn operate(name: &'static str, contender: Contender) -> Run {
+    Run { name, contender, server: Some(Backend::Ours), prepare: "prepare", arguments: &["reconcile"] }
 }
 
 pub(crate) const fn row(
@@ -136,6 +143,20 @@ pub(crate) const fn shard(
     goal: Goal,
 ) -> Row {
     row(name, ("shards", "", ""), (value, 1.0, unit), Better::Higher, goal)
+}
+
+pub(crate) const fn reconciles(name: &'static str, value: &'static str, versus: Versus, goal: Goal) -> Row {
+    row(name, versus, (value, 1e-3, "k/s"), Better::Higher, goal)
+}
+
+/// Processor time of the operator for each reconcile.
+pub(crate) const fn of_reconcile(name: &'static str, value: &'static str, versus: Versus, goal: Goal) -> Row {
+    row(name, versus, (value, 1e6, "µs"), Better::Lower, goal)
+}
+
+/// The time from the start of the process to its first reconcile.
+pub(crate) const fn first_reconcile(name: &'static str, versus: Versus) -> Row {
+    row(name, versus, ("first", 1e3, "ms"), Better::Lower, Report)
 }
 
 pub(crate) const fn each(name: &'static str, versus: Versus, goal: Goal) -> Row {

@@ -3,6 +3,7 @@
 mod informer;
 mod process;
 mod queue;
+mod reconcile;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ fn main() {
     let mut cell = match arguments.first().map(String::as_str) {
         Some("queue") => runtime.block_on(queue::run(&options)),
         Some("informer") => runtime.block_on(informer::run(&options)),
-        other => panic!("unknown run {other:?}; use queue or informer"),
+        Some("reconcile") => runtime.block_on(reconcile::run(&options)),
+        other => panic!("unknown run {other:?}; use queue, informer or reconcile"),
     };
     cell.entry("peak").or_insert_with(process::peak);
     println!("{}", serde_json::to_string(&cell).expect("numbers are JSON"));

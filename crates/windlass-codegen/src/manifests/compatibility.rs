@@ -1,0 +1,1 @@
+//! Changes of CustomResourceDefinitions that break clients or stored objects.

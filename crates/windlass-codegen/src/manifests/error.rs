@@ -1,0 +1,86 @@
+//! Contradictions in what an operator declares.
+
+/// A contradiction in what an operator declares.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// Two definitions of a kind have the same version, and differ.
+    #[error(
+        "{name} has two definitions of version {version} that differ; add each version once with `Manager::crd`"
+    )]
+    SameVersion {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// The versions of a kind disagree about something that all share.
+    #[error(
+        "versions {one} and {other} of {name} have different {what}: make the `#[kube(..)]` attributes of both types equal"
+    )]
+    Disagree {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// A version.
+        one: String,
+        /// Another version.
+        other: String,
+        /// What differs: `scope`, `names`.
+        what: &'static str,
+    },
+    /// Several versions of a kind, or none, are stored.
+    #[error(
+        "{name} must have one version that is stored, and {found}: write `#[kube(storage = false)]` at all types but one"
+    )]
+    Storage {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// Which versions are stored: `has v1 and v2`.
+        found: String,
+    },
+    /// The hub of a converter is not the version that is stored.
+    #[error(
+        "{name} converts through its hub {hub}, but stores {stored}: write `#[kube(storage = true)]` at the type of {hub}, \
+         and `#[kube(storage = false)]` at the others"
+    )]
+    Hub {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// The hub.
+        hub: String,
+        /// The version that is stored.
+        stored: String,
+    },
+    /// A converter has a version without a definition.
+    #[error("the converter of {name} has version {version}, which was not added with `Manager::crd`")]
+    Undefined {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// A definition has a version that its converter does not know.
+    #[error(
+        "{name} serves version {version}, which its converter does not know: add a spoke for it to the `Converter`"
+    )]
+    Unconverted {
+        /// The name of the CustomResourceDefinition.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// The operator certifies itself as a service of another namespace.
+    #[error(
+        "the webhook server issues its certificate for the service {service}, but the operator is deployed to the namespace {namespace}: \
+             write `SelfIssued::for_service({namespace:?}, ..)`, or give the other namespace"
+    )]
+    Service {
+        /// The service, with its namespace.
+        service: String,
+        /// The namespace of the operator.
+        namespace: String,
+    },
+    /// A definition cannot be written as JSON.
+    #[error("{0}")]
+    Json(String),
+}

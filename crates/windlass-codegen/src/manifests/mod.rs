@@ -1,0 +1,121 @@
+//! Manifests: from an [`Inventory`] to the files below `config/` and to `install.yaml`.
+//!
+//! One model is behind both: [`Manifests`] has a [`Folder`](tree::Folder) for each part of `config/`, as in a project of kubebuilder, and
+//! `install.yaml` has the objects of those folders that `config/default` composes. What real kustomize builds from
+//! `config/default` is the same.
+//!
+//! ```
+//! use windlass_codegen::{Inventory, manifests::{Manifests, Options}};
+//!
+//! let inventory = Inventory { name: "web-operator".to_owned(), ..Inventory::default() };
+//! let manifests = Manifests::new(&inventory, Options::new("web-operator")).unwrap();
+//! let files = manifests.files();
+//! assert!(files["config/manager/manager.yaml"].contains("name: web-operator-controller-manager"));
+//! assert!(manifests.install().contains("namespace: web-operator-system"));
+//! ```
+
+pub mod compatibility;
+
+mod crd;
+mod default;
+mod error;
+mod metrics;
+mod network_policy;
+mod operator;
+mod options;
+mod rbac;
+mod schema;
+mod tree;
+mod webhook;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use self::{
+    default::listed_components,
+    error::ManifestError,
+    options::{Component, Options},
+    yaml::{GENERATED, documents},
+};
+use self::{tree::Folder, yaml::to_text};
+use crate::Inventory;
+
+/// The manifests of an operator.
+#[derive(Clone, Debug)]
+pub struct Manifests {
+    folders: Vec<Folder>,
+    /// The components that `config/default` lists, in its order.
+    components: Vec<Component>,
+    options: Options,
+}
+
+impl Manifests {
+    /// Makes the manifests of what an operator declares.
+    ///
+    /// # Errors
+    ///
+    /// Versions of a kind contradict each other: in their scope or names, or in which of them is stored; or a converted version has no
+    /// definition.
+    pub fn new(inventory: &Inventory, options: Options) -> Result<Self, ManifestError> {
+        let names = options.names(inventory)?;
+        let mut folders = vec![
+            crd::folder(inventory, &options, &names)?,
+            rbac::folder(inventory, &options, &names),
+            operator::folder(inventory, &options, &names),
+            metrics::folder(inventory, &names),
+            metrics::prometheus_folder(inventory, &names),
+            network_policy::folder(inventory, &names),
+        ];
+        if let Some(webhooks) = &inventory.webhooks {
+            folders.push(webhook::folder(webhooks, &names));
+            if webhook::needs_certificate(webhooks) {
+                folders.push(webhook::certificate_folder(webhooks, &names));
+            }
+        }
+        folders.extend(tree::samples(&options.samples));
+        let components = default::components(inventory, &options, &folders);
+        let mut manifests = Self { folders, components, options };
+        manifests.use_own_files();
+        Ok(manifests)
+    }
+
+    /// Replaces the objects of files that the user keeps by hand.
+    fn use_own_files(&mut self) {
+        for folder in &mut self.folders {
+            let own = |path: &str| self.options.own_files.get(path).cloned();
+            folder.replace_objects(own);
+        }
+    }
+
+    /// Returns the files below `config/`, by path. Files that the user keeps by hand are not among them.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let mut files: BTreeMap<String, String> = self.folders.iter().flat_map(Folder::files).collect();
+        files.insert(default::PATH.to_owned(), default::kustomization(&self.components));
+        files.retain(|path, _| !self.options.own_files.contains_key(path));
+        files
+    }
+
+    /// Returns the objects that `config/default` composes, in the order in which kustomize builds them.
+    pub fn objects(&self) -> Vec<Value> {
+        tree::compose(&self.folders, &self.components)
+    }
+
+    /// Returns `install.yaml`: all objects in one file.
+    pub fn install(&self) -> String {
+        to_text(&self.objects())
+    }
+
+    /// Returns the CustomResourceDefinitions, sorted by name.
+    pub fn crds(&self) -> Vec<&Value> {
+        self.folders
+            .iter()
+            .filter(|folder| folder.name == crd::FOLDER)
+            .flat_map(|folder| folder.files.iter().flat_map(|(_, objects)| objects))
+            .collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! Schemas as controller-gen would write them.
+
+use serde_json::{Number, Value};
+
+/// The description that kube's derive macro writes if there is none.
+const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
+
+/// Prepares the schemas of a CustomResourceDefinition.
+///
+/// - Formats of unsigned integers, which schemars writes and of which the API server warns, are removed; `minimum` says the same.
+/// - Numbers without a fraction are written without one.
+/// - Empty descriptions are removed, and long ones are cut.
+pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
+    let versions = crd["spec"]["versions"].as_array_mut();
+    for version in versions.into_iter().flatten() {
+        let schema = &mut version["schema"]["openAPIV3Schema"];
+        if schema.is_object() {
+            prepare_schema(schema, max_description);
+        }
+    }
+    whole_numbers(crd);
+}
+
+/// The keywords with a schema, with a list of them, and with a map of them.
+const ONE: [&str; 3] = ["items", "additionalProperties", "not"];
+const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const MAPS: [&str; 2] = ["properties", "patternProperties"];
+
+fn prepare_schema(schema: &mut Value, max_description: Option<usize>) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if members.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
+        members.remove("format");
+    }
+    match members.get("description").and_then(Value::as_str).map(|text| description(text, max_description)) {
+        Some(Some(text)) => drop(members.insert("description".to_owned(), Value::String(text))),
+        Some(None) => drop(members.remove("description")),
+        None => {}
+    }
+    for keyword in ONE {
+        if let Some(inner) = members.get_mut(keyword) {
+            prepare_schema(inner, max_description);
+        }
+    }
+    for keyword in LISTS {
+        let inner = members.get_mut(keyword).and_then(Value::as_array_mut);
+        inner.into_iter().flatten().for_each(|schema| prepare_schema(schema, max_description));
+    }
+    for keyword in MAPS {
+        let inner = members.get_mut(keyword).and_then(Value::as_object_mut);
+        inner
+            .into_iter()
+            .flat_map(serde_json::Map::values_mut)
+            .for_each(|schema| prepare_schema(schema, max_description));
+    }
+}
+
+/// Returns the description to write, if any. Cuts at the end of a sentence, else of a word.
+fn description(text: &str, max: Option<usize>) -> Option<String> {
+    if text.is_empty() || text.starts_with(NO_DESCRIPTION) || max == Some(0) {
+        return None;
+    }
+    let Some(max) = max.filter(|max| text.len() > *max) else { return Some(text.to_owned()) };
+    let start = &text[..text.floor_char_boundary(max)];
+    if let Some(end) = start.rfind(['.', '!', '?', '。']).filter(|end| *end > 0) {
+        let length = start[end..].chars().next().map_or(1, char::len_utf8);
+        return Some(start[..end + length].to_owned());
+    }
+    let end = start.rfind(char::is_whitespace).filter(|end| *end > 0).unwrap_or(start.len());
+    Some(format!("{}...", &start[..end]))
+}
+
+/// Writes `1.0` as `1`. Go reads both alike, and writes the latter.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)
+                && float.abs() < 9_007_199_254_740_992.0
+            {
+                *number = Number::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::description;
+
+    #[test]
+    fn a_long_description_is_cut_at_a_sentence_or_a_word() {
+        let cut = |text, max| description(text, Some(max)).unwrap_or_default();
+        assert_eq!(cut("One. Two three.", 9), "One.");
+        assert_eq!(cut("one two three", 9), "one two...");
+        assert_eq!(cut("onetwothree", 3), "one...");
+        assert_eq!(cut("short", 9), "short");
+        assert_eq!(cut("中文。说明", 9), "中文。");
+        assert_eq!(description("text", Some(0)), None);
+        assert_eq!(description("", None), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! `config/webhook` and `config/certmanager`: the configurations of webhooks, their service and its certificate.
+
+use json_patch::PatchOperation;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::{
+    admissionregistration::v1::{
+        MutatingWebhook, MutatingWebhookConfiguration, ServiceReference, ValidatingWebhook,
+        ValidatingWebhookConfiguration, WebhookClientConfig,
+    },
+    core::v1::{Service, ServiceSpec},
+};
+use serde_json::{Value, json};
+
+use super::{
+    metrics::{ARGUMENTS, MOUNTS, PORTS, VOLUMES, service_port},
+    operator::deployment_name,
+    options::{Component, Names},
+    rbac::metadata,
+    tree::{Change, Folder, Patch, add, object},
+};
+use crate::{CertificateOrigin, ConversionItem, WebhooksItem};
+
+/// The folder in the container with the certificate.
+const CERTIFICATES: &str = "/tmp/k8s-webhook-server/serving-certs";
+
+/// The Secret with the certificate, which cert-manager writes.
+const SECRET: &str = "webhook-server-cert";
+
+/// Whether something else than the operator has to issue the certificate of the webhook server.
+pub(super) fn needs_certificate(webhooks: &WebhooksItem) -> bool {
+    webhooks.certificates == CertificateOrigin::Files
+}
+
+/// `config/webhook`: configurations, service, and what the Deployment needs for them.
+pub(super) fn folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
+    let configurations = [mutating(webhooks, names), validating(webhooks, names)];
+    Folder::component(Component::Webhook)
+        .file("manifests.yaml", configurations.into_iter().flatten().collect())
+        .file("service.yaml", vec![service(webhooks, names)])
+        .patch(Patch {
+            file: "manager_webhook_patch.yaml".to_owned(),
+            kind: "Deployment",
+            name: deployment_name(names),
+            change: Change::Operations(server(webhooks)),
+        })
+}
+
+fn mutating_name(names: &Names) -> String {
+    names.of("mutating-webhook-configuration")
+}
+
+fn validating_name(names: &Names) -> String {
+    names.of("validating-webhook-configuration")
+}
+
+fn mutating(webhooks: &WebhooksItem, names: &Names) -> Option<Value> {
+    let webhook = |webhook: &MutatingWebhook| MutatingWebhook {
+        client_config: client_config(&webhook.client_config, names),
+        ..webhook.clone()
+    };
+    let webhooks: Vec<_> = webhooks.mutating.iter().map(webhook).collect();
+    (!webhooks.is_empty()).then(|| {
+        let metadata = metadata(names, mutating_name(names), None);
+        object(&MutatingWebhookConfiguration { metadata, webhooks: Some(webhooks) })
+    })
+}
+
+fn validating(webhooks: &WebhooksItem, names: &Names) -> Option<Value> {
+    let webhook = |webhook: &ValidatingWebhook| ValidatingWebhook {
+        client_config: client_config(&webhook.client_config, names),
+        ..webhook.clone()
+    };
+    let webhooks: Vec<_> = webhooks.validating.iter().map(webhook).collect();
+    (!webhooks.is_empty()).then(|| {
+        let metadata = metadata(names, validating_name(names), None);
+        object(&ValidatingWebhookConfiguration { metadata, webhooks: Some(webhooks) })
+    })
+}
+
+/// Where the API server reaches a webhook. The path is that of the inventory.
+fn client_config(declared: &WebhookClientConfig, names: &Names) -> WebhookClientConfig {
+    let path = declared.service.as_ref().and_then(|service| service.path.clone());
+    let service = ServiceReference {
+        name: names.webhook_service.clone(),
+        namespace: names.namespace.clone(),
+        path,
+        port: None,
+    };
+    WebhookClientConfig { service: Some(service), ..WebhookClientConfig::default() }
+}
+
+fn service(webhooks: &WebhooksItem, names: &Names) -> Value {
+    object(&Service {
+        metadata: metadata(names, names.webhook_service.clone(), Some(&names.namespace)),
+        spec: Some(ServiceSpec {
+            ports: Some(vec![service_port(None, 443, webhooks.port)]),
+            selector: Some(names.pod_labels()),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    })
+}
+
+/// What the Deployment needs: the port, and the certificate if something else issues it.
+fn server(webhooks: &WebhooksItem) -> Vec<PatchOperation> {
+    let port = json!({ "containerPort": webhooks.port, "name": "webhook-server", "protocol": "TCP" });
+    let mut operations = vec![add(PORTS, port)];
+    if needs_certificate(webhooks) {
+        operations.push(add(ARGUMENTS, json!(format!("--webhook-cert-path={CERTIFICATES}"))));
+        operations.push(add(
+            MOUNTS,
+            json!({ "mountPath": CERTIFICATES, "name": "webhook-certs", "readOnly": true }),
+        ));
+        operations.push(add(VOLUMES, json!({ "name": "webhook-certs", "secret": { "secretName": SECRET } })));
+    }
+    operations
+}
+
+/// `config/certmanager`: a certificate that cert-manager issues, and whose authority it writes into the configurations.
+pub(super) fn certificate_folder(webhooks: &WebhooksItem, names: &Names) -> Folder {
+    let mut folder = Folder::component(Component::CertManager)
+        .file("issuer.yaml", vec![issuer(names)])
+        .file("certificate-webhook.yaml", vec![certificate(names)]);
+    let mut patch = |file: String, kind, name| {
+        let patch = inject(file, kind, name, names);
+        folder.patches.push(patch);
+    };
+    if !webhooks.mutating.is_empty() {
+        patch("mutating_ca_patch.yaml".to_owned(), "MutatingWebhookConfiguration", mutating_name(names));
+    }
+    if !webhooks.validating.is_empty() {
+        patch(
+            "validating_ca_patch.yaml".to_owned(),
+            "ValidatingWebhookConfiguration",
+            validating_name(names),
+        );
+    }
+    for ConversionItem { group, plural, .. } in &webhooks.conversions {
+        let file = format!("{group}_{plural}_ca_patch.yaml");
+        patch(file, "CustomResourceDefinition", format!("{plural}.{group}"));
+    }
+    folder
+}
+
+fn certificate_name(names: &Names) -> String {
+    names.of("serving-cert")
+}
+
+fn issuer(names: &Names) -> Value {
+    json!({
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Issuer",
+        "metadata": metadata(names, names.of("selfsigned-issuer"), Some(&names.namespace)),
+        "spec": { "selfSigned": {} },
+    })
+}
+
+fn certificate(names: &Names) -> Value {
+    let service = format!("{}.{}.svc", names.webhook_service, names.namespace);
+    json!({
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": metadata(names, certificate_name(names), Some(&names.namespace)),
+        "spec": {
+            "dnsNames": [service, format!("{service}.cluster.local")],
+            "issuerRef": { "kind": "Issuer", "name": names.of("selfsigned-issuer") },
+            "secretName": SECRET,
+        },
+    })
+}
+
+/// The annotation by which cert-manager writes the authority into an object.
+fn inject(file: String, kind: &'static str, name: String, names: &Names) -> Patch {
+    let certificate = format!("{}/{}", names.namespace, certificate_name(names));
+    let annotations = BTreeMap::from([("cert-manager.io/inject-ca-from".to_owned(), certificate)]);
+    Patch { file, kind, name, change: Change::Annotations(annotations) }
+}

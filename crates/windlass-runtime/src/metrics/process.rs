@@ -51,10 +51,19 @@ mod linux {
         }
     }
 
-    /// The soft limit of `/proc/self/limits` on open files.
-    pub(super) fn max_fds(limits: &str) -> Option<u64> {
-        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    /// A soft limit of `/proc/self/limits`; `None` if there is none.
+    pub(super) fn limit(limits: &str, name: &str) -> Option<u64> {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// The bytes received and sent over IP in the network namespace, from `/proc/self/net/netstat`: a line of names, then one of values.
+    pub(super) fn network(netstat: &str) -> Option<(u64, u64)> {
+        let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+        let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));
+        let fields: Vec<(&str, &str)> = names.zip(values).collect();
+        let field = |name: &str| fields.iter().find(|(known, _)| *known == name)?.1.parse().ok();
+        Some((field("InOctets")?, field("OutOctets")?))
     }
 
     /// The time at which the system was started, in seconds since 1970, as `/proc/stat` has it.
@@ -105,12 +114,35 @@ mod linux {
                     &ConstGauge::new(open.count().saturating_sub(1) as i64),
                 )?;
             }
-            if let Some(max) = read("/proc/self/limits").and_then(|text| max_fds(&text)) {
+            if let Some(limits) = read("/proc/self/limits") {
+                if let Some(max) = limit(&limits, "Max open files") {
+                    encode_one(
+                        encoder,
+                        "process_max_fds",
+                        "Maximum number of open file descriptors",
+                        &ConstGauge::new(max as i64),
+                    )?;
+                }
                 encode_one(
                     encoder,
-                    "process_max_fds",
-                    "Maximum number of open file descriptors",
-                    &ConstGauge::new(max as i64),
+                    "process_virtual_memory_max_bytes",
+                    "Maximum amount of virtual memory available in bytes",
+                    // Without a limit, the largest number, as Go's client has it.
+                    &ConstGauge::new(limit(&limits, "Max address space").unwrap_or(u64::MAX) as f64),
+                )?;
+            }
+            if let Some((received, sent)) = read("/proc/self/net/netstat").and_then(|text| network(&text)) {
+                encode_one(
+                    encoder,
+                    "process_network_receive_bytes",
+                    "Number of bytes received by the process over the network",
+                    &ConstCounter::new(received),
+                )?;
+                encode_one(
+                    encoder,
+                    "process_network_transmit_bytes",
+                    "Number of bytes sent by the process over the network",
+                    &ConstCounter::new(sent),
                 )?;
             }
             Ok(())
@@ -131,12 +163,22 @@ mod linux {
         }
 
         #[test]
+        fn bytes_of_the_network_are_found_by_their_names() {
+            let text = "TcpExt: A B\nTcpExt: 1 2\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 7 8\n";
+            assert_eq!(network(text), Some((7, 8)));
+            assert_eq!(network("IpExt: InOctets\n"), None);
+        }
+
+        #[test]
         fn the_limit_is_the_soft_one() {
             let text = "Limit                     Soft Limit           Hard Limit           Units\n\
                         Max open files            1024                 524288               files\n";
-            assert_eq!(max_fds(text), Some(1024));
+            assert_eq!(limit(text, "Max open files"), Some(1024));
             assert_eq!(
-                max_fds("Max open files            unlimited            unlimited            files\n"),
+                limit(
+                    "Max open files            unlimited            unlimited            files\n",
+                    "Max open files"
+                ),
                 None
             );
         }

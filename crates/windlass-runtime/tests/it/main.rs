@@ -14,6 +14,7 @@ mod finalizer;
 mod fixture;
 mod leader_election;
 mod manager;
+mod metric_names;
 mod metrics_access;
 mod outcomes;
 mod parts;

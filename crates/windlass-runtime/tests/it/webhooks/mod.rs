@@ -30,7 +30,7 @@ use self::setting::Cluster;
 use crate::fixture::{SOON, config_map, config_maps, run};
 
 /// A port that is free now.
-async fn free_port() -> u16 {
+pub(crate) async fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("listens");
     listener.local_addr().expect("an address").port()
 }
@@ -41,7 +41,7 @@ fn with(name: &str, data: &[(&str, &str)]) -> ConfigMap {
     map
 }
 
-async fn create(client: &Client, map: ConfigMap) -> Result<ConfigMap, Error> {
+pub(crate) async fn create(client: &Client, map: ConfigMap) -> Result<ConfigMap, Error> {
     config_maps(client).create(&PostParams::default(), &map).await
 }
 
@@ -91,6 +91,11 @@ async fn configure(client: &Client, name: &str, webhooks: &Webhooks, endpoint: &
     }
 }
 
+/// As [`configure`], with webhooks on a port of this computer.
+pub(crate) async fn configure_at(client: &Client, name: &str, webhooks: &Webhooks, port: u16) {
+    configure(client, name, webhooks, &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
+}
+
 /// The code, the reason and the message of an answer.
 fn denial<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
     match answer {
@@ -103,7 +108,7 @@ fn denial<T: std::fmt::Debug>(answer: Result<T, Error>) -> String {
 async fn defaults_denials_panics_and_time_outs_reach_the_client() {
     let cluster = Cluster::start().await;
     let (client, port) = (cluster.client(), free_port().await);
-    configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
+    configure_at(&client, "hooks", &webhooks(), port).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
     let manager =
         Manager::new(client.clone()).webhooks(WebhookServer::new(webhooks()).port(port).self_issued(issued));

@@ -16,6 +16,7 @@
 
 pub mod compatibility;
 
+mod coverage;
 mod crd;
 mod default;
 mod error;
@@ -37,18 +38,20 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use self::{
+    coverage::MissingRight,
     default::listed_components,
     error::ManifestError,
     options::{Component, Options},
     yaml::{GENERATED, documents},
 };
-use self::{tree::Folder, yaml::to_text};
+use self::{options::Names, tree::Folder, yaml::to_text};
 use crate::Inventory;
 
 /// The manifests of an operator.
 #[derive(Clone, Debug)]
 pub struct Manifests {
     folders: Vec<Folder>,
+    names: Names,
     /// The components that `config/default` lists, in its order.
     components: Vec<Component>,
     options: Options,
@@ -79,7 +82,7 @@ impl Manifests {
         }
         folders.extend(tree::samples(&options.samples));
         let components = default::components(inventory, &options, &folders);
-        let mut manifests = Self { folders, components, options };
+        let mut manifests = Self { folders, names, components, options };
         manifests.use_own_files();
         Ok(manifests)
     }
@@ -108,6 +111,12 @@ impl Manifests {
     /// Returns `install.yaml`: all objects in one file.
     pub fn install(&self) -> String {
         to_text(&self.objects())
+    }
+
+    /// Returns the rights that the operator declares, and that no role of [`objects`](Self::objects) grants: those that the user removed from
+    /// files that are kept by hand.
+    pub fn missing_rights(&self, inventory: &Inventory) -> Vec<MissingRight> {
+        coverage::missing(inventory, &self.names, &self.objects())
     }
 
     /// Returns the CustomResourceDefinitions, sorted by name.

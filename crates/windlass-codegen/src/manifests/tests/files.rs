@@ -400,3 +400,28 @@ fn a_file_that_the_user_keeps_is_not_written_and_its_objects_count() {
     let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
     assert!(arguments.contains("--metrics-bind-address=:8443"), "{arguments}");
 }
+
+#[test]
+fn a_right_that_the_users_own_role_lacks_is_missing() {
+    assert_eq!(manifests(&full(), everything()).missing_rights(&full()), []);
+    let role = r#"
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata: { name: web-operator-manager-role }
+        rules:
+        - { apiGroups: ["*"], resources: ["websites"], verbs: ["list"] }
+        - { apiGroups: [""], resources: ["*"], resourceNames: ["a"], verbs: ["*"] }
+    "#;
+    let mut options = everything();
+    options.own_files.insert("config/rbac/role.yaml".to_owned(), documents(role).expect("YAML"));
+    let missing = manifests(&full(), options).missing_rights(&full());
+    let shown: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "get configmaps in namespace infra",
+            "get secrets in namespace web-operator-system",
+            "watch websites.web.example.com",
+        ]
+    );
+}

@@ -1,1 +1,0 @@
-//! Changes of CustomResourceDefinitions that break clients or stored objects.

@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
         may_enable: &[],
         never: &["kube-runtime"],
     },
+    Rule { name: "windlass-scaffold", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-dev",
@@ -82,6 +83,7 @@ const RULES: &[Rule] = &[
             "windlass-controllers",
             "windlass-dev",
             "windlass-runtime",
+            "windlass-scaffold",
         ],
         may_enable: &[],
         never: &["kube-runtime"],

@@ -1,0 +1,46 @@
+//! The life of an operator's project: what `windlass init`, `create`, `delete`, `edit` and `update` write.
+//!
+//! A [`Project`] is the contents of `windlass.toml`. A request, such as [`CreateApi`], turns it into the project that is wanted; [`plan`]
+//! compares the files of both with the folder and returns [`Writes`], which can be shown, compared and applied:
+//!
+//! ```
+//! use windlass_scaffold::{CreateApi, Folder, Init, License, Plan};
+//!
+//! # fn example() -> Result<(), windlass_scaffold::Error> {
+//! let folder = tempfile::tempdir().unwrap();
+//! let folder = Folder::new(folder.path());
+//! let project = Init { domain: "abc.com".into(), name: Some("operator-demo".into()), ..Init::default() }.project("demo")?;
+//! let init = Plan::create(None, &project).header(License::Apache2.header(None, 2026, None)).run(&folder)?;
+//! init.writes.apply(&folder)?;
+//!
+//! let request = CreateApi { group: "foo".into(), version: "v1".into(), kind: "Bar".into(), ..CreateApi::default() };
+//! let create = Plan::create(Some(&project), &request.apply(&project)?).run(&folder)?;
+//! assert!(create.writes.paths().any(|path| path == "api/src/v1/bar.rs"));
+//! # Ok(()) }
+//! # example().unwrap();
+//! ```
+//!
+//! Everything is a function of the project, the request and the texts in the folder; only [`Folder`] reads and writes.
+#![forbid(unsafe_code)]
+
+mod error;
+mod folder;
+mod header;
+mod merge;
+pub mod name;
+mod plan;
+mod project;
+mod render;
+mod request;
+mod writes;
+
+pub use self::{
+    error::{Error, Result},
+    folder::{Disk, Folder},
+    header::License,
+    plan::{Outcome, Plan},
+    project::{External, Project, Resource, STATE, Webhooks},
+    render::GENERATED,
+    request::{CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, Gvk, Init},
+    writes::{Action, Writes},
+};

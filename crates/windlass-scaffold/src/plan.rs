@@ -1,0 +1,240 @@
+//! From the project that is there and the project that is wanted to the files to write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+use crate::merge::{Merged, three_way};
+use crate::render::{BOILERPLATE, Class, File, Files, files};
+use crate::{Disk, Error, Project, Result, STATE, Writes};
+
+/// The folder with the scaffolded texts, for the three-way merge.
+const BASE: &str = ".windlass/base";
+
+/// A plan: the project that is there, and the one that is wanted.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    before: Option<&'a Project>,
+    after: &'a Project,
+    header: Header,
+    force: bool,
+    merge: bool,
+}
+
+/// The comment at the head of Rust files.
+#[derive(Clone, Debug)]
+enum Header {
+    /// That of `hack/boilerplate.rs.txt`.
+    OnDisk,
+    Given(Option<String>),
+}
+
+/// What a plan leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The files to write and remove.
+    pub writes: Writes,
+    /// Files with conflict marks, which the user has to resolve.
+    pub conflicts: Vec<String>,
+    /// Files that are left as they are, because what was scaffolded is not known any more, although the template has changed.
+    pub unmerged: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    /// Returns a plan that adds and removes files. Existing files of the user are touched only where their template depends on what was
+    /// added or removed.
+    pub fn create(before: Option<&'a Project>, after: &'a Project) -> Self {
+        Self { before, after, header: Header::OnDisk, force: false, merge: false }
+    }
+
+    /// Returns a plan that also brings all existing files up to date with their templates.
+    pub fn update(before: &'a Project, after: &'a Project) -> Self {
+        Self { before: Some(before), after, header: Header::OnDisk, force: false, merge: true }
+    }
+
+    /// Sets the comment at the head of Rust files. Without it, that of `hack/boilerplate.rs.txt` is used.
+    #[must_use]
+    pub fn header(mut self, header: Option<String>) -> Self {
+        self.header = Header::Given(header);
+        self
+    }
+
+    /// Overwrites files of the user where a new file has the same path, and removes files that the user has changed.
+    #[must_use]
+    pub fn force(mut self, force: bool) -> Self {
+        self.force = force;
+        self
+    }
+
+    /// Compares with the disk.
+    ///
+    /// # Errors
+    /// A file of the user would be overwritten or lost, a name is not valid, or a file cannot be read.
+    pub fn run(&self, disk: &dyn Disk) -> Result<Outcome> {
+        self.after.check()?;
+        let present = disk.read(BOILERPLATE)?;
+        let header = match &self.header {
+            Header::OnDisk => present.clone(),
+            Header::Given(header) => header.clone(),
+        };
+        let wanted = files(self.after, header.as_deref());
+        let known = self.before.map(|before| files(before, present.as_deref())).unwrap_or_default();
+        let mut work = Work {
+            disk,
+            plan: self,
+            project: self.after.clone(),
+            outcome: Outcome::default(),
+            exist: Vec::new(),
+            edited: Vec::new(),
+        };
+        Work::check_paths(&wanted)?;
+        for (id, file) in &wanted {
+            work.file(file, known.get(id))?;
+        }
+        let kept: BTreeSet<&str> = wanted.values().map(|file| file.path.as_str()).collect();
+        for file in known.iter().filter(|(id, _)| !wanted.contains_key(*id)).map(|(_, file)| file) {
+            if !kept.contains(file.path.as_str()) {
+                work.drop(file)?;
+            }
+        }
+        work.finish()
+    }
+}
+
+struct Work<'a> {
+    disk: &'a dyn Disk,
+    plan: &'a Plan<'a>,
+    project: Project,
+    outcome: Outcome,
+    exist: Vec<String>,
+    edited: Vec<String>,
+}
+
+impl Work<'_> {
+    /// Refuses a project with two files of one path: names that differ, but not as file names.
+    fn check_paths(wanted: &Files) -> Result<()> {
+        let mut seen = BTreeMap::new();
+        for file in wanted.values() {
+            if let Some(path) = seen.insert(file.path.to_lowercase(), &file.path) {
+                return Error::refused(format!(
+                    "two kinds of the project would have the file {path}; rename one of them"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, file: &File, known: Option<&File>) -> Result<()> {
+        match (file.class, known) {
+            (Class::Generated, _) => {
+                self.outcome.writes.overwrite_generated(self.disk, file.path.clone(), file.text.clone())
+            }
+            (Class::User, None) => self.add(file),
+            (Class::User, Some(known)) if self.plan.merge || known != file => self.merge(file, known),
+            (Class::User, Some(_)) => Ok(()),
+        }
+    }
+
+    /// Adds a file that the project did not have.
+    fn add(&mut self, file: &File) -> Result<()> {
+        let present = self.disk.read(&file.path)?;
+        if present.is_some_and(|present| present != file.text) && !self.plan.force {
+            self.exist.push(file.path.clone());
+            return Ok(());
+        }
+        self.outcome.writes.write(self.disk, &file.path, &file.text)?;
+        self.record(file)
+    }
+
+    /// Brings a file of the user up to date.
+    fn merge(&mut self, file: &File, known: &File) -> Result<()> {
+        // A file that the user has deleted stays deleted.
+        let Some(ours) = self.disk.read(&known.path)? else { return Ok(()) };
+        let moved = file.path != known.path;
+        let Some(base) = self.base(known)? else {
+            if ours != file.text {
+                self.outcome.unmerged.push(known.path.clone());
+            }
+            if moved {
+                self.outcome.writes.write(self.disk, &file.path, ours)?;
+                self.outcome.writes.remove(self.disk, &known.path)?;
+            }
+            return Ok(());
+        };
+        let text = match three_way(&base, &ours, &file.text) {
+            Merged::Clean(text) => text,
+            Merged::Conflict(text) => {
+                self.outcome.conflicts.push(file.path.clone());
+                text
+            }
+        };
+        if moved {
+            if self.disk.read(&file.path)?.is_some() && !self.plan.force {
+                self.exist.push(file.path.clone());
+                return Ok(());
+            }
+            self.forget(&known.path)?;
+            self.outcome.writes.remove(self.disk, &known.path)?;
+        }
+        self.outcome.writes.write(self.disk, &file.path, text)?;
+        self.record(file)
+    }
+
+    /// Returns the text of a file as it was scaffolded, if it is known.
+    fn base(&self, known: &File) -> Result<Option<String>> {
+        let Some(hash) = self.project.files.get(&known.path) else { return Ok(None) };
+        let stored = self.disk.read(&format!("{BASE}/{}", known.path))?;
+        let texts = stored.into_iter().chain([known.text.clone()]);
+        Ok(texts.into_iter().find(|text| digest(text) == *hash))
+    }
+
+    /// Removes a file that the project no longer has.
+    fn drop(&mut self, file: &File) -> Result<()> {
+        let Some(present) = self.disk.read(&file.path)? else { return self.forget(&file.path) };
+        let untouched = match file.class {
+            Class::Generated => {
+                present == file.text
+                    || present.lines().next().is_some_and(|line| line.contains(crate::GENERATED))
+            }
+            Class::User => self.project.files.get(&file.path) == Some(&digest(&present)),
+        };
+        if untouched || self.plan.force || self.disk.is_committed(&file.path) {
+            self.outcome.writes.remove(self.disk, &file.path)?;
+            return self.forget(&file.path);
+        }
+        self.edited.push(file.path.clone());
+        Ok(())
+    }
+
+    /// Remembers what was scaffolded.
+    fn record(&mut self, file: &File) -> Result<()> {
+        self.project.files.insert(file.path.clone(), digest(&file.text));
+        self.outcome.writes.write(self.disk, format!("{BASE}/{}", file.path), &file.text)
+    }
+
+    fn forget(&mut self, path: &str) -> Result<()> {
+        self.project.files.remove(path);
+        self.outcome.writes.remove(self.disk, format!("{BASE}/{path}"))
+    }
+
+    fn finish(mut self) -> Result<Outcome> {
+        if !self.exist.is_empty() {
+            return Err(Error::Exists(self.exist));
+        }
+        if !self.edited.is_empty() {
+            return Err(Error::Edited(self.edited));
+        }
+        self.outcome.writes.write(self.disk, STATE, self.project.to_text()?)?;
+        Ok(self.outcome)
+    }
+}
+
+fn digest(text: &str) -> String {
+    let mut digits = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}

@@ -1,0 +1,252 @@
+//! The state of a project, which `windlass.toml` holds.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, License, Result, name};
+
+/// The file with the state of a project.
+pub const STATE: &str = "windlass.toml";
+
+/// The version of the format of [`STATE`].
+const FORMAT: u32 = 1;
+
+const HEAD: &str = "# The state of this project, written by windlass. Change it with `windlass create`, `delete` and `edit`.\n";
+
+/// A project: what `windlass.toml` holds.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Project {
+    /// The version of the format.
+    pub(crate) version: u32,
+    /// The version of Windlass that wrote the files last, and that the project depends on.
+    pub windlass: String,
+    /// The domain, which ends the API group of each kind.
+    pub domain: String,
+    /// The name of the project and of the operator's package.
+    pub project_name: String,
+    /// The address of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// The owner of the copyright.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The license.
+    pub license: License,
+    /// Whether files are in a folder for each group.
+    pub multigroup: bool,
+    /// Whether the operator watches one namespace, with a Role instead of a ClusterRole.
+    pub namespaced: bool,
+    /// A checkout of Windlass to depend on, instead of the released crates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// What `windlass generate` has made in the api crate: modules of `api/src/generated`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generate: Vec<String>,
+    /// The kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<Resource>,
+    /// The SHA-256 of each file of the user, as it was scaffolded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+}
+
+/// A version of a kind.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Resource {
+    /// The group, without the domain of the project.
+    pub group: String,
+    /// The version, such as `v1`.
+    pub version: String,
+    /// The kind, in PascalCase.
+    pub kind: String,
+    /// The plural in lower case.
+    pub plural: String,
+    /// Whether objects are in namespaces.
+    pub namespaced: bool,
+    /// Whether the type is in the api crate of the project.
+    pub api: bool,
+    /// Whether the project has a controller for it.
+    pub controller: bool,
+    /// Whether this is the version in which objects are stored, of several.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub storage: bool,
+    /// Its webhooks.
+    #[serde(default, skip_serializing_if = "Webhooks::is_empty")]
+    pub webhooks: Webhooks,
+    /// Where the type is, if another crate has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
+}
+
+/// The webhooks of a version of a kind.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Webhooks {
+    /// A mutating webhook that sets defaults.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub defaulting: bool,
+    /// A validating webhook.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub validation: bool,
+    /// The versions that are converted to and from this one, the hub.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spokes: Vec<String>,
+}
+
+impl Webhooks {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        !self.defaulting && !self.validation && !self.converts()
+    }
+
+    /// Whether objects are converted between versions.
+    pub fn converts(&self) -> bool {
+        !self.spokes.is_empty()
+    }
+}
+
+/// A type of another crate.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct External {
+    /// The Rust module of the type, such as `cert_manager::v1`.
+    pub path: String,
+    /// The domain of the API group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub domain: String,
+    /// The crate, for `cargo add`: `cert-manager@1.2`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub module: String,
+}
+
+impl Project {
+    /// Returns a project without kinds. `windlass` is the version of the crates to depend on.
+    pub fn new(name: impl Into<String>, domain: impl Into<String>, windlass: impl Into<String>) -> Self {
+        Self {
+            version: FORMAT,
+            windlass: windlass.into(),
+            domain: domain.into(),
+            project_name: name.into(),
+            repo: None,
+            owner: None,
+            license: License::Apache2,
+            multigroup: false,
+            namespaced: false,
+            path: None,
+            generate: Vec::new(),
+            resources: Vec::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the text of `windlass.toml`.
+    ///
+    /// # Errors
+    /// It is no TOML, a field is missing or unknown, a name is not valid, or a newer version of Windlass wrote it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let project: Self = toml::from_str(text).map_err(|error| Error::State(error.to_string()))?;
+        if project.version != FORMAT {
+            let found = project.version;
+            let text =
+                format!("the format is version {found}, and this windlass reads {FORMAT}; update windlass");
+            return Err(Error::State(text));
+        }
+        project.check()?;
+        Ok(project)
+    }
+
+    /// Returns the text of `windlass.toml`.
+    ///
+    /// # Errors
+    /// A path is not UTF-8.
+    pub fn to_text(&self) -> Result<String> {
+        let text = toml::to_string(self).map_err(|error| Error::State(error.to_string()))?;
+        Ok(format!("{HEAD}{text}"))
+    }
+
+    /// Checks all names, because they become paths and code.
+    pub(crate) fn check(&self) -> Result<()> {
+        name::check_project(&self.project_name)?;
+        name::check_domain(&self.domain)?;
+        for resource in &self.resources {
+            name::check_group(&resource.group)?;
+            name::check_version(&resource.version)?;
+            name::check_kind(&resource.kind)?;
+            name::check_plural(&resource.plural)?;
+            resource.webhooks.spokes.iter().try_for_each(|spoke| name::check_version(spoke))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the name of the operator's crate in Rust: `operator_demo`.
+    pub fn crate_name(&self) -> String {
+        self.project_name.replace('-', "_")
+    }
+
+    /// Returns the package of the types: `operator-demo-api`.
+    pub fn api_package(&self) -> String {
+        format!("{}-api", self.project_name)
+    }
+
+    /// Returns the API group of a kind: that of the project's own kinds ends with the domain.
+    pub fn api_group(&self, resource: &Resource) -> String {
+        match &resource.external {
+            Some(external) if external.domain.is_empty() => resource.group.clone(),
+            Some(external) => format!("{}.{}", resource.group, external.domain),
+            None if resource.api => format!("{}.{}", resource.group, self.domain),
+            None => crate::render::builtin_group(&resource.group).to_owned(),
+        }
+    }
+
+    /// Returns a version of a kind.
+    pub fn resource(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
+        self.resources.iter().find(|resource| resource.is(group, version, kind))
+    }
+
+    /// Returns the versions of a kind, in the order of their creation.
+    pub fn versions<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Resource> {
+        self.resources.iter().filter(move |resource| resource.group == group && resource.kind == kind)
+    }
+
+    /// Returns the kinds with a type in the api crate: the first version of each.
+    pub(crate) fn own_kinds(&self) -> impl Iterator<Item = &Resource> {
+        let own = || self.resources.iter().filter(|resource| resource.api);
+        own()
+            .enumerate()
+            .filter_map(move |(at, kind)| own().take(at).all(|other| !other.is_kind(kind)).then_some(kind))
+    }
+
+    /// Returns the version in which objects of a kind are stored: the one that says so, or the first.
+    pub(crate) fn storage_version(&self, kind: &Resource) -> String {
+        let mut versions = self.versions(&kind.group, &kind.kind).filter(|resource| resource.api);
+        let first = versions.next().unwrap_or(kind);
+        let marked = std::iter::once(first).chain(versions).find(|resource| resource.storage);
+        marked.unwrap_or(first).version.clone()
+    }
+}
+
+impl Resource {
+    /// Whether this is the version of the kind.
+    pub fn is(&self, group: &str, version: &str, kind: &str) -> bool {
+        self.group == group && self.version == version && self.kind == kind
+    }
+
+    pub(crate) fn is_kind(&self, other: &Self) -> bool {
+        self.group == other.group && self.kind == other.kind
+    }
+
+    /// Returns the name of the module of the kind: `custom_pod`.
+    pub fn module(&self) -> String {
+        name::module(&self.kind)
+    }
+
+    /// Returns the path of the sample: `config/samples/foo_v1_bar.yaml`.
+    pub fn sample_path(&self) -> String {
+        format!("config/samples/{}_{}_{}.yaml", self.group, self.version, self.kind.to_ascii_lowercase())
+    }
+}

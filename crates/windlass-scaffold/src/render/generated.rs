@@ -1,0 +1,170 @@
+//! Generated code: the lists of modules, and the registry.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::Made;
+use super::api::folder as api_folder;
+use super::controller::type_import;
+use super::webhook::folder as webhook_folder;
+use crate::{Project, Resource, name};
+
+pub(super) fn files(project: &Project, made: &mut Made<'_>) {
+    let mut lists = Lists::default();
+    for resource in &project.resources {
+        if resource.api {
+            lists.reexported("api/src", &format!("{}/{}", api_folder(project, resource), resource.module()));
+        }
+        if resource.controller {
+            let group = if project.multigroup {
+                format!("{}/", name::module(&resource.group))
+            } else {
+                String::new()
+            };
+            lists.public("src/controllers", &format!("{group}{}", resource.module()));
+        }
+        let folder = webhook_folder(project, resource);
+        for module in webhook_modules(resource) {
+            lists.public("src/webhooks", &format!("{folder}/{module}"));
+        }
+    }
+    for (folder, lines) in lists.0 {
+        // The user's: see `api`.
+        if folder != "api/src" {
+            let text: String = lines.into_iter().collect();
+            made.generated(&format!("{folder}/mod.rs"), &text);
+        }
+    }
+    made.generated("src/generated/mod.rs", "mod registry;\n\npub use self::registry::register;\n");
+    made.generated("src/generated/registry.rs", &registry(project));
+}
+
+fn webhook_modules(resource: &Resource) -> Vec<String> {
+    let webhooks = &resource.webhooks;
+    let fixed = [(webhooks.defaulting, "defaulting"), (webhooks.validation, "validation")];
+    let fixed = fixed.into_iter().filter(|(there, _)| *there).map(|(_, module)| module.to_owned());
+    fixed.chain(webhooks.spokes.iter().map(|spoke| format!("conversion_{spoke}"))).collect()
+}
+
+/// The lines of each folder's list of modules.
+#[derive(Default)]
+struct Lists(BTreeMap<String, BTreeSet<String>>);
+
+impl Lists {
+    /// Adds a module, and the folders above it, as public ones.
+    fn public(&mut self, root: &str, path: &str) {
+        let mut folder = root.to_owned();
+        for module in path.split('/') {
+            self.0.entry(folder.clone()).or_default().insert(format!("pub mod {module};\n"));
+            folder = format!("{folder}/{module}");
+        }
+    }
+
+    /// As `public`, but what is in the module is in its folder.
+    fn reexported(&mut self, root: &str, path: &str) {
+        let (folders, module) = path.rsplit_once('/').unwrap_or(("", path));
+        self.public(root, folders);
+        let lines = self.0.entry(format!("{root}/{folders}")).or_default();
+        lines.insert(format!("mod {module};\n"));
+        // Behind the modules.
+        lines.insert(format!("pub use self::{module}::*;\n"));
+    }
+}
+
+/// Returns the function that adds everything to a manager.
+fn registry(project: &Project) -> String {
+    let mut body = String::new();
+    for kind in project.own_kinds() {
+        crd(project, kind, &mut body);
+    }
+    for resource in project.resources.iter().filter(|resource| resource.controller) {
+        let group =
+            if project.multigroup { format!("{}::", name::module(&resource.group)) } else { String::new() };
+        let _ = writeln!(
+            body,
+            "    let manager = manager.controller(controllers::{group}{}::controller());",
+            resource.module()
+        );
+    }
+    let webhooks = webhooks(project);
+    body += &webhooks;
+
+    let mut imports = String::new();
+    if body.contains("merge_crds(") {
+        imports += "use windlass::kube::core::crd::merge_crds;\n";
+    }
+    imports += "use windlass::prelude::*;\n";
+    if webhooks.contains("Converter::") {
+        imports += "use windlass::webhook::{Converter, WebhookServer, Webhooks};\n";
+    } else if !webhooks.is_empty() {
+        imports += "use windlass::webhook::{WebhookServer, Webhooks};\n";
+    }
+    let modules: Vec<&str> = ["controllers", "webhooks"]
+        .into_iter()
+        .filter(|module| body.contains(&format!("{module}::")))
+        .collect();
+    match modules[..] {
+        [] => {}
+        [one] => {
+            let _ = write!(imports, "\nuse crate::{one};\n");
+        }
+        _ => imports += "\nuse crate::{controllers, webhooks};\n",
+    }
+    format!(
+        "{imports}\n/// Adds the kinds, controllers and webhooks that windlass.toml lists to a manager.\n///\n/// # Errors\n\
+         /// The versions of a kind do not fit together.\npub fn register(manager: Manager) -> Result<Manager> {{\n{body}    Ok(manager)\n}}\n"
+    )
+}
+
+fn crd(project: &Project, kind: &Resource, body: &mut String) {
+    let versions: Vec<&Resource> =
+        project.versions(&kind.group, &kind.kind).filter(|resource| resource.api).collect();
+    if let [one] = versions[..] {
+        let _ = writeln!(body, "    let manager = manager.crd({}::crd());", type_import(project, one));
+        return;
+    }
+    for version in &versions {
+        let _ = writeln!(body, "    let {} = {}::crd();", version.version, type_import(project, version));
+    }
+    let names: Vec<&str> = versions.iter().map(|version| version.version.as_str()).collect();
+    let storage = project.storage_version(kind);
+    let _ = writeln!(
+        body,
+        "    let crd = merge_crds(vec![{}], \"{storage}\").map_err(Error::other)?;",
+        names.join(", ")
+    );
+    body.push_str("    let manager = manager.crd(crd);\n");
+}
+
+fn webhooks(project: &Project) -> String {
+    let mut body = String::new();
+    for resource in &project.resources {
+        let module = webhook_folder(project, resource).replace('/', "::");
+        let import = type_import(project, resource);
+        if resource.webhooks.defaulting {
+            let _ = writeln!(body, "    let defaulter = webhooks::{module}::defaulting::default;");
+            let _ = writeln!(body, "    let hooks = hooks.defaulter::<{import}>(defaulter);");
+        }
+        if resource.webhooks.validation {
+            let _ = writeln!(body, "    let validator = webhooks::{module}::validation::validate;");
+            let _ = writeln!(body, "    let hooks = hooks.validator::<{import}>(validator);");
+        }
+        if resource.webhooks.converts() {
+            let _ = writeln!(body, "    let converter = Converter::hub::<{import}>().lossless();");
+            for spoke in &resource.webhooks.spokes {
+                let _ = writeln!(body, "    let {spoke} = (");
+                let _ = writeln!(body, "        webhooks::{module}::conversion_{spoke}::to_hub,");
+                let _ = writeln!(body, "        webhooks::{module}::conversion_{spoke}::from_hub,");
+                let _ = writeln!(body, "    );");
+                let _ = writeln!(body, "    let converter = converter.spoke_with({spoke}.0, {spoke}.1);");
+            }
+            let _ = writeln!(body, "    let hooks = hooks.converter(converter);");
+        }
+    }
+    if body.is_empty() {
+        return body;
+    }
+    format!(
+        "    let hooks = Webhooks::new();\n{body}    let manager = manager.webhooks(WebhookServer::new(hooks));\n"
+    )
+}

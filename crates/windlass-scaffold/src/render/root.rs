@@ -1,0 +1,74 @@
+//! The files that every project has.
+
+use super::template::fill;
+use super::{BOILERPLATE, Made, dependencies};
+use crate::{License, Project};
+
+const CARGO: &str = include_str!("../../templates/Cargo.toml.txt");
+const MAIN: &str = include_str!("../../templates/main.rs.txt");
+const LIB: &str = include_str!("../../templates/lib.rs.txt");
+const README: &str = include_str!("../../templates/README.md.txt");
+const MAKEFILE: &str = include_str!("../../templates/Makefile.txt");
+const GITIGNORE: &str = include_str!("../../templates/gitignore.txt");
+
+/// The minimum version of Rust, that of Windlass.
+const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+pub(super) fn files(project: &Project, made: &mut Made<'_>) {
+    let (name, crate_name, api) = (&project.project_name, project.crate_name(), project.api_package());
+    let package = package(project);
+    let inherited = inherited(project);
+    let dependencies = dependencies::table(project);
+    let webhooks = project.resources.iter().any(|resource| !resource.webhooks.is_empty());
+    let controllers = project.resources.iter().any(|resource| resource.controller);
+    let modules = [
+        (controllers, "pub mod controllers;\n"),
+        (true, "mod generated;\n"),
+        (webhooks, "pub mod webhooks;\n"),
+    ];
+    let modules: String = modules.iter().filter(|(there, _)| *there).map(|(_, line)| *line).collect();
+    let values = [
+        ("name", name.as_str()),
+        ("crate", &crate_name),
+        ("api", &api),
+        ("package", &package),
+        ("inherited", &inherited),
+        ("dependencies", &dependencies),
+        ("domain", &project.domain),
+        ("modules", &modules),
+        ("and_webhooks", if webhooks { " and webhooks" } else { "" }),
+    ];
+    made.user("cargo", "Cargo.toml", fill(CARGO, &values));
+    made.user("readme", "README.md", fill(README, &values));
+    made.user("makefile", "Makefile", fill(MAKEFILE, &values));
+    made.user("gitignore", ".gitignore", GITIGNORE);
+    made.rust("main", "src/main.rs", &fill(MAIN, &values));
+    made.rust("lib", "src/lib.rs", &fill(LIB, &values));
+    if let Some(header) = made.header.filter(|_| project.license != License::None) {
+        made.user("boilerplate", BOILERPLATE, header);
+    }
+}
+
+/// Returns what the packages have in common.
+fn package(project: &Project) -> String {
+    let mut lines = vec![
+        "version = \"0.1.0\"".to_owned(),
+        "edition = \"2024\"".to_owned(),
+        format!("rust-version = \"{RUST}\""),
+    ];
+    lines.extend(project.license.spdx().map(|license| format!("license = \"{license}\"")));
+    lines.extend(project.repo.as_ref().map(|repo| {
+        let scheme = if repo.contains("://") { "" } else { "https://" };
+        format!("repository = {}", toml::Value::String(format!("{scheme}{repo}")))
+    }));
+    lines.join("\n")
+}
+
+/// Returns the lines by which a package takes them over.
+pub(super) fn inherited(project: &Project) -> String {
+    let mut fields = vec!["version", "edition", "rust-version"];
+    fields.extend(project.license.spdx().map(|_| "license"));
+    fields.extend(project.repo.as_ref().map(|_| "repository"));
+    let lines: Vec<String> = fields.iter().map(|field| format!("{field}.workspace = true")).collect();
+    lines.join("\n")
+}

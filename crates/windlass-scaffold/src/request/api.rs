@@ -1,0 +1,190 @@
+//! `windlass create api`
+
+use super::{Gvk, shown};
+use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
+
+/// A request for a kind: its type, its controller, or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateApi {
+    /// The group, without the domain.
+    pub group: String,
+    /// The version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// The plural; default: by the rules of English.
+    pub plural: Option<String>,
+    /// Whether to create the type; default: yes, for kinds that are not built in or external.
+    pub resource: Option<bool>,
+    /// Whether to create a controller; default: yes, unless another version of the kind has one.
+    pub controller: Option<bool>,
+    /// Whether objects are in namespaces.
+    pub namespaced: bool,
+    /// Where the type is, if another crate has it.
+    pub external: Option<External>,
+    /// Writes the files of a kind that exists again.
+    pub force: bool,
+}
+
+impl Default for CreateApi {
+    fn default() -> Self {
+        Self {
+            group: String::new(),
+            version: String::new(),
+            kind: String::new(),
+            plural: None,
+            resource: None,
+            controller: None,
+            namespaced: true,
+            external: None,
+            force: false,
+        }
+    }
+}
+
+impl CreateApi {
+    /// Returns the project with the kind.
+    ///
+    /// A kind that exists as it is asked for is left as it is.
+    ///
+    /// # Errors
+    /// A name is not valid, the kind exists with other settings, or the project has another group already and is not multigroup.
+    pub fn apply(&self, project: &Project) -> Result<Project> {
+        let wanted = self.wanted(project)?;
+        let mut made = project.clone();
+        let existing = made
+            .resources
+            .iter_mut()
+            .find(|resource| resource.is(&wanted.group, &wanted.version, &wanted.kind));
+        if let Some(existing) = existing {
+            self.extend(existing, &wanted)?;
+            return Ok(made);
+        }
+        Self::check_neighbours(project, &wanted)?;
+        made.resources.push(wanted);
+        Ok(made)
+    }
+
+    /// Returns the project without what `--force` writes again.
+    pub fn forced(&self, project: &Project) -> Project {
+        let mut project = project.clone();
+        if self.force {
+            project.resources.retain(|resource| !resource.is(&self.group, &self.version, &self.kind));
+        }
+        project
+    }
+
+    fn wanted(&self, project: &Project) -> Result<Resource> {
+        let gvk = Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() };
+        gvk.check()?;
+        let plural = self.plural.clone().unwrap_or_else(|| name::plural(&self.kind));
+        name::check_plural(&plural)?;
+        let foreign = self.external.is_some();
+        let api = self.resource.unwrap_or(!foreign);
+        if api && foreign {
+            return Error::refused("the type of an external kind is in its own crate; leave out --resource");
+        }
+        if !api && !foreign && render::builtin_module(&self.group, &self.version).is_none() {
+            let groups = render::builtin_groups().join(", ");
+            return Error::refused(format!(
+                "{}/{} is not a built-in group of Kubernetes ({groups}); create its type with --resource, or name its \
+                 module with --external-api-path",
+                self.group, self.version
+            ));
+        }
+        let same =
+            |other: &&Resource| other.group == self.group && other.kind == self.kind && other.controller;
+        let other = project.resources.iter().filter(same).find(|other| other.version != self.version);
+        let controller = self.controller.unwrap_or(other.is_none());
+        if let (true, Some(other)) = (controller, other) {
+            return Error::refused(format!(
+                "{} has a controller already; add --controller=false",
+                shown(other)
+            ));
+        }
+        if !api && !controller {
+            return Error::refused(
+                "neither a type nor a controller is asked for: leave out --resource=false or --controller=false",
+            );
+        }
+        Ok(Resource {
+            group: gvk.group,
+            version: gvk.version,
+            kind: gvk.kind,
+            plural,
+            namespaced: self.namespaced,
+            api,
+            controller,
+            storage: false,
+            webhooks: Webhooks::default(),
+            external: self.external.clone(),
+        })
+    }
+
+    /// Adds a controller or type to a kind that exists.
+    fn extend(&self, existing: &mut Resource, wanted: &Resource) -> Result<()> {
+        let differs = [
+            ("plural", existing.plural != wanted.plural && self.plural.is_some()),
+            ("scope", existing.namespaced != wanted.namespaced),
+            ("type", existing.external != wanted.external || !existing.api && self.resource == Some(true)),
+        ];
+        match differs.iter().find(|(_, differs)| *differs) {
+            Some((what, _)) if !self.force => {
+                let text = "edit its type, or delete it with `windlass delete api` first";
+                Error::refused(format!("{} exists already with another {what}; {text}", shown(existing)))
+            }
+            Some(_) => {
+                *existing = Resource {
+                    webhooks: existing.webhooks.clone(),
+                    storage: existing.storage,
+                    ..wanted.clone()
+                };
+                Ok(())
+            }
+            None => {
+                existing.controller |= wanted.controller;
+                Ok(())
+            }
+        }
+    }
+
+    fn check_neighbours(project: &Project, wanted: &Resource) -> Result<()> {
+        let others = || project.resources.iter();
+        if let Some(other) = others().find(|other| wanted.api && other.api && other.group != wanted.group)
+            && !project.multigroup
+        {
+            return Error::refused(format!(
+                "the project has the group {}, and its folders are for one group; change that with `windlass edit --multigroup`",
+                other.group
+            ));
+        }
+        let same_module = |other: &&Resource| {
+            other.module() == wanted.module()
+                && (if project.multigroup {
+                    name::module(&other.group) == name::module(&wanted.group)
+                } else {
+                    true
+                })
+                && !other.is_kind(wanted)
+        };
+        if let Some(other) = others().find(same_module) {
+            return Error::refused(format!(
+                "{} has the module {} already; choose another kind",
+                shown(other),
+                wanted.module()
+            ));
+        }
+        let other_plural = others().find(|other| {
+            other.is_kind(wanted) && (other.plural != wanted.plural || other.namespaced != wanted.namespaced)
+        });
+        if let Some(other) = other_plural {
+            let scope = if other.namespaced { "namespaced" } else { "cluster-scoped" };
+            return Error::refused(format!(
+                "{} has the plural {} and is {scope}; all versions of a kind have the same",
+                shown(other),
+                other.plural
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! `windlass delete`
+
+use super::{Gvk, shown};
+use crate::{Error, Project, Result};
+
+/// A request to remove a version of a kind, with its controller and webhooks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteApi {
+    /// The kind.
+    pub gvk: Gvk,
+}
+
+impl DeleteApi {
+    /// Returns the project without the kind.
+    ///
+    /// # Errors
+    /// The project does not have it, or another version is converted to or from it.
+    pub fn apply(&self, project: &Project) -> Result<Project> {
+        let at = self.gvk.position(project)?;
+        let removed = &project.resources[at];
+        let hub = project
+            .versions(&removed.group, &removed.kind)
+            .find(|other| other.webhooks.spokes.contains(&removed.version));
+        if let Some(hub) = hub {
+            return Error::refused(format!(
+                "{} is converted to {}; remove the conversion first: windlass delete webhook --group {} --version {} --kind {} --conversion",
+                shown(removed),
+                shown(hub),
+                hub.group,
+                hub.version,
+                hub.kind
+            ));
+        }
+        let mut made = project.clone();
+        made.resources.remove(at);
+        Ok(made)
+    }
+}
+
+/// A request to remove webhooks of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteWebhook {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The webhook that sets defaults.
+    pub defaulting: bool,
+    /// The webhook that validates.
+    pub validation: bool,
+    /// The conversion.
+    pub conversion: bool,
+}
+
+impl DeleteWebhook {
+    /// Returns the project without the webhooks; without any of the three, all of the kind.
+    ///
+    /// # Errors
+    /// The project does not have them.
+    pub fn apply(&self, project: &Project) -> Result<Project> {
+        let at = self.gvk.position(project)?;
+        let mut made = project.clone();
+        let webhooks = &mut made.resources[at].webhooks;
+        let all = !self.defaulting && !self.validation && !self.conversion;
+        if all && webhooks.is_empty() {
+            return Error::refused(format!("{} has no webhooks", shown(&project.resources[at])));
+        }
+        let asked = [
+            (self.defaulting, webhooks.defaulting, "defaulting"),
+            (self.validation, webhooks.validation, "validating"),
+            (self.conversion, webhooks.converts(), "converting"),
+        ];
+        if let Some((_, _, what)) = asked.iter().find(|(asked, there, _)| *asked && !there) {
+            return Error::refused(format!("{} has no {what} webhook", shown(&project.resources[at])));
+        }
+        webhooks.defaulting &= !(all || self.defaulting);
+        webhooks.validation &= !(all || self.validation);
+        if all || self.conversion {
+            webhooks.spokes.clear();
+        }
+        Ok(made)
+    }
+}

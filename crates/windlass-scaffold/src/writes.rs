@@ -1,0 +1,246 @@
+//! A set of files to write and to remove.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::{fs, io};
+
+use crate::{Disk, Error, Folder, GENERATED, Result, STATE};
+
+/// Files that belong to the machinery, and are not shown to the person.
+const HIDDEN: &str = ".windlass/";
+
+/// What happens to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is new.
+    Create,
+    /// It gets another text.
+    Change,
+    /// It goes away.
+    Remove,
+}
+
+impl Action {
+    /// Returns the participle: `created`.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Create => "created",
+            Self::Change => "changed",
+            Self::Remove => "removed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// A set of files to write and to remove, below one folder.
+///
+/// [`apply`](Self::apply) writes new texts beside the project first and then renames them into place, `windlass.toml` last: a file is never
+/// half-written, and a command that is interrupted can be given again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Writes {
+    changes: BTreeMap<String, Change>,
+}
+
+impl Writes {
+    /// Returns an empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes a file, unless it has this text already.
+    ///
+    /// # Errors
+    /// The present file cannot be read.
+    pub fn write(&mut self, disk: &dyn Disk, path: impl Into<String>, text: impl Into<String>) -> Result<()> {
+        let (path, text) = (path.into(), text.into());
+        let before = disk.read(&path)?;
+        if before.as_deref() == Some(text.as_str()) {
+            self.changes.remove(&path);
+        } else {
+            self.changes.insert(path, Change { before, after: Some(text) });
+        }
+        Ok(())
+    }
+
+    /// Removes a file, if it exists.
+    ///
+    /// # Errors
+    /// The present file cannot be read.
+    pub fn remove(&mut self, disk: &dyn Disk, path: impl Into<String>) -> Result<()> {
+        let path = path.into();
+        if let Some(before) = disk.read(&path)? {
+            self.changes.insert(path, Change { before: Some(before), after: None });
+        }
+        Ok(())
+    }
+
+    /// Makes the generated files below `folder` exactly these. Each text has [`GENERATED`] in its first line, by which generated files are
+    /// recognised; all other files are the user's and stay.
+    ///
+    /// # Errors
+    /// The user has a file of the same path, or a file cannot be read.
+    pub fn generated(
+        &mut self,
+        disk: &dyn Disk,
+        folder: &str,
+        files: BTreeMap<String, String>,
+    ) -> Result<()> {
+        for path in disk.list(folder)? {
+            if !files.contains_key(&path)
+                && disk.read(&path).is_ok_and(|text| text.is_some_and(|text| is_generated(&text)))
+            {
+                self.remove(disk, path)?;
+            }
+        }
+        for (path, text) in files {
+            self.overwrite_generated(disk, path, text)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a generated file.
+    pub(crate) fn overwrite_generated(&mut self, disk: &dyn Disk, path: String, text: String) -> Result<()> {
+        if disk.read(&path)?.is_some_and(|before| before != text && !is_generated(&before)) {
+            return Error::refused(format!(
+                "{path} is not generated: its first line does not say `{GENERATED}`. Move it away, because a generated file has this path"
+            ));
+        }
+        self.write(disk, path, text)
+    }
+
+    /// Adds another set, whose files win.
+    pub fn extend(&mut self, other: Self) {
+        self.changes.extend(other.changes);
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Returns the paths of all files, sorted.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.changes.keys().map(String::as_str)
+    }
+
+    /// Returns the new text of a file.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.changes.get(path)?.after.as_deref()
+    }
+
+    /// Returns what happens to each file that a person knows, sorted by path.
+    pub fn actions(&self) -> impl Iterator<Item = (Action, &str)> {
+        let shown = self.changes.iter().filter(|(path, _)| !path.starts_with(HIDDEN) && *path != STATE);
+        shown.map(|(path, change)| {
+            let action = match (&change.before, &change.after) {
+                (_, None) => Action::Remove,
+                (None, _) => Action::Create,
+                (Some(_), _) => Action::Change,
+            };
+            (action, path.as_str())
+        })
+    }
+
+    /// Returns the changes as a unified diff, without those of the machinery.
+    pub fn diff(&self) -> String {
+        let mut text = String::new();
+        for (path, change) in &self.changes {
+            if path.starts_with(HIDDEN) {
+                continue;
+            }
+            let (before, after) =
+                (change.before.as_deref().unwrap_or(""), change.after.as_deref().unwrap_or(""));
+            let mut options = diffy::DiffOptions::new();
+            options.set_original_filename(
+                change.before.as_ref().map_or("/dev/null".to_owned(), |_| format!("a/{path}")),
+            );
+            options.set_modified_filename(
+                change.after.as_ref().map_or("/dev/null".to_owned(), |_| format!("b/{path}")),
+            );
+            text += &options.create_patch(before, after).to_string();
+        }
+        text
+    }
+
+    /// Writes and removes the files.
+    ///
+    /// # Errors
+    /// A file cannot be written. Those that were renamed before it stay.
+    pub fn apply(&self, folder: &Folder) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let at = |path: &Path, source| Error::Io { path: path.to_owned(), source };
+        let machinery = folder.path(HIDDEN);
+        fs::create_dir_all(&machinery).map_err(|error| at(&machinery, error))?;
+        let stage = tempfile::Builder::new()
+            .prefix("stage-")
+            .tempdir_in(&machinery)
+            .map_err(|error| at(&machinery, error))?;
+        let mut staged = Vec::new();
+        for (number, (path, change)) in self.changes.iter().enumerate() {
+            if let Some(text) = &change.after {
+                let draft = stage.path().join(number.to_string());
+                write_text(&draft, text).map_err(|error| at(&folder.path(path), error))?;
+                staged.push((path, draft));
+            }
+        }
+        // The state last: until then the command can be given again.
+        staged.sort_by_key(|(path, _)| *path == STATE);
+        let (state, others): (Vec<_>, Vec<_>) = staged.into_iter().partition(|(path, _)| *path == STATE);
+        let place = |(path, draft): &(&String, std::path::PathBuf)| {
+            let target = folder.path(path);
+            let parent = target.parent().unwrap_or(folder.root());
+            fs::create_dir_all(parent)
+                .and_then(|()| keep_mode(&target, draft))
+                .and_then(|()| fs::rename(draft, &target))
+                .map_err(|error| at(&target, error))
+        };
+        others.iter().try_for_each(place)?;
+        let removed = self.changes.iter().filter(|(_, change)| change.after.is_none());
+        for (path, _) in removed {
+            remove(folder, path).map_err(|error| at(&folder.path(path), error))?;
+        }
+        state.iter().try_for_each(place)
+    }
+}
+
+/// Whether the first line says that the file is generated.
+fn is_generated(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.contains(GENERATED))
+}
+
+fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Gives the new file the permissions of the old one.
+fn keep_mode(target: &Path, draft: &Path) -> io::Result<()> {
+    match fs::metadata(target) {
+        Ok(old) => fs::set_permissions(draft, old.permissions()),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Removes a file, and the folders that are empty then.
+fn remove(folder: &Folder, path: &str) -> io::Result<()> {
+    let full = folder.path(path);
+    match fs::remove_file(&full) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let parents = full.ancestors().skip(1).take_while(|parent| *parent != folder.root());
+    for parent in parents {
+        if fs::remove_dir(parent).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Whole projects. `UPDATE_EXPECT=1 cargo test -p windlass-scaffold` writes the files in tests/golden again.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use expect_test::{ExpectFile, expect_file};
+use windlass_scaffold::{CreateApi, CreateWebhook, External, Init};
+
+use crate::{NO_LICENSE, Sandbox, api, bar, gvk};
+
+/// Compares the files of a project with a golden file. Of their hashes only the paths.
+#[track_caller]
+fn check(sandbox: &Sandbox, expected: ExpectFile) {
+    let mut text = String::new();
+    for path in sandbox.disk.tree() {
+        let _ = writeln!(text, "=== {path}");
+        for line in sandbox.disk.text(path).lines() {
+            match line.split_once(" = ") {
+                Some((name, hash)) if hash.len() == 66 => writeln!(text, "{name} = \"…\""),
+                _ => writeln!(text, "{line}"),
+            }
+            .unwrap();
+        }
+    }
+    expected.assert_eq(&text);
+    check_format(sandbox);
+}
+
+/// Checks that rustfmt would change nothing. Passes without rustfmt.
+#[track_caller]
+fn check_format(sandbox: &Sandbox) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = Vec::new();
+    for (number, path) in sandbox
+        .disk
+        .tree()
+        .into_iter()
+        .filter(|path| Path::new(path).extension().is_some_and(|extension| extension == "rs"))
+        .enumerate()
+    {
+        // rustfmt follows modules, which are elsewhere here.
+        let text = sandbox.disk.text(path);
+        if text
+            .lines()
+            .any(|line| line.starts_with("pub mod ") || line.starts_with("mod ") && line.ends_with(';'))
+        {
+            continue;
+        }
+        let file = folder.path().join(format!("f{number}.rs"));
+        std::fs::write(&file, text).unwrap();
+        files.push((path, file));
+    }
+    for (path, file) in files {
+        let mut command = Command::new("rustfmt");
+        command.args(["--check", "--edition", "2024"]).arg(&file).stdout(Stdio::piped());
+        let Ok(checked) = command.output() else { return };
+        assert!(checked.status.success(), "{path}:\n{}", String::from_utf8_lossy(&checked.stdout));
+    }
+}
+
+#[test]
+fn an_empty_project() {
+    check(&Sandbox::init(), expect_file!["../golden/empty.txt"]);
+}
+
+#[test]
+fn one_kind_with_its_controller() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    check(&sandbox, expect_file!["../golden/bar.txt"]);
+}
+
+#[test]
+fn a_repository_without_a_license_and_an_acronym() {
+    let repo = Some("git.tiduyun.com/tsi-controller".to_owned());
+    let init = Init {
+        domain: "tiduyun.com".into(),
+        repo,
+        license: NO_LICENSE,
+        name: Some("tsi".into()),
+        ..Init::default()
+    };
+    let mut sandbox = Sandbox::of(&init);
+    sandbox.create(&CreateApi { namespaced: false, ..api("tsi", "v1alpha1", "IPPool") }).unwrap();
+    check(&sandbox, expect_file!["../golden/ip_pool.txt"]);
+}
+
+#[test]
+fn several_versions_with_all_webhooks() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    sandbox.create(&api("foo", "v2", "Bar")).unwrap();
+    let webhooks = CreateWebhook {
+        gvk: gvk("foo", "v2", "Bar"),
+        defaulting: true,
+        validation: true,
+        conversion: true,
+        spokes: vec![],
+    };
+    sandbox.webhook(&webhooks).unwrap();
+    check(&sandbox, expect_file!["../golden/webhooks.txt"]);
+}
+
+#[test]
+fn several_groups_and_kinds_of_others() {
+    let init = Init {
+        domain: "abc.com".into(),
+        multigroup: true,
+        namespaced: true,
+        path: Some("/src/windlass".into()),
+        ..Init::default()
+    };
+    let mut sandbox = Sandbox::of(&init);
+    sandbox.create(&api("ship", "v1", "ServiceBinding")).unwrap();
+    sandbox
+        .create(&CreateApi {
+            plural: Some("octopi".into()),
+            controller: Some(false),
+            ..api("sea-creatures", "v1beta1", "Octopus")
+        })
+        .unwrap();
+    sandbox.create(&CreateApi { resource: Some(false), ..api("apps", "v1", "Deployment") }).unwrap();
+    sandbox
+        .create(&CreateApi { resource: Some(false), namespaced: false, ..api("core", "v1", "Node") })
+        .unwrap();
+    let external =
+        External { path: "cert_manager::v1".into(), domain: "io".into(), module: "cert-manager@1".into() };
+    sandbox
+        .create(&CreateApi { external: Some(external), ..api("cert-manager", "v1", "Certificate") })
+        .unwrap();
+    let validation = |gvk| CreateWebhook { gvk, validation: true, ..CreateWebhook::default() };
+    sandbox.webhook(&validation(gvk("apps", "v1", "Deployment"))).unwrap();
+    sandbox.webhook(&validation(gvk("ship", "v1", "ServiceBinding"))).unwrap();
+    check(&sandbox, expect_file!["../golden/multigroup.txt"]);
+}

@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod demo;
+mod dev;
 mod error;
 mod logging;
 mod output;
 mod personality;
+mod project;
 mod signals;
 mod user_kubeconfig;
 mod verb;
@@ -24,9 +26,9 @@ use crate::verb::Verb;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs a Kubernetes control plane for operators, in one process.
+/// Makes Kubernetes operators: from an empty folder to one that runs, on a control plane that is in this program.
 ///
-/// Nothing else has to be installed: no container engine, no kube-apiserver and no etcd.
+/// Nothing else has to be installed but Rust: no container engine, no kube-apiserver and no etcd.
 #[derive(Parser)]
 #[command(name = "windlass", version, after_help = FIRST_STEPS)]
 struct Command {
@@ -40,6 +42,12 @@ struct Command {
 
 const FIRST_STEPS: &str = "\
 First steps:
+  windlass init --domain example.com
+  windlass create api --group apps --version v1 --kind Website
+  windlass dev             run the operator on a control plane of its own; it is built again on each save
+  windlass install && windlass run      the same on the cluster of a kubeconfig
+
+The control plane alone:
   windlass demo            run an example operator on a control plane of its own, and see what it does
   windlass demo --tour     the same without a second terminal: scales up and down, deletes, and ends
   windlass cluster         run a control plane for kubectl and for your own operator

@@ -2,8 +2,21 @@
 
 mod assets;
 mod cluster;
+mod completions;
+mod create;
+mod delete;
 mod demo;
+mod dev;
+mod edit;
+mod foreign;
+mod init;
+mod install;
 mod kubeconfig;
+mod run;
+mod test;
+mod update;
+mod version;
+mod write_args;
 
 use clap::Subcommand;
 use tokio::runtime::Builder;
@@ -14,10 +27,22 @@ use crate::output::Output;
 /// A subcommand with its arguments.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    Assets(assets::Assets),
+    Init(init::Init),
+    Create(create::Create),
+    Delete(delete::Delete),
+    Edit(edit::Edit),
+    Update(update::Update),
+    Dev(dev::Dev),
+    Test(test::Test),
+    Install(install::Install),
+    Run(run::Run),
+    Uninstall(install::Uninstall),
     Cluster(cluster::Cluster),
     Demo(demo::Demo),
     Kubeconfig(kubeconfig::UserKubeconfig),
+    Assets(assets::Assets),
+    Completions(completions::Completions),
+    Version(version::Version),
 }
 
 impl Verb {
@@ -27,14 +52,34 @@ impl Verb {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let result = runtime.block_on(async {
             match self {
-                Self::Assets(assets) => assets.run(out),
+                Self::Init(init) => init.run(out),
+                Self::Create(create) => create.run(out),
+                Self::Delete(delete) => delete.run(out),
+                Self::Edit(edit) => edit.run(out),
+                Self::Update(update) => update.run(out),
+                Self::Dev(dev) => dev.run(out).await,
+                Self::Test(test) => test.run().await,
+                Self::Install(install) => install.run(out).await,
+                Self::Run(run) => run.run(out).await,
+                Self::Uninstall(uninstall) => uninstall.run(out).await,
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
                 Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,
+                Self::Assets(assets) => assets.run(out),
+                Self::Completions(completions) => completions.run(out),
+                Self::Version(_) => {
+                    version::Version::run(out);
+                    Ok(())
+                }
             }
         });
         // A blocking task, such as a name lookup, must not delay the exit.
         runtime.shutdown_background();
         result
     }
+}
+
+/// The year of a copyright.
+fn year() -> i32 {
+    jiff::Zoned::now().year().into()
 }

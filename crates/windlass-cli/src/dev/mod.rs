@@ -1,0 +1,63 @@
+//! The session of `windlass dev`.
+
+mod changes;
+mod samples;
+mod session;
+mod sources;
+
+use windlass_dev::ControlPlane;
+
+use self::session::Session;
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, Workspace};
+use crate::signals::ShutdownSignal;
+
+/// How a session runs.
+pub(crate) struct Options {
+    /// The port of the control plane.
+    pub(crate) port: u16,
+    /// Whether samples are applied.
+    pub(crate) samples: bool,
+    /// Flags of the operator.
+    pub(crate) flags: Vec<String>,
+}
+
+/// Runs the operator until the shutdown signal, on a cluster that is named or on a control plane of its own.
+pub(crate) async fn run(
+    workspace: &Workspace,
+    args: &ClusterArgs,
+    options: Options,
+    shutdown: &ShutdownSignal,
+    out: &mut Output,
+) -> Result<()> {
+    if args.is_named() {
+        let cluster = args.connect(workspace, out).await?;
+        return Session::new(workspace, cluster, options).run(shutdown, out).await;
+    }
+    let mut plane = ControlPlane::start(options.port).await?;
+    let kubeconfig = workspace.root.join(LOCAL_KUBECONFIG);
+    plane.write_kubeconfig(&kubeconfig)?;
+    out.line(format_args!(
+        "control plane: ready in {} ms at {}",
+        plane.startup_time().as_millis(),
+        plane.url()
+    ));
+    out.line(format_args!("  kubectl --kubeconfig {LOCAL_KUBECONFIG} get all"));
+    plane.start_controllers();
+    let cluster = Cluster {
+        client: plane.client(),
+        kubeconfig: Some(kubeconfig),
+        context: None,
+        namespace: args.namespaces(workspace),
+    };
+    let mut session = Session::new(workspace, cluster, options);
+    let result = tokio::select! {
+        biased;
+        result = session.run(shutdown, out) => result,
+        failed = plane.controllers_failed() => failed.map_err(Into::into),
+    };
+    drop(session);
+    plane.stop().await;
+    result
+}

@@ -1,0 +1,169 @@
+//! Builds, installs, runs; and again on each save.
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use kube::ResourceExt;
+
+use super::Options;
+use super::changes::Changes;
+use super::samples::Samples;
+use super::sources::Sources;
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::{Child, Cluster, Operator, Workspace};
+use crate::signals::ShutdownSignal;
+
+/// The operator of a project on a cluster.
+pub(super) struct Session<'w> {
+    workspace: &'w Workspace,
+    cluster: Cluster,
+    options: Options,
+    samples: Samples,
+    changes: Changes,
+    /// What the operator declared last, as JSON.
+    installed: String,
+    running: Option<Running>,
+}
+
+struct Running {
+    child: Child,
+    built: Option<SystemTime>,
+}
+
+/// What ends a wait.
+enum Event {
+    Shutdown,
+    Saved(PathBuf),
+    Ended(String),
+}
+
+impl<'w> Session<'w> {
+    pub(super) fn new(workspace: &'w Workspace, cluster: Cluster, options: Options) -> Self {
+        let changes = Changes::new(cluster.client.clone());
+        Self {
+            workspace,
+            cluster,
+            options,
+            samples: Samples::default(),
+            changes,
+            installed: String::new(),
+            running: None,
+        }
+    }
+
+    /// Runs until the shutdown signal.
+    pub(super) async fn run(&mut self, shutdown: &ShutdownSignal, out: &mut Output) -> Result<()> {
+        let root = self.workspace.root.clone();
+        let mut sources = Sources::of(&root);
+        let mut saved = None;
+        loop {
+            let round = tokio::select! {
+                biased;
+                () = shutdown.received() => break,
+                round = self.round(saved.take(), out) => round,
+            };
+            if let Err(error) = round {
+                out.line(format_args!("{error}"));
+                out.line("waiting for a change");
+            }
+            loop {
+                match self.wait(&mut sources, &root, shutdown, out).await {
+                    Event::Shutdown => return self.stop(out).await,
+                    Event::Saved(path) => {
+                        out.line(format_args!("saved {}", path.display()));
+                        saved = Some(Instant::now());
+                        break;
+                    }
+                    Event::Ended(how) => {
+                        self.running = None;
+                        out.line(format_args!("the operator ended with {how}; waiting for a change"));
+                    }
+                }
+            }
+        }
+        self.stop(out).await
+    }
+
+    /// Builds the operator, installs what it declares, and starts it again if the program is another one.
+    async fn round(&mut self, saved: Option<Instant>, out: &mut Output) -> Result<()> {
+        let program = self.workspace.build(out).await?;
+        let built = std::fs::metadata(&program).and_then(|metadata| metadata.modified()).ok();
+        let operator = Operator::new(program);
+        self.install(&operator, out).await?;
+        if self.options.samples {
+            self.samples.apply(&self.workspace.root, &self.cluster.client, out).await?;
+        }
+        if self.running.as_ref().is_some_and(|running| running.built == built) {
+            return Ok(());
+        }
+        if let Some(mut old) = self.running.take() {
+            old.child.stop().await?;
+        }
+        let child = operator.start(&self.cluster, &self.options.flags)?;
+        self.running = Some(Running { child, built });
+        match saved {
+            None => out.line("the operator runs; it is built again when a file is saved. Ctrl-C stops it"),
+            Some(saved) => out.line(format_args!(
+                "the operator runs again, {:.1} s after the save",
+                saved.elapsed().as_secs_f64()
+            )),
+        }
+        Ok(())
+    }
+
+    /// Installs the CRDs, if they differ from those of the last time.
+    async fn install(&mut self, operator: &Operator, out: &mut Output) -> Result<()> {
+        let crds = operator.crds().await?;
+        let declared = serde_json::to_string(&crds)?;
+        if declared != self.installed {
+            windlass_dev::install_crds(&self.cluster.client, &crds).await?;
+            for crd in &crds {
+                out.line(format_args!("installed {}", crd.name_any()));
+            }
+            self.installed = declared;
+            self.changes.watch(&crds)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next event, and prints the changes of the cluster until then.
+    async fn wait(
+        &mut self,
+        sources: &mut Sources,
+        root: &Path,
+        shutdown: &ShutdownSignal,
+        out: &mut Output,
+    ) -> Event {
+        let Self { running, changes, .. } = self;
+        let ended = async {
+            match running {
+                Some(running) => match running.child.ended().await {
+                    Ok(status) => status.to_string(),
+                    Err(error) => error.to_string(),
+                },
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(ended);
+        let saved = sources.changed(root);
+        tokio::pin!(saved);
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.received() => return Event::Shutdown,
+                how = &mut ended => return Event::Ended(how),
+                path = &mut saved => return Event::Saved(path),
+                line = changes.next() => out.line(line),
+            }
+        }
+    }
+
+    async fn stop(&mut self, out: &mut Output) -> Result<()> {
+        if let Some(mut running) = self.running.take() {
+            out.line("stopping the operator");
+            running.child.stop().await?;
+        }
+        Ok(())
+    }
+}

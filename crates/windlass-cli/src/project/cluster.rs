@@ -1,0 +1,111 @@
+//! The cluster that a verb works on.
+
+use std::ffi::OsString;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use kube::Client;
+use windlass_runtime::client::{ClientBuilder, ConfigSource};
+
+use super::Workspace;
+use crate::error::Result;
+use crate::output::Output;
+
+/// The kubeconfig of `windlass cluster` and `windlass dev`, in the folder of the project.
+pub(crate) const LOCAL_KUBECONFIG: &str = ".windlass/kubeconfig";
+
+/// How long the server of the local kubeconfig may take to accept a connection.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// Which cluster. Without flags: KUBECONFIG; else the cluster of `windlass cluster` or `windlass dev` in this project, if one runs; else
+/// ~/.kube/config.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArgs {
+    /// Use this kubeconfig. Default: KUBECONFIG; else .windlass/kubeconfig, if its cluster runs; else ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Use this context of the kubeconfig instead of the current one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+
+    /// Work in this namespace.
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+impl ClusterArgs {
+    /// Whether a flag names a cluster.
+    pub(crate) fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
+    /// Finds the cluster, and says which it is.
+    pub(crate) async fn connect(&self, workspace: &Workspace, out: &mut Output) -> Result<Cluster> {
+        let local = workspace.root.join(LOCAL_KUBECONFIG);
+        let by_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
+        let use_local = !self.is_named() && !by_environment && answers(&local);
+        let kubeconfig = if use_local { Some(local) } else { self.kubeconfig.clone() };
+        let source =
+            ConfigSource { kubeconfig: kubeconfig.clone(), context: self.context.clone(), master: None };
+        let config = source.load().await.map_err(|error| {
+            format!("{error}. Start a cluster with `windlass cluster`, or name a kubeconfig with --kubeconfig FILE")
+        })?;
+        let place = match (&kubeconfig, by_environment) {
+            (Some(file), _) => file.strip_prefix(&workspace.root).unwrap_or(file).display().to_string(),
+            (None, true) => "KUBECONFIG".to_owned(),
+            (None, false) => "~/.kube/config".to_owned(),
+        };
+        out.line(format_args!("cluster: {} ({place})", config.cluster_url.to_string().trim_end_matches('/')));
+        let client = ClientBuilder::new(config).build()?;
+        Ok(Cluster {
+            client,
+            kubeconfig,
+            context: self.context.clone(),
+            namespace: self.namespaces(workspace),
+        })
+    }
+
+    /// The namespace to watch: that of the flag; of a project with one namespace, `default`.
+    pub(crate) fn namespaces(&self, workspace: &Workspace) -> Option<String> {
+        self.namespace.clone().or_else(|| workspace.project.namespaced.then(|| "default".to_owned()))
+    }
+}
+
+/// A cluster, as a client here and as flags for the operator.
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) context: Option<String>,
+    pub(crate) namespace: Option<String>,
+}
+
+impl Cluster {
+    /// Returns the flags by which an operator finds the cluster.
+    pub(super) fn flags(&self) -> Vec<OsString> {
+        let mut flags = Vec::new();
+        let mut add = |flag: &str, value: Option<OsString>| {
+            if let Some(value) = value {
+                flags.extend([flag.into(), value]);
+            }
+        };
+        add("--kubeconfig", self.kubeconfig.clone().map(Into::into));
+        add("--context", self.context.clone().map(Into::into));
+        add("--namespace", self.namespace.clone().map(Into::into));
+        flags
+    }
+}
+
+/// Whether the server of a kubeconfig accepts connections: the file stays when the cluster has ended.
+fn answers(kubeconfig: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(kubeconfig) else { return false };
+    let server = text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("server:"));
+    let host = server
+        .and_then(|url| url.trim().trim_matches('"').split_once("://"))
+        .map(|(_, host)| host.trim_end_matches('/'));
+    let Some(addresses) = host.and_then(|host| host.to_socket_addrs().ok()) else { return false };
+    addresses.into_iter().any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok())
+}

@@ -1,0 +1,41 @@
+//! A project that `windlass init` made: its folder, its operator, and the cluster to run it on.
+
+mod cargo;
+mod cluster;
+mod operator;
+
+use std::path::{Path, PathBuf};
+
+use windlass_scaffold::{Disk, Folder, Project, STATE};
+
+pub(crate) use self::cargo::Cargo;
+pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG};
+pub(crate) use self::operator::{Child, Operator};
+use crate::error::Result;
+
+/// The folder of a project, with its state.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) folder: Folder,
+    pub(crate) project: Project,
+}
+
+impl Workspace {
+    /// Returns the project of the current folder.
+    pub(crate) fn current() -> Result<Self> {
+        Self::find(&std::env::current_dir()?)
+    }
+
+    /// Returns the project of the closest folder with `windlass.toml`, from `start` upwards.
+    pub(crate) fn find(start: &Path) -> Result<Self> {
+        let root = start.ancestors().find(|folder| folder.join(STATE).is_file()).ok_or_else(|| {
+            format!(
+                "{} is not in a project: neither it nor a folder above has {STATE}. Begin one with `windlass init`",
+                start.display()
+            )
+        })?;
+        let folder = Folder::new(root);
+        let text = folder.read(STATE)?.unwrap_or_default();
+        Ok(Self { root: root.to_owned(), folder, project: Project::parse(&text)? })
+    }
+}

@@ -1,0 +1,259 @@
+//! `windlass create`
+
+use clap::{Args, Subcommand};
+use windlass_scaffold::{CreateApi, CreateWebhook, External, Gvk, Outcome, Plan, Project, Resource};
+
+use super::foreign::ForeignArgs;
+use super::write_args::WriteArgs;
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::Workspace;
+
+/// Add a kind or webhooks to the project.
+#[derive(Args)]
+pub(crate) struct Create {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Api(ApiArgs),
+    Webhook(WebhookArgs),
+}
+
+/// A version of a kind.
+#[derive(Args, Clone)]
+pub(super) struct GvkArgs {
+    /// The group, without the domain of the project.
+    #[arg(long, value_name = "GROUP", default_value = "")]
+    pub(super) group: String,
+
+    /// The version: v1, v1beta1, v1alpha1.
+    #[arg(long, value_name = "VERSION")]
+    pub(super) version: String,
+
+    /// The kind, in PascalCase.
+    #[arg(long, value_name = "KIND")]
+    pub(super) kind: String,
+}
+
+impl GvkArgs {
+    pub(super) fn gvk(&self) -> Gvk {
+        Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
+    }
+}
+
+/// Where the type of a kind of others is.
+#[derive(Args, Clone)]
+struct ExternalArgs {
+    /// The Rust module of a type that another crate has, such as cert_manager::v1.
+    #[arg(long, value_name = "MODULE")]
+    external_api_path: Option<String>,
+
+    /// The domain of its API group.
+    #[arg(long, value_name = "DOMAIN", requires = "external_api_path", default_value = "")]
+    external_api_domain: String,
+
+    /// Its crate, with a version: cert-manager@1.2.
+    #[arg(long, value_name = "CRATE", requires = "external_api_path", default_value = "")]
+    external_api_module: String,
+}
+
+impl ExternalArgs {
+    fn external(&self) -> Option<External> {
+        self.external_api_path.clone().map(|path| External {
+            path,
+            domain: self.external_api_domain.clone(),
+            module: self.external_api_module.clone(),
+        })
+    }
+}
+
+/// Add a kind: its type, a controller and a sample.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  windlass create api --group apps --version v1 --kind Website
+  windlass create api --group apps --version v2 --kind Website --controller=false
+  windlass create api --group apps --version v1 --kind Deployment --resource=false     # a controller of a built-in kind
+
+Without --resource and --controller, both are made.")]
+struct ApiArgs {
+    #[command(flatten)]
+    gvk: GvkArgs,
+
+    /// The plural of the kind, in lower case. Default: by the rules of English.
+    #[arg(long, value_name = "PLURAL")]
+    plural: Option<String>,
+
+    /// Make the type in the api crate. false: the kind is built in, or of another crate.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    resource: Option<bool>,
+
+    /// Make a controller.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    controller: Option<bool>,
+
+    /// Objects are in namespaces.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    namespaced: bool,
+
+    #[command(flatten)]
+    external: ExternalArgs,
+
+    /// Write the files of the kind again, even if they exist.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// Add webhooks to a kind.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  windlass create webhook --group apps --version v1 --kind Website --defaulting --programmatic-validation
+  windlass create webhook --group apps --version v2 --kind Website --conversion --spoke v1")]
+struct WebhookArgs {
+    #[command(flatten)]
+    gvk: GvkArgs,
+
+    /// A webhook that sets defaults.
+    #[arg(long)]
+    defaulting: bool,
+
+    /// A webhook that validates.
+    #[arg(long, alias = "validation")]
+    programmatic_validation: bool,
+
+    /// Conversion: this version is the hub, in which objects are stored.
+    #[arg(long)]
+    conversion: bool,
+
+    /// Versions to convert to and from the hub. Default: all others of the kind.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',')]
+    spoke: Vec<String>,
+
+    /// The plural of the kind; it is known from `create api`.
+    #[arg(long, hide = true)]
+    plural: Option<String>,
+
+    /// Overwrite files that exist.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+impl Create {
+    pub(crate) fn run(self, out: &mut Output) -> Result<()> {
+        match self.what {
+            What::Api(args) => args.run(out),
+            What::Webhook(args) => args.run(out),
+        }
+    }
+}
+
+impl ApiArgs {
+    fn run(self, out: &mut Output) -> Result<()> {
+        self.foreign.explain();
+        let workspace = Workspace::current()?;
+        let request = CreateApi {
+            group: self.gvk.group.clone(),
+            version: self.gvk.version.clone(),
+            kind: self.gvk.kind.clone(),
+            plural: self.plural.clone(),
+            resource: self.resource,
+            controller: self.controller,
+            namespaced: self.namespaced,
+            external: self.external.external(),
+            force: self.force,
+        };
+        let after = request.apply(&workspace.project)?;
+        let before = request.forced(&workspace.project);
+        let outcome = Plan::create(Some(&before), &after).force(self.force).run(&workspace.folder)?;
+        let new = outcome.writes.actions().next().is_some();
+        if finish(self.write, &outcome, &workspace, out)?
+            && new
+            && let Some(made) = after.resource(&self.gvk.group, &self.gvk.version, &self.gvk.kind)
+        {
+            advise(&after, made, out);
+        }
+        Ok(())
+    }
+}
+
+/// Says what to do next with a new kind.
+fn advise(project: &Project, made: &Resource, out: &mut Output) {
+    let group = if project.multigroup {
+        format!("{}/", windlass_scaffold::name::module(&made.group))
+    } else {
+        String::new()
+    };
+    let module = made.module();
+    out.line("");
+    out.line("Next:");
+    if let Some(external) = made.external.as_ref().filter(|external| !external.module.is_empty()) {
+        out.line(format_args!("  cargo add {}", external.module));
+    }
+    if made.api {
+        out.line(format_args!(
+            "  api/src/{group}{}/{module}.rs describes the kind: give it fields",
+            made.version
+        ));
+    }
+    if made.controller {
+        out.line(format_args!("  src/controllers/{group}{module}.rs has the function that is called for each object: give it logic"));
+    }
+    out.line("  windlass dev runs it on a cluster of its own, and windlass test tests it");
+}
+
+impl WebhookArgs {
+    fn run(self, out: &mut Output) -> Result<()> {
+        self.foreign.explain();
+        let workspace = Workspace::current()?;
+        let request = CreateWebhook {
+            gvk: self.gvk.gvk(),
+            defaulting: self.defaulting,
+            validation: self.programmatic_validation,
+            conversion: self.conversion,
+            spokes: self.spoke.clone(),
+        };
+        let after = request.apply(&workspace.project)?;
+        let outcome =
+            Plan::create(Some(&workspace.project), &after).force(self.force).run(&workspace.folder)?;
+        finish(self.write, &outcome, &workspace, out)?;
+        Ok(())
+    }
+}
+
+/// Writes or shows an outcome, and fails if the person has to resolve conflicts. Returns whether files were written.
+pub(super) fn finish(
+    write: WriteArgs,
+    outcome: &Outcome,
+    workspace: &Workspace,
+    out: &mut Output,
+) -> Result<bool> {
+    let written = write.finish(&outcome.writes, &workspace.folder, out)?;
+    if !outcome.unmerged.is_empty() {
+        let files = outcome.unmerged.join(", ");
+        out.line(format_args!(
+            "left as they are, because .windlass/base no longer has what was scaffolded: {files}"
+        ));
+    }
+    if written && !outcome.conflicts.is_empty() {
+        return Err(format!(
+            "your changes and those of the template are of the same lines; look for <<<<<<< in: {}",
+            outcome.conflicts.join(", ")
+        )
+        .into());
+    }
+    Ok(written)
+}

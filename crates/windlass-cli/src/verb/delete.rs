@@ -1,0 +1,95 @@
+//! `windlass delete`
+
+use clap::{Args, Subcommand};
+use windlass_scaffold::{DeleteApi, DeleteWebhook, Plan};
+
+use super::create::{GvkArgs, finish};
+use super::foreign::ForeignArgs;
+use super::write_args::WriteArgs;
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::Workspace;
+
+/// Remove a kind or webhooks from the project.
+///
+/// Files that were changed by hand are deleted only if git has them.
+#[derive(Args)]
+pub(crate) struct Delete {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Api(ApiArgs),
+    Webhook(WebhookArgs),
+}
+
+/// Remove a version of a kind, with its controller, webhooks and sample.
+#[derive(Args)]
+struct ApiArgs {
+    #[command(flatten)]
+    gvk: GvkArgs,
+
+    /// Delete changed files that are not committed.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// Remove webhooks of a kind: those that are named, or all.
+#[derive(Args)]
+struct WebhookArgs {
+    #[command(flatten)]
+    gvk: GvkArgs,
+
+    /// The webhook that sets defaults.
+    #[arg(long)]
+    defaulting: bool,
+
+    /// The webhook that validates.
+    #[arg(long, alias = "validation")]
+    programmatic_validation: bool,
+
+    /// The conversion.
+    #[arg(long)]
+    conversion: bool,
+
+    /// Delete changed files that are not committed.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+impl Delete {
+    pub(crate) fn run(self, out: &mut Output) -> Result<()> {
+        let workspace = Workspace::current()?;
+        let (after, force, write) = match &self.what {
+            What::Api(args) => {
+                args.foreign.explain();
+                (DeleteApi { gvk: args.gvk.gvk() }.apply(&workspace.project)?, args.force, args.write)
+            }
+            What::Webhook(args) => {
+                args.foreign.explain();
+                let request = DeleteWebhook {
+                    gvk: args.gvk.gvk(),
+                    defaulting: args.defaulting,
+                    validation: args.programmatic_validation,
+                    conversion: args.conversion,
+                };
+                (request.apply(&workspace.project)?, args.force, args.write)
+            }
+        };
+        let outcome = Plan::create(Some(&workspace.project), &after).force(force).run(&workspace.folder)?;
+        finish(write, &outcome, &workspace, out)?;
+        Ok(())
+    }
+}

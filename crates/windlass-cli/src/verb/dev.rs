@@ -1,0 +1,49 @@
+//! `windlass dev`
+
+use clap::Args;
+
+use crate::dev;
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::{ClusterArgs, Workspace};
+use crate::signals::ShutdownSignal;
+
+/// Run the operator on a control plane of its own; build and start it again when a file is saved.
+///
+/// Starts an API server, the controllers of a cluster and one simulated node in this process, installs the CRDs of the project, applies
+/// config/samples, and runs the operator. Its log and the changes of its objects appear in one stream. On each save it is built again; CRDs
+/// and samples that changed are applied, and objects are kept. With --kubeconfig or --context, all that happens on another cluster.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  windlass dev
+  kubectl --kubeconfig .windlass/kubeconfig get all       # in another terminal
+  windlass dev --context kind-kind                        # on another cluster
+  windlass dev -- --log-level debug                       # flags of the operator
+
+All state of the control plane is in memory and is lost at the end.")]
+pub(crate) struct Dev {
+    /// Listen on this port of 127.0.0.1. 0 chooses a free one.
+    #[arg(long, default_value_t = 0, conflicts_with_all = ["kubeconfig", "context"])]
+    port: u16,
+
+    /// Apply no samples.
+    #[arg(long)]
+    no_samples: bool,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
+    /// Flags of the operator.
+    #[arg(last = true, value_name = "FLAG")]
+    flags: Vec<String>,
+}
+
+impl Dev {
+    pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
+        let shutdown = ShutdownSignal::listen()?;
+        let workspace = Workspace::current()?;
+        let options = dev::Options { port: self.port, samples: !self.no_samples, flags: self.flags };
+        dev::run(&workspace, &self.cluster, options, &shutdown, out).await
+    }
+}

@@ -1,0 +1,30 @@
+//! `windlass test`
+
+use clap::Args;
+
+use crate::error::Result;
+use crate::project::{Cargo, Workspace};
+
+/// Run the tests of the project. Each has a control plane of its own, in its process.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  windlass test
+  windlass test bar                       # tests with this in their name
+  windlass test -- --nocapture            # flags of the tests")]
+pub(crate) struct Test {
+    /// Run only tests whose names contain this.
+    filter: Option<String>,
+
+    /// Flags of the tests.
+    #[arg(last = true, value_name = "FLAG")]
+    flags: Vec<String>,
+}
+
+impl Test {
+    pub(crate) async fn run(self) -> Result<()> {
+        let workspace = Workspace::current()?;
+        let cargo = Cargo::new(&workspace.root, "test").args(["--workspace"]).args(self.filter.iter());
+        cargo.args(["--"]).args(&self.flags).run().await
+    }
+}

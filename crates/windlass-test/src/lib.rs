@@ -46,4 +46,4 @@ pub use self::faults::{Fault, FaultRule, Faults};
 pub use self::rights::{RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
 pub use self::scenario::{Run, Scenario};
-pub use windlass_apiserver::Identity;
+pub use windlass_apiserver::{Identity, Listen, Listening, ServerCertificate};

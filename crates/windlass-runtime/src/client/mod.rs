@@ -36,7 +36,7 @@ pub(crate) use self::retry::{MAX_RETRY_AFTER, retry_after};
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use crate::{
     env::Env,
-    error::{BoxError, Error, Result},
+    error::{BoxError, Error, Result, chain},
     metrics::RestClientMetrics,
     read_your_writes::WriteLog,
 };
@@ -142,7 +142,8 @@ impl ClientBuilder {
                     .map_err(|_| Error::setup(format!("user agent {agent:?}: not a header's value")))?;
                 config.headers.push((http::header::USER_AGENT, agent));
                 let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
-                (Client::try_from(*config)?, host)
+                let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
+                (Client::try_from(*config).map_err(|error| explain(error, plugin.as_deref()))?, host)
             }
         };
         let state = Arc::new(ClientState {
@@ -157,6 +158,16 @@ impl ClientBuilder {
         });
         let namespace = transport.default_namespace().to_owned();
         Ok((Client::new(service::ApiService::new(transport, state.clone()), namespace), state))
+    }
+}
+
+/// Names the credential plugin of the kubeconfig in an error that it caused.
+fn explain(error: kube_client::Error, plugin: Option<&str>) -> Error {
+    match (&error, plugin) {
+        (kube_client::Error::Auth(cause), Some(plugin)) => {
+            Error::setup(format!("the credential plugin {plugin:?} of the kubeconfig: {}", chain(cause)))
+        }
+        _ => error.into(),
     }
 }
 

@@ -145,8 +145,8 @@ impl SharedInformer {
         self.watch.listeners.write().push(Arc::new(listener));
     }
 
-    /// The last failure of the watch, until it has recovered.
-    pub(crate) fn last_failure(&self) -> Option<String> {
+    /// Returns the last failure of the watch, until it has recovered.
+    pub fn last_failure(&self) -> Option<String> {
         self.watch.log.last_failure()
     }
 

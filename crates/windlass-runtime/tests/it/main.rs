@@ -12,6 +12,7 @@ mod fake;
 mod fault;
 mod finalizer;
 mod fixture;
+mod kubeconfigs;
 mod leader_election;
 mod manager;
 mod metric_names;

@@ -13,6 +13,7 @@ mod go_module;
 mod project;
 mod smd;
 mod tidy;
+mod tutorials;
 mod twin;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Task {
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
     Tidy(tidy::Args),
+    /// Run the tutorials of the book as a reader types them, on the embedded cluster
+    Tutorials(tutorials::Args),
     /// Compare the embedded API server with a real one, by random traffic
     Twin(twin::Args),
 }
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Task::Faults(args) => faults::run(&args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
+        Task::Tutorials(args) => tutorials::run(args),
         Task::Twin(args) => twin::run(args),
     };
     match outcome {

@@ -32,6 +32,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) kind: Option<String>,
     pub(crate) optional: bool,
+    /// The versions that fit; `*` if it has a path only.
+    pub(crate) req: String,
 }
 
 /// A target of a package: a library, binary, test, …

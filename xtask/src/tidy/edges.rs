@@ -94,16 +94,20 @@ const RULES: &[Rule] = &[
 const EXAMPLE: Rule =
     Rule { name: "examples/*", uses: &["windlass"], may_enable: &[], never: &["kube-runtime"] };
 
-/// A crate that is not published; a published crate cannot depend on it.
-const PATH_ONLY: &str = "windlass-test";
+/// A crate for tests. It depends on crates whose tests use it: these name it by path, without a version, because they are released before it.
+const FOR_TESTS: &str = "windlass-test";
 
 pub(super) fn check(packages: &[Package], report: &mut Report) {
     let is_ours = |name: &str| packages.iter().any(|package| package.name == name);
     for package in packages {
         let Some(rule) = rule_of(package) else { continue };
+        let is_below = RULES.iter().any(|rule| rule.name == FOR_TESTS && rule.uses.contains(&package.name.as_str()));
+        if is_below && package.dependencies.iter().any(|dependency| dependency.name == FOR_TESTS && dependency.req != "*") {
+            report.errors.push(format!("{} → {FOR_TESTS}: must have a path and no version, or neither can be released", package.name));
+        }
         for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.is_none()) {
             let (from, to) = (&package.name, dependency.name.as_str());
-            if to == PATH_ONLY {
+            if to == FOR_TESTS {
                 report.errors.push(format!("{from} → {to}: must be a dev-dependency"));
             } else if rule.never.contains(&to) {
                 report

@@ -53,7 +53,7 @@ pub(crate) struct Init {
     namespaced: bool,
 
     /// Depend on this checkout of Windlass instead of the released crates.
-    #[arg(long, value_name = "CHECKOUT")]
+    #[arg(long, value_name = "CHECKOUT", env = "WINDLASS_CHECKOUT")]
     path: Option<PathBuf>,
 
     #[command(flatten)]

@@ -10,6 +10,7 @@ mod control_plane;
 mod envtest;
 mod faults;
 mod go_module;
+mod package;
 mod project;
 mod smd;
 mod tidy;
@@ -44,6 +45,8 @@ enum Task {
     Envtest(envtest::Args),
     /// Run the scenarios of an operator under seeded faults, many times
     Faults(faults::Args),
+    /// Pack all crates as they are released; with --project, build a scaffolded project from the packages
+    Package(package::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Task::ControlPlane(args) => control_plane::run(args),
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
+        Task::Package(args) => package::run(&args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Tutorials(args) => tutorials::run(args),

@@ -29,7 +29,8 @@ pub(crate) fn run(args: Args) -> Result {
     let root = project::root().canonicalize()?;
     let target = args.target.unwrap_or_else(|| root.join("target/tutorials"));
     let windlass = build_windlass(&root)?;
-    let pages = PAGES.iter().filter(|page| args.page.as_ref().is_none_or(|part| page.contains(part.as_str())));
+    let pages =
+        PAGES.iter().filter(|page| args.page.as_ref().is_none_or(|part| page.contains(part.as_str())));
     // The first in a git repository, the others outside of one.
     for (number, page) in pages.enumerate() {
         let begun = Instant::now();
@@ -43,7 +44,8 @@ pub(crate) fn run(args: Args) -> Result {
 /// Builds the command, and returns its folder.
 fn build_windlass(root: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["build", "--quiet", "-p", "windlass-cli"]).current_dir(root).status()?;
+    let built =
+        Command::new(cargo).args(["build", "--quiet", "-p", "windlass-cli"]).current_dir(root).status()?;
     if !built.success() {
         return Err("windlass does not build".into());
     }
@@ -64,9 +66,9 @@ fn follow(page: &Path, windlass: &Path, target: &Path, in_git: bool) -> Result {
     let followed = Page::parse(&text).steps.iter().try_for_each(|step| {
         println!("-- line {}", step.line());
         match step {
-            Step::Run { commands, expected, line } => {
-                shell.run(commands, expected).map_err(|error| format!("{}:{line}: {error}", page.display()).into())
-            }
+            Step::Run { commands, expected, line } => shell
+                .run(commands, expected)
+                .map_err(|error| format!("{}:{line}: {error}", page.display()).into()),
             Step::Write { path, text, .. } => shell.write(path, text),
         }
     });

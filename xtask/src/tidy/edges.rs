@@ -101,9 +101,18 @@ pub(super) fn check(packages: &[Package], report: &mut Report) {
     let is_ours = |name: &str| packages.iter().any(|package| package.name == name);
     for package in packages {
         let Some(rule) = rule_of(package) else { continue };
-        let is_below = RULES.iter().any(|rule| rule.name == FOR_TESTS && rule.uses.contains(&package.name.as_str()));
-        if is_below && package.dependencies.iter().any(|dependency| dependency.name == FOR_TESTS && dependency.req != "*") {
-            report.errors.push(format!("{} → {FOR_TESTS}: must have a path and no version, or neither can be released", package.name));
+        let is_below =
+            RULES.iter().any(|rule| rule.name == FOR_TESTS && rule.uses.contains(&package.name.as_str()));
+        if is_below
+            && package
+                .dependencies
+                .iter()
+                .any(|dependency| dependency.name == FOR_TESTS && dependency.req != "*")
+        {
+            report.errors.push(format!(
+                "{} → {FOR_TESTS}: must have a path and no version, or neither can be released",
+                package.name
+            ));
         }
         for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.is_none()) {
             let (from, to) = (&package.name, dependency.name.as_str());

@@ -6,7 +6,12 @@ use crate::project::{Dependency, Package};
 fn package(name: &str, dependencies: &[(&str, Option<&str>, bool)]) -> Package {
     let dependencies = dependencies
         .iter()
-        .map(|&(name, kind, optional)| Dependency { name: name.into(), kind: kind.map(Into::into), optional })
+        .map(|&(name, kind, optional)| Dependency {
+            name: name.into(),
+            kind: kind.map(Into::into),
+            optional,
+            req: "*".to_owned(),
+        })
         .collect();
     Package { name: name.into(), manifest_path: PathBuf::new(), dependencies, targets: vec![] }
 }
@@ -55,5 +60,18 @@ fn other_edges_are_named() {
             "windlass → windlass-dev: must be optional, behind a feature",
             "custom-pod → windlass-runtime: not in the dependency table of ARCHITECTURE.md",
         ]
+    );
+}
+
+#[test]
+fn a_crate_below_the_one_for_tests_names_it_by_path() {
+    let mut runtime = package("windlass-runtime", &[("windlass-test", Some("dev"), false)]);
+    runtime.dependencies[0].req = "^0.1.0".to_owned();
+    let mut example = package("custom-pod", &[("windlass-test", Some("dev"), false)]);
+    example.dependencies[0].req = "^0.1.0".to_owned();
+    let said = errors(&[runtime, example, package("windlass-test", &[])]);
+    assert_eq!(
+        said,
+        ["windlass-runtime → windlass-test: must have a path and no version, or neither can be released"]
     );
 }

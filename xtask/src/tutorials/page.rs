@@ -33,11 +33,16 @@ impl Page {
         let mut path = None;
         while let Some((number, line)) = lines.next() {
             if let Some(info) = line.strip_prefix("```") {
-                let body: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+                let body: Vec<&str> =
+                    lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
                 let text = body.join("\n") + "\n";
                 match (info, path.take(), steps.last_mut()) {
-                    ("sh", _, _) => steps.push(Step::Run { line: number + 1, commands: text, expected: Vec::new() }),
-                    ("text", _, Some(Step::Run { expected, .. })) => expected.extend(body.into_iter().map(str::to_owned)),
+                    ("sh", _, _) => {
+                        steps.push(Step::Run { line: number + 1, commands: text, expected: Vec::new() });
+                    }
+                    ("text", _, Some(Step::Run { expected, .. })) => {
+                        expected.extend(body.into_iter().map(str::to_owned));
+                    }
                     (_, Some(path), _) => steps.push(Step::Write { line: number + 1, path, text }),
                     _ => {}
                 }

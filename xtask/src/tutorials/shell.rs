@@ -71,7 +71,11 @@ impl Shell {
         while !missing.is_empty() {
             let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) else {
                 let tail: Vec<&str> = self.said.iter().rev().take(60).rev().map(String::as_str).collect();
-                return Err(format!("after\n{typed}\nthese did not appear: {missing:?}\nit said:\n{}", tail.join("\n")).into());
+                return Err(format!(
+                    "after\n{typed}\nthese did not appear: {missing:?}\nit said:\n{}",
+                    tail.join("\n")
+                )
+                .into());
             };
             println!("   {line}");
             if let Some((_, folder)) = line.split_once(&format!("{mark} ")) {

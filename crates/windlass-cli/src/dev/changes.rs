@@ -125,8 +125,8 @@ fn is_shown(object: &Value, owners: Option<&BTreeSet<String>>) -> bool {
 fn shown(kind: &str, object: &Value, what: &str) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => format!("cluster: {kind} {namespace}/{name} {what}"),
-        None => format!("cluster: {kind} {name} {what}"),
+        Some(namespace) => format!("cluster: {kind} {namespace}/{name}: {what}"),
+        None => format!("cluster: {kind} {name}: {what}"),
     }
 }
 
@@ -134,10 +134,10 @@ fn shown(kind: &str, object: &Value, what: &str) -> String {
 fn changed(old: &Value, new: &Value) -> Option<String> {
     let differs = |path: &str| old.pointer(path) != new.pointer(path);
     if differs("/metadata/deletionTimestamp") {
-        return Some("is being deleted".to_owned());
+        return Some("deletion requested".to_owned());
     }
     if differs("/status/phase") {
-        return new.pointer("/status/phase").and_then(Value::as_str).map(|phase| format!("is {phase}"));
+        return new.pointer("/status/phase").and_then(Value::as_str).map(str::to_owned);
     }
     let parts = [
         ("/spec", "spec"),
@@ -148,7 +148,7 @@ fn changed(old: &Value, new: &Value) -> Option<String> {
         ("/metadata/finalizers", "finalizers"),
     ];
     let changed: Vec<&str> = parts.iter().filter(|(path, _)| differs(path)).map(|(_, name)| *name).collect();
-    if changed.is_empty() { None } else { Some(format!("has another {}", changed.join(" and "))) }
+    if changed.is_empty() { None } else { Some(format!("{} changed", changed.join(" and "))) }
 }
 
 #[cfg(test)]
@@ -160,11 +160,8 @@ mod tests {
     #[test]
     fn a_change_names_what_is_different() {
         let pod = |phase: &str, label: &str| json!({ "metadata": { "labels": { "a": label } }, "status": { "phase": phase } });
-        assert_eq!(changed(&pod("Pending", "x"), &pod("Running", "x")).as_deref(), Some("is Running"));
-        assert_eq!(
-            changed(&pod("Running", "x"), &pod("Running", "y")).as_deref(),
-            Some("has another labels")
-        );
+        assert_eq!(changed(&pod("Pending", "x"), &pod("Running", "x")).as_deref(), Some("Running"));
+        assert_eq!(changed(&pod("Running", "x"), &pod("Running", "y")).as_deref(), Some("labels changed"));
         assert_eq!(changed(&pod("Running", "x"), &pod("Running", "x")), None);
     }
 

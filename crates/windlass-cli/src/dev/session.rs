@@ -65,7 +65,10 @@ impl<'w> Session<'w> {
             };
             if let Err(error) = round {
                 out.line(format_args!("{error}"));
-                out.line("waiting for a change");
+                match self.running {
+                    Some(_) => out.line("waiting for a change; the operator of the last build runs on"),
+                    None => out.line("waiting for a change"),
+                }
             }
             loop {
                 match self.wait(&mut sources, &root, shutdown, out).await {

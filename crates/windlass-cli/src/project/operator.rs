@@ -80,13 +80,11 @@ impl Child {
             // It may have ended meanwhile.
             let _ = kill_process(pid, Signal::TERM);
         }
-        match tokio::time::timeout(GRACE, self.0.wait()).await {
-            Ok(status) => Ok(status?),
-            Err(_) => {
-                self.0.kill().await?;
-                Ok(self.0.wait().await?)
-            }
+        if let Ok(status) = tokio::time::timeout(GRACE, self.0.wait()).await {
+            return Ok(status?);
         }
+        self.0.kill().await?;
+        Ok(self.0.wait().await?)
     }
 
     /// Waits for its end, or for the signal, on which it is stopped.

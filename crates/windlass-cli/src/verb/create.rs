@@ -48,24 +48,24 @@ impl GvkArgs {
 #[derive(Args, Clone)]
 struct ExternalArgs {
     /// The Rust module of a type that another crate has, such as cert_manager::v1.
-    #[arg(long, value_name = "MODULE")]
-    external_api_path: Option<String>,
+    #[arg(long = "external-api-path", value_name = "MODULE")]
+    module: Option<String>,
 
     /// The domain of its API group.
-    #[arg(long, value_name = "DOMAIN", requires = "external_api_path", default_value = "")]
-    external_api_domain: String,
+    #[arg(long = "external-api-domain", value_name = "DOMAIN", requires = "module", default_value = "")]
+    domain: String,
 
     /// Its crate, with a version: cert-manager@1.2.
-    #[arg(long, value_name = "CRATE", requires = "external_api_path", default_value = "")]
-    external_api_module: String,
+    #[arg(long = "external-api-module", value_name = "CRATE", requires = "module", default_value = "")]
+    package: String,
 }
 
 impl ExternalArgs {
     fn external(&self) -> Option<External> {
-        self.external_api_path.clone().map(|path| External {
+        self.module.clone().map(|path| External {
             path,
-            domain: self.external_api_domain.clone(),
-            module: self.external_api_module.clone(),
+            domain: self.domain.clone(),
+            module: self.package.clone(),
         })
     }
 }

@@ -1,9 +1,11 @@
 //! `cargo xtask codegen`: packs the data files of `catalog/` into the blob that `windlass-schema` includes, whose format
-//! `crates/windlass-schema/src/catalog/` reads, and writes the apply configurations of `windlass-apply`. It needs no network.
+//! `crates/windlass-schema/src/catalog/` reads, and writes the apply configurations of `windlass-apply` and the clients of `windlass-client`. It needs no network.
 
 mod apply;
 #[path = "../../crates/windlass-schema/src/catalog/bits.rs"]
 mod bits;
+mod clients;
+mod generated_files;
 mod pack;
 mod proto;
 mod types;
@@ -32,7 +34,8 @@ pub(crate) fn run(args: Args) -> Result {
     let root = project::root();
     let data = DataFiles::read(&root.join("catalog"))?;
     blob(&root.join(BLOB), &data, args.check)?;
-    apply::run(root, &data, args.check)
+    apply::run(root, &data, args.check)?;
+    clients::run(root, &data, args.check)
 }
 
 /// Writes the blob of `windlass-schema`, or compares it.

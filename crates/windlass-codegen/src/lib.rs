@@ -1,14 +1,28 @@
-//! Generators: from what an operator declares to the files of its project.
+//! Generators: from what an operator declares to the files of its project. Each is a function; nothing is read or written here.
 //!
 //! - [`Inventory`]: what an operator declares. Its hidden command `manifests` prints it as JSON.
+//! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, as code-generator makes them for Go.
+//! - [`types`]: Rust types from the schema of a CRD.
 //! - [`manifests`]: CustomResourceDefinitions, roles, webhook configurations, the Deployment and kustomizations made of it.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "generate")]
+pub mod client;
+#[cfg(feature = "generate")]
+pub mod definition;
 mod inventory;
 #[cfg(feature = "generate")]
 pub mod manifests;
+#[cfg(feature = "generate")]
+mod names;
+#[cfg(feature = "generate")]
+mod source_file;
+#[cfg(feature = "generate")]
+pub mod types;
 
 pub use self::inventory::{
     CertificateOrigin, ControllerItem, ConversionItem, ElectionItem, Inventory, MetricsItem, Rights,
     ServiceItem, WatchItem, WebhooksItem,
 };
+#[cfg(feature = "generate")]
+pub use self::source_file::{HEADER, SourceFile};

@@ -57,6 +57,12 @@ const RULES: &[Rule] = &[
     Rule { name: "windlass-scaffold", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
+        name: "windlass-client",
+        uses: &["windlass-apply", "windlass-runtime"],
+        may_enable: &[],
+        never: &["kube-runtime"],
+    },
+    Rule {
         name: "windlass-dev",
         uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
         may_enable: &[],
@@ -91,8 +97,12 @@ const RULES: &[Rule] = &[
 ];
 
 /// The rule for examples: they could be operators outside of this repository.
-const EXAMPLE: Rule =
-    Rule { name: "examples/*", uses: &["windlass"], may_enable: &[], never: &["kube-runtime"] };
+const EXAMPLE: Rule = Rule {
+    name: "examples/*",
+    uses: &["windlass", "windlass-client"],
+    may_enable: &[],
+    never: &["kube-runtime"],
+};
 
 /// A crate for tests. It depends on crates whose tests use it: these name it by path, without a version, because they are released before it.
 const FOR_TESTS: &str = "windlass-test";

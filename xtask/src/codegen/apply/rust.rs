@@ -237,7 +237,7 @@ fn members(made: &Type, configuration: &str) -> String {
 }
 
 /// The path of the type in `k8s_openapi`.
-fn openapi_path(definition: &str) -> String {
+pub(in crate::codegen) fn openapi_path(definition: &str) -> String {
     let path = definition.trim_start_matches("io.k8s.").replace('-', "_").replace('.', "::");
     format!("k8s_openapi::{path}")
 }

@@ -1,0 +1,77 @@
+//! Typed clientsets, shared informer factories and listers, in the words of
+//! [client-go](https://github.com/kubernetes/client-go).
+//!
+//! A [`Controller`](windlass_runtime::Controller) needs none of this. It is for programs that are written in the way of client-go:
+//! a clientset for writes, an informer factory for caches and event handlers, a lister for reads, and a work queue between
+//! them. `windlass generate` writes the same for the kinds of a project.
+//!
+//! ```no_run
+//! # #[cfg(feature = "core-v1")] mod example {
+//! use std::time::Duration;
+//!
+//! use windlass_client::{
+//!     ListOptions, ResourceEventHandlerFuncs, clientset::Clientset, informers::SharedInformerFactory,
+//! };
+//! use windlass_runtime::{ObjectKey, ObjectKeyExt as _, Result, Selector, workqueue::WorkQueue};
+//!
+//! # pub async fn example(client: kube_client::Client) -> Result<()> {
+//! let clientset = Clientset::new(client.clone());
+//! let nodes = clientset.core_v1().nodes().list(&ListOptions::default()).await?;
+//!
+//! let factory = SharedInformerFactory::new(client, Duration::from_secs(30));
+//! let pods = factory.core().v1().pods();
+//! let queue = WorkQueue::new("Pods");
+//! let added = queue.clone();
+//! pods.informer()?.add_event_handler(
+//!     ResourceEventHandlerFuncs::new().add_func(move |pod| added.add(ObjectKey::of(&**pod))),
+//! );
+//! factory.start();
+//! factory.wait_for_cache_sync(Duration::from_secs(30)).await?;
+//! println!("{} nodes, {} pods", nodes.items.len(), pods.lister()?.list(&Selector::everything())?.len());
+//! factory.shutdown().await;
+//! # Ok(()) }
+//! # }
+//! ```
+//!
+//! # Built-in kinds
+//!
+//! [`clientset`], [`informers`], [`listers`] and [`register`] have those of Kubernetes, each behind the feature of its group and version: `core-v1`,
+//! `apps-v1`, … `full` enables all. They need the types of Kubernetes 1.36, which are the feature `v1_36` of `k8s-openapi`.
+#![forbid(unsafe_code)]
+
+mod event_handler;
+mod factory;
+mod informer;
+mod lister;
+mod options;
+pub mod scheme;
+mod typed_client;
+pub mod verb;
+
+mod generated;
+
+pub use self::{
+    event_handler::{ResourceEventHandler, ResourceEventHandlerFuncs},
+    factory::{InformerFactory, InformerFactoryBuilder},
+    generated::*,
+    informer::{ResourceEventHandlerRegistration, SharedIndexInformer},
+    lister::NamespacedLister,
+    options::{
+        ApplyOptions, CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions,
+        WatchOptions,
+    },
+    typed_client::TypedClient,
+};
+
+pub use kube_client::Client;
+pub use kube_core::DynamicObject;
+#[doc(inline)]
+pub use windlass_apply as apply;
+pub use windlass_runtime::{Error, Lister, ObjectKey, Objects, Result, Selector};
+
+/// Names for generated code and macros. Not part of the public API: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use k8s_openapi;
+    pub use kube_core;
+}

@@ -1,0 +1,234 @@
+//! Reads and writes of one kind.
+
+use std::{fmt::Debug, marker::PhantomData};
+
+use futures::{Stream, StreamExt};
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope, api::autoscaling::v1::Scale};
+use kube_client::{Api, Client};
+use kube_core::{ApiResource, ObjectList, Resource, ResourceExt, params::Patch, watch::WatchEvent};
+use serde::{Serialize, de::DeserializeOwned};
+use windlass_apply::ApplyConfiguration;
+use windlass_runtime::{Error, Result};
+
+use crate::{
+    options::{
+        ApplyOptions, CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions,
+        WatchOptions,
+    },
+    verb,
+};
+
+/// Reads and writes the objects of one kind, in one namespace or in the cluster. Cheap to clone.
+///
+/// `V` is the [verb set](crate::verb) of the kind. The methods are those of a generated Go client; the options of a request have the
+/// names of Go, too. Every method asks the server: for reads from memory, there are informers and listers.
+///
+/// # Errors
+/// Each method returns the error of the server, with the kind and the name in its text: see
+/// [`Error::is_not_found`], [`Error::is_conflict`] and the other questions.
+///
+/// ```no_run
+/// # #[cfg(feature = "core-v1")] mod example {
+/// use windlass_client::{CreateOptions, DeleteOptions, clientset::Clientset};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # pub async fn example(clientset: Clientset, config: ConfigMap) -> windlass_runtime::Result<()> {
+/// let config_maps = clientset.core_v1().config_maps("default");
+/// config_maps.create(&config, &CreateOptions::default()).await?;
+/// config_maps.delete("settings", &DeleteOptions::default()).await?;
+/// # Ok(()) }
+/// # }
+/// ```
+pub struct TypedClient<K, V = verb::AllVerbs> {
+    api: Api<K>,
+    plural: String,
+    verbs: PhantomData<fn() -> V>,
+}
+
+impl<K: Resource<DynamicType = ()>, V> TypedClient<K, V> {
+    /// Makes a client of a namespace. An empty namespace means all namespaces, in which objects can be listed and watched.
+    pub fn namespaced(client: Client, namespace: &str) -> Self
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+    {
+        let api = if namespace.is_empty() { Api::all(client) } else { Api::namespaced(client, namespace) };
+        Self::of(api)
+    }
+
+    /// Makes a client of a kind that has no namespaces.
+    pub fn cluster(client: Client) -> Self
+    where
+        K: Resource<Scope = ClusterResourceScope>,
+    {
+        Self::of(Api::all(client))
+    }
+
+    fn of(api: Api<K>) -> Self {
+        Self { api, plural: ApiResource::erase::<K>(&()).plural, verbs: PhantomData }
+    }
+}
+
+impl<K, V> TypedClient<K, V> {
+    /// Returns kube's client of the same kind and namespace, for what is not here: logs, `exec`, evictions and other subresources.
+    pub fn api(&self) -> &Api<K> {
+        &self.api
+    }
+
+    /// Adds what was done, and to which object, to an error.
+    fn explain<T>(&self, result: kube_client::Result<T>, doing: &str, name: &str) -> Result<T> {
+        let separator = if name.is_empty() { "" } else { " " };
+        result.map_err(|error| {
+            Error::from(error).while_doing(format_args!("{doing} {}{separator}{name}", self.plural))
+        })
+    }
+}
+
+impl<K, V> TypedClient<K, V>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    /// Creates an object and returns it as the server stored it.
+    pub async fn create(&self, object: &K, options: &CreateOptions) -> Result<K>
+    where
+        K: Serialize,
+        V: verb::Create,
+    {
+        self.explain(self.api.create(options, object).await, "creating", &object.name_any())
+    }
+
+    /// Replaces an object. An object with a resource version replaces only that version; other fields than the status are written
+    /// if the kind has the subresource `status`.
+    pub async fn update(&self, object: &K, options: &UpdateOptions) -> Result<K>
+    where
+        K: Serialize,
+        V: verb::Update,
+    {
+        let name = object.name_any();
+        self.explain(self.api.replace(&name, options, object).await, "updating", &name)
+    }
+
+    /// Replaces the status of an object, and nothing else of it.
+    pub async fn update_status(&self, object: &K, options: &UpdateOptions) -> Result<K>
+    where
+        K: Serialize,
+        V: verb::UpdateStatus,
+    {
+        let name = object.name_any();
+        self.explain(self.api.replace_status(&name, options, object).await, "updating the status of", &name)
+    }
+
+    /// Deletes an object. It stays, terminating, while it has finalizers or a grace period.
+    pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<()>
+    where
+        V: verb::Delete,
+    {
+        self.explain(self.api.delete(name, options).await.map(drop), "deleting", name)
+    }
+
+    /// Deletes the objects that match the list options.
+    pub async fn delete_collection(&self, options: &DeleteOptions, list: &ListOptions) -> Result<()>
+    where
+        V: verb::DeleteCollection,
+    {
+        self.explain(
+            self.api.delete_collection(options, list).await.map(drop),
+            "deleting a collection of",
+            "",
+        )
+    }
+
+    /// Returns an object. An error that [is "not found"](Error::is_not_found) means that there is none of this name.
+    pub async fn get(&self, name: &str, options: &GetOptions) -> Result<K>
+    where
+        V: verb::Get,
+    {
+        self.explain(self.api.get_with(name, options).await, "getting", name)
+    }
+
+    /// Returns the objects that match the options, with the resource version of the list.
+    pub async fn list(&self, options: &ListOptions) -> Result<ObjectList<K>>
+    where
+        V: verb::List,
+    {
+        self.explain(self.api.list(options).await, "listing", "")
+    }
+
+    /// Returns the changes since a resource version, until the server ends the stream. `"0"` begins with the objects that there are.
+    ///
+    /// An informer does this for good: it resumes, lists again where it must, and keeps the objects.
+    pub async fn watch(
+        &self,
+        options: &WatchOptions,
+        resource_version: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<K>>> + use<K, V>>
+    where
+        V: verb::Watch,
+    {
+        let events = self.explain(self.api.watch(options, resource_version).await, "watching", "")?;
+        Ok(events.map(|event| event.map_err(Error::from)))
+    }
+
+    /// Patches an object: a JSON patch, a merge patch or a strategic merge patch.
+    pub async fn patch<P: Serialize + Debug>(
+        &self,
+        name: &str,
+        patch: &Patch<P>,
+        options: &PatchOptions,
+    ) -> Result<K>
+    where
+        V: verb::Patch,
+    {
+        self.explain(self.api.patch(name, options, patch).await, "patching", name)
+    }
+
+    /// Applies a configuration: server-side apply. The options must name the field manager ([`ApplyOptions::apply`]).
+    pub async fn apply<C>(&self, configuration: &C, options: &ApplyOptions) -> Result<K>
+    where
+        C: ApplyConfiguration<Object = K>,
+        V: verb::Apply,
+    {
+        let name = configuration.meta().name.clone().unwrap_or_default();
+        let body = serde_json::to_value(configuration)?;
+        self.explain(self.api.patch(&name, options, &Patch::Apply(body)).await, "applying", &name)
+    }
+
+    /// Applies the status of a configuration. The options must name the field manager ([`ApplyOptions::apply`]).
+    pub async fn apply_status<C>(&self, configuration: &C, options: &ApplyOptions) -> Result<K>
+    where
+        C: ApplyConfiguration<Object = K>,
+        V: verb::ApplyStatus,
+    {
+        let name = configuration.meta().name.clone().unwrap_or_default();
+        let body = serde_json::to_value(configuration)?;
+        let applied = self.api.patch_status(&name, options, &Patch::Apply(body)).await;
+        self.explain(applied, "applying the status of", &name)
+    }
+
+    /// Returns the scale of an object.
+    pub async fn get_scale(&self, name: &str) -> Result<Scale>
+    where
+        V: verb::GetScale,
+    {
+        self.explain(self.api.get_scale(name).await, "getting the scale of", name)
+    }
+
+    /// Sets the number of replicas of an object.
+    pub async fn update_scale(&self, name: &str, scale: &Scale, options: &UpdateOptions) -> Result<Scale>
+    where
+        V: verb::UpdateScale,
+    {
+        self.explain(self.api.replace_scale(name, options, scale).await, "scaling", name)
+    }
+}
+
+impl<K: Clone, V> Clone for TypedClient<K, V> {
+    fn clone(&self) -> Self {
+        Self { api: self.api.clone(), plural: self.plural.clone(), verbs: PhantomData }
+    }
+}
+
+impl<K, V> Debug for TypedClient<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TypedClient").field("resource", &self.plural).finish_non_exhaustive()
+    }
+}

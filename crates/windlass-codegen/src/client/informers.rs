@@ -1,0 +1,167 @@
+//! Renders the shared informer factory.
+
+use std::fmt::Write as _;
+
+use super::render::{Render, article, feature, group_name, imports, module_example, type_name};
+use super::{GroupVersion, Kind};
+use crate::{SourceFile, names};
+
+pub(super) fn render(render: &Render<'_>, files: &mut Vec<SourceFile>) {
+    files.push(render.file("informers/mod.rs", &root(render)));
+    for group in render.api.groups() {
+        files.push(render.file(format!("informers/{}/mod.rs", group[0].module), &group_module(&group)));
+        for version in &group {
+            let path = format!("informers/{}/{}.rs", version.module, version.version);
+            files.push(render.file(path, &group_version(render, version)));
+        }
+    }
+}
+
+fn root(render: &Render<'_>) -> String {
+    let mut text = "//! Caches with event handlers: `NewSharedInformerFactory` in Go.\n".to_owned();
+    if let Some((version, kind)) = render.example() {
+        let code = format!(
+            "use std::time::Duration;\n\nuse {{windlass_client}}::{{ResourceEventHandlerFuncs, Result, Selector}};\nuse \
+             {}::informers::SharedInformerFactory;\n\n# pub async fn example(client: {{windlass_client}}::Client) -> Result<()> {{\nlet \
+             factory = SharedInformerFactory::new(client, Duration::from_secs(30));\nlet {method} = \
+             factory.{}().{}().{method}();\n{method}.informer()?.add_event_handler(\n    \
+             ResourceEventHandlerFuncs::new().add_func(|object| println!(\"{{:?}}\", \
+             object.metadata.name)),\n);\nfactory.start();\nfactory.wait_for_cache_sync(Duration::from_secs(30)).await?;\nprintln!(\"{{}} \
+             {}\", {method}.lister()?.list(&Selector::everything())?.len());\nfactory.shutdown().await;\n# Ok(()) }}\n",
+            render.target.public,
+            version.module,
+            version.version,
+            kind.resource,
+            method = kind.method(),
+        );
+        text += &module_example(version, &code);
+    }
+    text += "\nuse std::ops::Deref;\nuse std::time::Duration;\n\n";
+    text += "use {windlass_client}::scheme::GroupVersionResource;\n";
+    text += "use {windlass_client}::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer};\n";
+    for group in render.api.groups() {
+        let _ = write!(text, "\n/// Informers of the group {}.\n", group_name(group[0]));
+        text += &feature(&group, "");
+        let _ = writeln!(text, "#[rustfmt::skip]\npub mod {};", group[0].module);
+    }
+    text += FACTORY;
+    for group in render.api.groups() {
+        let module = &group[0].module;
+        let _ = write!(text, "\n    /// Returns the informers of the group {}.\n", group_name(group[0]));
+        text += &feature(&group, "    ");
+        let _ = writeln!(text, "    pub fn {module}(&self) -> {module}::Interface {{");
+        let _ = writeln!(text, "        {module}::Interface::new(self.factory.clone())\n    }}");
+    }
+    text += &FOR_RESOURCE.replace("{module}", &render.target.module);
+    text
+}
+
+const FACTORY: &str = "
+/// Makes the informers of a program: one for each kind, however many users ask for it. Cheap to clone.
+///
+/// `start`, `wait_for_cache_sync`, `shutdown` and options are those of [`InformerFactory`], which it dereferences to.
+#[derive(Clone, Debug)]
+pub struct SharedInformerFactory {
+    factory: InformerFactory,
+}
+
+impl SharedInformerFactory {
+    /// Makes a factory. Handlers get every object again once in each resync period; zero means never.
+    ///
+    /// For options, convert a factory that [`InformerFactory::builder`] has made.
+    pub fn new(client: Client, resync: Duration) -> Self {
+        Self { factory: InformerFactory::new(client, resync) }
+    }
+";
+
+const FOR_RESOURCE: &str = "
+    /// Returns the informer of a resource of these groups, with objects of no particular type.
+    ///
+    /// # Errors
+    /// The resource is unknown, or the factory has been shut down.
+    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
+        self.factory.for_resource(&{module}::register::scheme(), resource)
+    }
+}
+
+impl From<InformerFactory> for SharedInformerFactory {
+    fn from(factory: InformerFactory) -> Self {
+        Self { factory }
+    }
+}
+
+impl Deref for SharedInformerFactory {
+    type Target = InformerFactory;
+
+    fn deref(&self) -> &InformerFactory {
+        &self.factory
+    }
+}
+";
+
+fn group_module(group: &[&GroupVersion]) -> String {
+    let name = group_name(group[0]);
+    let mut text =
+        format!("//! Informers of the group {name}.\n\nuse {{windlass_client}}::InformerFactory;\n");
+    for version in group {
+        let _ = write!(text, "\n/// Informers of `{}`.\n", version.api_version());
+        text += &feature(&[version], "");
+        let _ = writeln!(text, "#[rustfmt::skip]\npub mod {};", version.version);
+    }
+    text += &interface(&format!("the versions of the group {name}"));
+    for version in group {
+        let module = &version.version;
+        let _ = write!(text, "\n    /// Returns the informers of `{}`.\n", version.api_version());
+        text += &feature(&[version], "    ");
+        let _ = writeln!(text, "    pub fn {module}(&self) -> {module}::Interface {{");
+        let _ = writeln!(text, "        {module}::Interface::new(self.factory.clone())\n    }}");
+    }
+    text + "}\n"
+}
+
+/// The type that has a method for each version or kind.
+fn interface(what: &str) -> String {
+    format!(
+        "\n/// The informers of {what}.\n#[derive(Clone, Debug)]\npub struct Interface {{\n    factory: InformerFactory,\n}}\n\nimpl \
+         Interface {{\n    pub(crate) fn new(factory: InformerFactory) -> Self {{\n        Self {{ factory }}\n    }}\n"
+    )
+}
+
+fn group_version(render: &Render<'_>, version: &GroupVersion) -> String {
+    let mut text = format!("//! Informers of `{}`.\n\n", version.api_version());
+    text += "use {windlass_client}::{InformerFactory, Result, SharedIndexInformer};\n";
+    text += &imports(version.kinds.iter());
+    let listers: Vec<String> = version.kinds.iter().map(|kind| format!("{}Lister", kind.name)).collect();
+    let lister_module = format!("{}::listers::{}::{}", render.target.module, version.module, version.version);
+    match &listers[..] {
+        [lister] => writeln!(text, "use {lister_module}::{lister};"),
+        listers => writeln!(text, "use {lister_module}::{{{}}};", listers.join(", ")),
+    }
+    .unwrap_or_default();
+    text += &interface(&format!("`{}`", version.api_version()));
+    for kind in &version.kinds {
+        let (name, method, a) = (&kind.name, kind.method(), article(&kind.name));
+        let _ = write!(
+            text,
+            "\n    /// Returns the informer and the lister of `{name}` objects: {a} `{name}Informer`.\n    pub fn {method}(&self) -> \
+             {name}Informer {{\n        {name}Informer {{ factory: self.factory.clone() }}\n    }}\n"
+        );
+    }
+    text += "}\n";
+    version.kinds.iter().for_each(|kind| text += &informer(kind));
+    text
+}
+
+fn informer(kind: &Kind) -> String {
+    let (name, object) = (&kind.name, type_name(kind));
+    let words = names::snake(&kind.plural()).trim_end_matches('_').replace('_', " ");
+    format!(
+        "\n/// The informer and the lister of {words}. Nothing is watched before one of them is asked for.\n#[derive(Clone, Debug)]\npub \
+         struct {name}Informer {{\n    factory: InformerFactory,\n}}\n\nimpl {name}Informer {{\n    /// Returns the informer, which all users of \
+         the factory share.\n    ///\n    /// # Errors\n    /// The factory has been shut down, or the watch is shared with options that \
+         conflict.\n    pub fn informer(&self) -> Result<SharedIndexInformer<{object}>> {{\n        \
+         self.factory.informer_for()\n    }}\n\n    /// Returns a lister of the informer's cache.\n    ///\n    /// # Errors\n    /// As \
+         [`informer`](Self::informer).\n    pub fn lister(&self) -> Result<{name}Lister> {{\n        \
+         Ok({name}Lister::new(self.informer()?.lister()))\n    }}\n}}\n"
+    )
+}

@@ -1,0 +1,124 @@
+//! The clients of a project's kinds, as code-generator makes them for Go.
+//!
+//! [`generate`] makes the modules of an [`Api`]: `clientset`, `informers`, `listers`, `applyconfiguration` and `register`. They stand on the crate
+//! `windlass-client`, so that they are short and can be read.
+
+mod api;
+mod applyconfiguration;
+mod clientset;
+mod informers;
+mod listers;
+mod register;
+mod render;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+pub use self::api::{Api, GroupVersion, Kind, ONLY_VERBS, SKIP_VERBS, Verb};
+use self::render::Render;
+use crate::SourceFile;
+
+/// A part of what is generated. Each is a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Piece {
+    /// `applyconfiguration`: functions that begin an apply configuration.
+    ApplyConfiguration,
+    /// `clientset`: a typed client for each kind.
+    Clientset,
+    /// `informers`: the shared informer factory. It needs `listers` and `register`.
+    Informers,
+    /// `listers`: typed reads from caches.
+    Listers,
+    /// `register`: kinds and resources, with their mapping.
+    Register,
+}
+
+/// Where the generated modules are, and which paths they name.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The path of the module that holds the pieces, as code in the same crate names it: `crate::client`.
+    pub module: String,
+    /// The path of the crate `windlass-client`.
+    pub support: String,
+    /// The path of the module for code in other crates, such as `network_api::client`. Examples in the documentation use it.
+    pub public: String,
+    /// A second line of each file, in a comment.
+    pub note: Option<String>,
+}
+
+impl Piece {
+    /// All pieces, in the order of their names.
+    pub const ALL: [Self; 5] =
+        [Self::ApplyConfiguration, Self::Clientset, Self::Informers, Self::Listers, Self::Register];
+
+    /// The name of the module.
+    pub fn module(self) -> &'static str {
+        match self {
+            Self::ApplyConfiguration => "applyconfiguration",
+            Self::Clientset => "clientset",
+            Self::Informers => "informers",
+            Self::Listers => "listers",
+            Self::Register => "register",
+        }
+    }
+
+    /// The pieces that this one names in its code, and itself.
+    pub fn with_needed(self) -> &'static [Self] {
+        match self {
+            Self::Informers => &[Self::Informers, Self::Listers, Self::Register],
+            Self::ApplyConfiguration => &[Self::ApplyConfiguration],
+            Self::Clientset => &[Self::Clientset],
+            Self::Listers => &[Self::Listers],
+            Self::Register => &[Self::Register],
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::ApplyConfiguration => "Configurations for server-side apply",
+            Self::Clientset => "A typed client for each kind",
+            Self::Informers => "Caches with event handlers for each kind",
+            Self::Listers => "Typed reads from caches",
+            Self::Register => "The kinds and their resources",
+        }
+    }
+}
+
+/// Generates some pieces. The same input gives the same files, sorted by path.
+///
+/// `existing` names the pieces that an earlier run has made and that stay: the root module declares them, too.
+pub fn generate(
+    api: &Api,
+    target: &Target,
+    pieces: &BTreeSet<Piece>,
+    existing: &BTreeSet<Piece>,
+) -> Vec<SourceFile> {
+    let (render, cached) = (Render::new(api, target), api.cached());
+    let cached = Render::new(&cached, target);
+    let pieces: BTreeSet<Piece> = pieces.iter().flat_map(|piece| piece.with_needed()).copied().collect();
+    let declared: BTreeSet<Piece> = pieces.union(existing).copied().collect();
+    let mut files = vec![root(&render, &declared)];
+    for piece in pieces {
+        match piece {
+            Piece::ApplyConfiguration => applyconfiguration::render(&render, &mut files),
+            Piece::Clientset => clientset::render(&render, &mut files),
+            Piece::Informers => informers::render(&cached, &mut files),
+            Piece::Listers => listers::render(&cached, &mut files),
+            Piece::Register => files.push(register::render(&render)),
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+/// The module that declares the pieces.
+fn root(render: &Render<'_>, pieces: &BTreeSet<Piece>) -> SourceFile {
+    let mut text = "//! Clientset, informers and listers, as `windlass generate` makes them.\n\n".to_owned();
+    for piece in pieces {
+        let _ = write!(text, "/// {}.\npub mod {};\n", piece.about(), piece.module());
+    }
+    render.file("mod.rs", &text)
+}

@@ -1,0 +1,1 @@
+//! Rust types from the schema of a CRD.

@@ -15,6 +15,7 @@ use clap::Subcommand;
 use crate::Result;
 use layout::Layout;
 pub(crate) use layout::cache_folder;
+pub(crate) use process::{Lifetime, Process};
 
 pub(crate) use reference::Reference;
 

@@ -11,6 +11,7 @@ mod envtest;
 mod faults;
 mod go_module;
 mod package;
+mod neutron;
 mod project;
 mod smd;
 mod tidy;
@@ -47,6 +48,8 @@ enum Task {
     Faults(faults::Args),
     /// Pack all crates as they are released; with --project, build a scaffolded project from the packages
     Package(package::Args),
+    /// Install and run a real OpenStack Neutron, for the example network
+    Neutron(neutron::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
     Smd(smd::Args),
     /// Check crate dependencies, unsafe code, module docs, names in ARCHITECTURE.md and code in the book
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
         Task::Package(args) => package::run(&args),
+        Task::Neutron(args) => neutron::run(args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),
         Task::Tutorials(args) => tutorials::run(args),

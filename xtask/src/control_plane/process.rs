@@ -15,14 +15,14 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A background process.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Process {
-    pub(super) name: String,
-    pub(super) id: u32,
+pub(crate) struct Process {
+    pub(crate) name: String,
+    pub(crate) id: u32,
 }
 
 /// How long processes run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Lifetime {
+pub(crate) enum Lifetime {
     /// Until they are stopped, after the task has ended.
     #[default]
     Detached,
@@ -32,7 +32,7 @@ pub(super) enum Lifetime {
 
 impl Process {
     /// Starts a process that writes its output to `NAME.log`.
-    pub(super) fn spawn(
+    pub(crate) fn spawn(
         program: &Path,
         arguments: &[String],
         folder: &Path,
@@ -52,7 +52,7 @@ impl Process {
     }
 
     /// Whether the process runs. Its name is compared too, because the id may have been reused.
-    pub(super) fn runs(&self) -> bool {
+    pub(crate) fn runs(&self) -> bool {
         let output = Command::new("ps").args(["-p", &self.id.to_string(), "-o", "stat=,args="]).output();
         output.is_ok_and(|output| {
             let line = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -61,7 +61,7 @@ impl Process {
     }
 
     /// Terminates the process: SIGTERM, then SIGKILL after a timeout.
-    pub(super) fn stop(&self) -> Result {
+    pub(crate) fn stop(&self) -> Result {
         if !self.runs() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// Returns the last ten lines of its log.
-    pub(super) fn log_tail(&self, folder: &Path) -> String {
+    pub(crate) fn log_tail(&self, folder: &Path) -> String {
         let text = fs::read_to_string(folder.join(format!("{}.log", self.name))).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(10)..].join("\n")

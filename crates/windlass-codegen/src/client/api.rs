@@ -135,7 +135,7 @@ impl Api {
             self.versions.push(GroupVersion {
                 group: group.to_owned(),
                 version: version.to_owned(),
-                module: module_of(group),
+                module: group_module(group),
                 feature: None,
                 kinds: Vec::new(),
             });
@@ -153,8 +153,9 @@ impl Api {
         }
         let groups: BTreeSet<String> = self.versions.iter().map(|version| version.group.clone()).collect();
         for version in &mut self.versions {
-            let is_taken =
-                |group: &String| *group != version.group && module_of(group) == module_of(&version.group);
+            let is_taken = |group: &String| {
+                *group != version.group && group_module(group) == group_module(&version.group)
+            };
             if groups.iter().any(is_taken) {
                 version.module = names::snake(&version.group);
             }
@@ -184,8 +185,8 @@ impl Api {
     }
 }
 
-/// The first label of a group: `samplecrd` of `samplecrd.k8s.io`.
-fn module_of(group: &str) -> String {
+/// Returns the module of a group, its first label: `samplecrd` of `samplecrd.k8s.io`, and `core` of the core group.
+pub fn group_module(group: &str) -> String {
     match group.split('.').next().unwrap_or_default() {
         "" => "core".to_owned(),
         label => names::snake(label),

@@ -258,7 +258,10 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
+    pub fn for_resource(
+        &self,
+        resource: &GroupVersionResource,
+    ) -> Result<SharedIndexInformer<DynamicObject>> {
         self.factory.for_resource(&crate::register::scheme(), resource)
     }
 }

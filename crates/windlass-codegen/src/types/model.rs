@@ -1,0 +1,254 @@
+//! The structs and enums of a group and version, with names that do not clash.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::shape::Shape;
+use crate::definition::{Definition, Version};
+use crate::names;
+
+/// Names that the files use for something else.
+const TAKEN: &[&str] = &[
+    "BTreeMap",
+    "Box",
+    "Condition",
+    "CustomResource",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "IntOrString",
+    "JsonSchema",
+    "ObjectMeta",
+    "Option",
+    "Result",
+    "Serialize",
+    "Some",
+    "None",
+    "Ok",
+    "Err",
+    "String",
+    "Time",
+    "Value",
+    "Vec",
+];
+
+/// The types of a group and version.
+#[derive(Default)]
+pub(super) struct Model {
+    pub(super) types: Vec<Type>,
+    names: BTreeSet<String>,
+}
+
+/// A type to declare.
+pub(super) struct Type {
+    pub(super) name: String,
+    pub(super) doc: String,
+    pub(super) body: Body,
+}
+
+pub(super) enum Body {
+    /// The spec of a kind: the derive macro makes the kind of it.
+    Spec {
+        kind: Box<Kind>,
+        fields: Vec<Field>,
+        is_open: bool,
+    },
+    Struct {
+        fields: Vec<Field>,
+        is_open: bool,
+    },
+    Enum(Vec<Variant>),
+    /// A kind whose objects have other fields than spec and status.
+    Object {
+        kind: Box<Kind>,
+        fields: Vec<Field>,
+    },
+}
+
+/// What the attributes of a kind say.
+pub(super) struct Kind {
+    pub(super) definition: Definition,
+    pub(super) version: Version,
+    pub(super) status: Option<String>,
+    pub(super) is_default: bool,
+}
+
+pub(super) struct Field {
+    /// The name in JSON.
+    pub(super) name: String,
+    pub(super) rust_name: String,
+    pub(super) rust_type: String,
+    pub(super) optional: bool,
+    pub(super) doc: String,
+    pub(super) schema: Value,
+}
+
+pub(super) struct Variant {
+    pub(super) value: String,
+    pub(super) name: String,
+}
+
+impl Model {
+    /// Adds the types of a version of a kind.
+    pub(super) fn add(&mut self, definition: &Definition, version: &Version) {
+        let kind = &definition.spec.names.kind;
+        // The derive macro gives the kind its name.
+        self.names.insert(kind.clone());
+        let schema = version.open_api_schema();
+        let is_usual = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "spec" | "status");
+        let properties = schema["properties"].as_object();
+        let has_spec = schema["properties"]["spec"]["properties"].is_object()
+            || schema["properties"]["spec"]["type"] == "object";
+        if has_spec && properties.is_some_and(|fields| fields.keys().all(|name| is_usual(name))) {
+            self.add_kind(definition, version, schema);
+        } else {
+            self.add_object(definition, version, schema);
+        }
+    }
+
+    /// Adds a kind with a spec, and perhaps a status.
+    fn add_kind(&mut self, definition: &Definition, version: &Version, schema: &Value) {
+        let kind = &definition.spec.names.kind;
+        let place = self.types.len();
+        let spec_name = self.name(&format!("{kind}Spec"));
+        let spec = &schema["properties"]["spec"];
+        let fields = self.fields(spec, kind, 1);
+        let status = &schema["properties"]["status"];
+        let status = (!status.is_null()).then(|| {
+            let name = self.name(&format!("{kind}Status"));
+            let fields = self.fields(status, &name, 1);
+            let body = Body::Struct { fields, is_open: is_open(status) };
+            self.types.push(Type { name: name.clone(), doc: doc(status), body });
+            name
+        });
+        let kind = Box::new(Kind {
+            definition: definition.clone(),
+            version: version.clone(),
+            status,
+            is_default: fields.iter().all(Field::has_default),
+        });
+        let documentation = if doc(spec).is_empty() { doc(schema) } else { doc(spec) };
+        let body = Body::Spec { kind, fields, is_open: is_open(spec) };
+        self.types.insert(place, Type { name: spec_name, doc: documentation, body });
+    }
+
+    /// Adds a kind whose objects have other fields.
+    fn add_object(&mut self, definition: &Definition, version: &Version, schema: &Value) {
+        let name = definition.spec.names.kind.clone();
+        let place = self.types.len();
+        let mut fields = self.fields(schema, &name, 1);
+        fields.retain(|field| !matches!(field.name.as_str(), "apiVersion" | "kind" | "metadata"));
+        let kind = Kind {
+            definition: definition.clone(),
+            version: version.clone(),
+            status: None,
+            is_default: false,
+        };
+        let body = Body::Object { kind: Box::new(kind), fields };
+        self.types.insert(place, Type { name, doc: doc(schema), body });
+    }
+
+    fn fields(&mut self, schema: &Value, owner: &str, depth: usize) -> Vec<Field> {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut taken = BTreeSet::new();
+        let mut fields = Vec::new();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let inner = format!("{owner}{}", upper(&names::camel(name)));
+            let rust_type = self.rust_type(property, &inner, depth + 1);
+            fields.push(Field {
+                rust_name: unique(&mut taken, &names::snake(name), "_"),
+                name: name.clone(),
+                rust_type,
+                optional: !required.contains(&name.as_str()) || property["nullable"] == true,
+                doc: doc(property),
+                schema: property.clone(),
+            });
+        }
+        fields
+    }
+
+    /// The Rust type of a schema. Structs and enums are declared under a name that begins with `name`.
+    fn rust_type(&mut self, schema: &Value, name: &str, depth: usize) -> String {
+        match Shape::of(schema, depth) {
+            Shape::Plain(rust) => rust.to_owned(),
+            Shape::Json => "Value".to_owned(),
+            Shape::List(items) => format!("Vec<{}>", self.rust_type(items, name, depth + 1)),
+            Shape::Map(values) => format!("BTreeMap<String, {}>", self.rust_type(values, name, depth + 1)),
+            Shape::Enum(schema) => {
+                let name = self.name(name);
+                let body = Body::Enum(variants(schema));
+                self.types.push(Type { name: name.clone(), doc: doc(schema), body });
+                name
+            }
+            Shape::Struct(schema) => {
+                let name = self.name(name);
+                let place = self.types.len();
+                let fields = self.fields(schema, &name, depth);
+                let body = Body::Struct { fields, is_open: is_open(schema) };
+                self.types.insert(place, Type { name: name.clone(), doc: doc(schema), body });
+                name
+            }
+        }
+    }
+
+    fn name(&mut self, wanted: &str) -> String {
+        let wanted = if TAKEN.contains(&wanted) { format!("{wanted}Object") } else { wanted.to_owned() };
+        unique(&mut self.names, &wanted, "")
+    }
+}
+
+impl Field {
+    /// Whether the field has a value that means "nothing".
+    pub(super) fn has_default(&self) -> bool {
+        let plain = ["String", "i32", "i64", "f64", "bool", "Value"];
+        self.optional
+            || plain.contains(&self.rust_type.as_str())
+            || self.rust_type.starts_with("Vec<")
+            || self.rust_type.starts_with("BTreeMap<")
+    }
+}
+
+/// Whether an object may have fields that the schema does not name.
+fn is_open(schema: &Value) -> bool {
+    let additional = &schema["additionalProperties"];
+    schema["x-kubernetes-preserve-unknown-fields"] == true || additional.is_object() || *additional == true
+}
+
+fn doc(schema: &Value) -> String {
+    schema["description"].as_str().unwrap_or_default().trim().to_owned()
+}
+
+fn variants(schema: &Value) -> Vec<Variant> {
+    let mut taken = BTreeSet::new();
+    let values = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut seen = BTreeSet::new();
+    values
+        .filter(|value| seen.insert(*value))
+        .map(|value| {
+            let name = match value {
+                "" => "Empty".to_owned(),
+                value => upper(&names::camel(
+                    &value.replace('*', "-any-").replace('!', "-not-").replace('=', "-equal-"),
+                )),
+            };
+            Variant { value: value.to_owned(), name: unique(&mut taken, &name, "") }
+        })
+        .collect()
+}
+
+/// The first letter in upper case.
+fn upper(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + chars.as_str())
+}
+
+/// Returns the name, with a number if it is taken.
+fn unique(taken: &mut BTreeSet<String>, wanted: &str, separator: &str) -> String {
+    let numbered = (2..).map(|number: u32| format!("{wanted}{separator}{number}"));
+    let name = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let name = name.unwrap_or_default();
+    taken.insert(name.clone());
+    name
+}

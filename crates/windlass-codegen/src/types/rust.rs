@@ -1,0 +1,255 @@
+//! The text of the types.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::Options;
+use super::model::{Body, Field, Kind, Model, Type, Variant};
+
+/// The width of documentation.
+const WIDTH: usize = 100;
+
+pub(super) fn render(model: &Model, options: &Options) -> String {
+    let mut body = String::new();
+    for made in &model.types {
+        body += &declare(made, options);
+    }
+    let mut text = "//! Types of custom resources.\n\
+                    #![allow(missing_docs, rustdoc::all, clippy::all, clippy::pedantic, reason = \"the words and names of the CRDs\")]\n\n"
+        .to_owned();
+    let uses = |name: &str| body.contains(name);
+    if uses("BTreeMap<") {
+        text += "use std::collections::BTreeMap;\n\n";
+    }
+    let leaves = [
+        ("Condition", "apis::meta::v1::Condition"),
+        ("ObjectMeta", "apis::meta::v1::ObjectMeta"),
+        ("Time", "apis::meta::v1::Time"),
+        ("IntOrString", "util::intstr::IntOrString"),
+    ];
+    for (name, path) in leaves {
+        let forms = [format!(": {name},"), format!("<{name}>"), format!(", {name}>")];
+        if forms.iter().any(|form| uses(form)) {
+            let _ = writeln!(text, "use k8s_openapi::apimachinery::pkg::{path};");
+        }
+    }
+    if uses("CustomResource") {
+        text += "use kube::CustomResource;\n";
+    }
+    text += "use schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
+    if uses("Value") {
+        text += "use serde_json::Value;\n";
+    }
+    text + &body
+}
+
+fn declare(made: &Type, options: &Options) -> String {
+    let mut text = "\n".to_owned() + &doc(&made.doc, "");
+    match &made.body {
+        Body::Enum(variants) => {
+            text +=
+                &derives("Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema", options);
+            let _ = writeln!(text, "pub enum {} {{", made.name);
+            variants.iter().for_each(|variant| text += &declare_variant(variant));
+        }
+        Body::Struct { fields, is_open } => {
+            let default = if fields.iter().all(Field::has_default) { ", Default" } else { "" };
+            let list = format!("Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema{default}");
+            text += &derives(&list, options);
+            let _ = writeln!(text, "pub struct {} {{", made.name);
+            declare_fields(&mut text, fields, *is_open);
+        }
+        Body::Spec { kind, fields, is_open } => {
+            let default = if kind.is_default { ", Default" } else { "" };
+            let list = format!(
+                "CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema{default}"
+            );
+            text += &derives(&list, options);
+            text += &attributes(kind);
+            let _ = writeln!(text, "pub struct {} {{", made.name);
+            declare_fields(&mut text, fields, *is_open);
+        }
+        Body::Object { kind, fields } => {
+            text += "#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n#[serde(rename_all = \"camelCase\")]\n";
+            let _ = writeln!(text, "pub struct {} {{", made.name);
+            text += "    pub api_version: String,\n    pub kind: String,\n    #[serde(default)]\n    pub metadata: ObjectMeta,\n";
+            declare_fields(&mut text, fields, false);
+            text += "}\n";
+            return text + &resource(&made.name, kind);
+        }
+    }
+    text + "}\n"
+}
+
+/// The derive macros, with `ApplyConfiguration` if it is wanted.
+fn derives(list: &str, options: &Options) -> String {
+    match &options.apply {
+        None => format!("#[derive({list})]\n"),
+        Some(apply) => {
+            format!("#[derive({list}, {apply}::ApplyConfiguration)]\n#[apply(crate = \"{apply}\")]\n")
+        }
+    }
+}
+
+fn declare_variant(variant: &Variant) -> String {
+    let rename = if variant.value == variant.name {
+        String::new()
+    } else {
+        format!("    #[serde(rename = {:?})]\n", variant.value)
+    };
+    format!("{rename}    {},\n", variant.name)
+}
+
+fn declare_fields(text: &mut String, fields: &[Field], is_open: bool) {
+    for field in fields {
+        *text += &doc(&field.doc, "    ");
+        let mut serde = Vec::new();
+        if field.name != field.rust_name {
+            serde.push(format!("rename = {:?}", field.name));
+        }
+        if field.optional {
+            serde.push("default".to_owned());
+            serde.push("skip_serializing_if = \"Option::is_none\"".to_owned());
+        }
+        if !serde.is_empty() {
+            let _ = writeln!(text, "    #[serde({})]", serde.join(", "));
+        }
+        *text += &rules(field);
+        let rust_type =
+            if field.optional { format!("Option<{}>", field.rust_type) } else { field.rust_type.clone() };
+        let _ = writeln!(text, "    pub {}: {rust_type},", field.rust_name);
+    }
+    if is_open {
+        *text += "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n";
+        *text += "    pub other_fields: BTreeMap<String, Value>,\n";
+    }
+}
+
+/// What the schema of a field says beside its type: limits, patterns, and how lists and maps are merged.
+fn rules(field: &Field) -> String {
+    let mut extensions = Vec::new();
+    let copied = [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "pattern",
+        "default",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-validations",
+    ];
+    let is_plain = |value: &Value| !value.is_object() && !value.is_null();
+    for name in copied {
+        let value = &field.schema[name];
+        let is_literal = is_plain(value) && value.as_array().is_none_or(|items| items.iter().all(is_plain));
+        // The macro takes literals; validations are lists of objects.
+        if is_literal {
+            extensions.push(format!("{name:?} = {}", literal(value)));
+        }
+    }
+    if field.rust_type == "Value" && field.schema["x-kubernetes-preserve-unknown-fields"].is_null() {
+        extensions.push("\"x-kubernetes-preserve-unknown-fields\" = true".to_owned());
+    }
+    if extensions.is_empty() {
+        return String::new();
+    }
+    format!("    #[schemars(extend({}))]\n", extensions.join(", "))
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}
+
+/// The attributes of kube's derive macro.
+fn attributes(kind: &Kind) -> String {
+    let (spec, version) = (&kind.definition.spec, &kind.version);
+    let names = &spec.names;
+    let mut text = format!(
+        "#[kube(group = {:?}, version = {:?}, kind = {:?}, plural = {:?}, singular = {:?}",
+        spec.group,
+        version.name,
+        names.kind,
+        names.plural,
+        kind.definition.singular()
+    );
+    if kind.definition.is_namespaced() {
+        text += ", namespaced";
+    }
+    if let Some(status) = &kind.status {
+        let _ = write!(text, ", status = {status:?}");
+    }
+    for name in &names.short_names {
+        let _ = write!(text, ", shortname = {name:?}");
+    }
+    for name in &names.categories {
+        let _ = write!(text, ", category = {name:?}");
+    }
+    if version.deprecated {
+        text += ", deprecated";
+    }
+    text += ", derive = \"PartialEq\"";
+    if kind.is_default {
+        text += ", derive = \"Default\"";
+    }
+    text += ")]\n";
+    for column in &version.additional_printer_columns {
+        let _ = writeln!(text, "#[kube(printcolumn = {:?})]", column.to_string());
+    }
+    text
+}
+
+/// The trait of objects, for a kind that kube's derive macro cannot make.
+fn resource(name: &str, kind: &Kind) -> String {
+    let (spec, version) = (&kind.definition.spec, &kind.version.name);
+    let scope =
+        if kind.definition.is_namespaced() { "NamespaceResourceScope" } else { "ClusterResourceScope" };
+    let (group, plural, kind) = (&spec.group, &spec.names.plural, &spec.names.kind);
+    format!(
+        "\nimpl kube::Resource for {name} {{\n    type DynamicType = ();\n    type Scope = k8s_openapi::{scope};\n\n    fn kind(_: &()) -> \
+         std::borrow::Cow<'_, str> {{\n        {kind:?}.into()\n    }}\n\n    fn group(_: &()) -> std::borrow::Cow<'_, str> {{\n        \
+         {group:?}.into()\n    }}\n\n    fn version(_: &()) -> std::borrow::Cow<'_, str> {{\n        {version:?}.into()\n    }}\n\n    fn \
+         plural(_: &()) -> std::borrow::Cow<'_, str> {{\n        {plural:?}.into()\n    }}\n\n    fn meta(&self) -> &ObjectMeta \
+         {{\n        &self.metadata\n    }}\n\n    fn meta_mut(&mut self) -> &mut ObjectMeta {{\n        &mut self.metadata\n    }}\n}}\n"
+    )
+}
+
+/// Documentation lines. Nothing in them is code: indentation and fences are removed.
+fn doc(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.trim().replace("```", "'''");
+        if line.is_empty() {
+            let _ = writeln!(out, "{indent}///");
+            continue;
+        }
+        let mut current = String::new();
+        for word in line.split_whitespace() {
+            if !current.is_empty() && current.chars().count() + word.chars().count() >= WIDTH {
+                let _ = writeln!(out, "{indent}/// {current}");
+                current.clear();
+            }
+            if !current.is_empty() {
+                current.push(' ');
+            }
+            current += word;
+        }
+        let _ = writeln!(out, "{indent}/// {current}");
+    }
+    out
+}

@@ -1,0 +1,125 @@
+//! Types of small schemas.
+
+use serde_json::{Value, json};
+
+use super::{Options, generate};
+use crate::definition::Definition;
+
+fn types(schema: Value) -> String {
+    let document = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "foos.a.example.com" },
+        "spec": { "group": "a.example.com", "scope": "Namespaced", "names": { "kind": "Foo", "plural": "foos", "shortNames": ["f"] },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }] },
+    });
+    let definition = Definition::parse(&document).expect("a definition").expect("a CRD");
+    let files = generate(&[definition], &Options::default());
+    assert_eq!(files[0].path, "a/v1.rs");
+    files[0].text.clone()
+}
+
+fn of_spec(properties: Value) -> String {
+    types(
+        json!({ "type": "object", "properties": { "spec": { "type": "object", "required": ["name"], "properties": properties } } }),
+    )
+}
+
+#[track_caller]
+fn has(text: &str, wanted: &[&str]) {
+    for line in wanted {
+        assert!(text.lines().any(|found| found.trim() == *line), "no {line:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn fields_have_the_types_of_the_schema() {
+    let text = of_spec(json!({
+        "name": { "type": "string", "description": "The name.\n    indented\n```\ncode\n```" },
+        "replicas": { "type": "integer", "format": "int32", "minimum": 0 },
+        "port": { "x-kubernetes-int-or-string": true },
+        "labels": { "type": "object", "additionalProperties": { "type": "string" } },
+        "template": { "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true },
+        "anything": { "x-kubernetes-preserve-unknown-fields": true },
+        "items": { "type": "array", "items": { "type": "object", "properties": { "type": { "type": "string" } } } },
+        "mode": { "type": "string", "enum": ["", "on", "On", "10.0"] },
+        "since": { "type": "string", "format": "date-time" },
+    }));
+    has(
+        &text,
+        &[
+            "pub name: String,",
+            "/// The name.",
+            "/// indented",
+            "/// '''",
+            "#[schemars(extend(\"minimum\" = 0))]",
+            "pub replicas: Option<i32>,",
+            "pub port: Option<IntOrString>,",
+            "pub labels: Option<BTreeMap<String, String>>,",
+            "pub template: Option<Value>,",
+            "pub anything: Option<Value>,",
+            "pub items: Option<Vec<FooItems>>,",
+            "#[serde(rename = \"type\", default, skip_serializing_if = \"Option::is_none\")]",
+            "pub type_: Option<String>,",
+            "pub mode: Option<FooMode>,",
+            "Empty,",
+            "On,",
+            "On2,",
+            "N100,",
+            "pub since: Option<Time>,",
+        ],
+    );
+    assert!(
+        text.contains("kind = \"Foo\", plural = \"foos\", singular = \"foo\", namespaced, shortname = \"f\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn names_do_not_clash() {
+    let text = of_spec(json!({
+        "fooBar": { "type": "object", "properties": { "x": { "type": "string" } } },
+        "foo-bar": { "type": "string" },
+        "foo": { "type": "object", "properties": { "bar": { "type": "object", "properties": { "x": { "type": "string" } } } } },
+        "self": { "type": "string" }, "Spec": { "type": "object", "properties": { "y": { "type": "string" } } },
+    }));
+    has(
+        &text,
+        &["pub foo_bar: Option<String>,", "pub foo_bar_2: Option<FooFooBar2>,", "pub self_: Option<String>,"],
+    );
+    has(
+        &text,
+        &[
+            "pub struct FooSpec {",
+            "pub struct FooSpec2 {",
+            "pub struct FooFooBar {",
+            "pub struct FooFooBar2 {",
+        ],
+    );
+}
+
+#[test]
+fn open_objects_keep_their_other_fields_and_deep_ones_end_as_json() {
+    let mut deep = json!({ "type": "string" });
+    for _ in 0..100 {
+        deep = json!({ "type": "object", "properties": { "a": deep } });
+    }
+    let text = of_spec(json!({
+        "open": { "type": "object", "properties": { "x": { "type": "string" } }, "x-kubernetes-preserve-unknown-fields": true },
+        "deep": deep,
+    }));
+    has(&text, &["pub other_fields: BTreeMap<String, Value>,", "pub a: Option<Value>,"]);
+}
+
+#[test]
+fn a_kind_with_other_fields_implements_resource_itself() {
+    let text = types(json!({ "type": "object", "properties": {
+        "data": { "type": "object", "additionalProperties": { "type": "string" } }, "metadata": { "type": "object" } } }));
+    has(
+        &text,
+        &[
+            "impl kube::Resource for Foo {",
+            "pub data: Option<BTreeMap<String, String>>,",
+            "pub metadata: ObjectMeta,",
+        ],
+    );
+    assert!(!text.contains("CustomResource"));
+}

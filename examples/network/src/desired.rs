@@ -1,0 +1,211 @@
+//! What a spec asks for, checked.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use crate::{apis::samplecrd::v1::NetworkSpec, neutron::AllocationPool};
+
+/// The subnet that a spec asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Desired {
+    /// The addresses of the subnet.
+    pub cidr: Cidr,
+    /// The gateway.
+    pub gateway: IpAddr,
+}
+
+/// An address block. The bits after the prefix are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cidr {
+    address: IpAddr,
+    prefix: u8,
+}
+
+/// Why Neutron cannot have what a spec asks for. Only a change of the spec helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSpec {
+    /// The reason of the condition, such as `InvalidCIDR`.
+    pub reason: &'static str,
+    /// The message of the condition.
+    pub message: String,
+}
+
+impl Desired {
+    /// Checks a spec.
+    ///
+    /// # Errors
+    /// The CIDR is none, or the gateway is not an address of a host in it.
+    pub fn of(spec: &NetworkSpec) -> Result<Self, InvalidSpec> {
+        let cidr: Cidr = spec.cidr.parse()?;
+        let invalid = |message: String| InvalidSpec { reason: "InvalidGateway", message };
+        let gateway: IpAddr = spec
+            .gateway
+            .parse()
+            .map_err(|_| invalid(format!("spec.gateway: {:?} is not an IP address", spec.gateway)))?;
+        if !cidr.contains(gateway) {
+            return Err(invalid(format!("spec.gateway: {gateway} is not in {cidr}")));
+        }
+        if !cidr.has_host(gateway) {
+            return Err(invalid(format!(
+                "spec.gateway: {gateway} is the network or the broadcast address of {cidr}"
+            )));
+        }
+        Ok(Self { cidr, gateway })
+    }
+
+    /// The addresses that hosts can have: all of the block but the gateway. Neutron does not compute them again when the gateway
+    /// changes, and refuses a gateway that hosts could have.
+    pub fn allocation_pools(&self) -> Vec<AllocationPool> {
+        let (first, last) = self.cidr.hosts();
+        let gateway = number(self.gateway);
+        let below = (first < gateway).then(|| (first, last.min(gateway - 1)));
+        let above = (gateway < last).then(|| (first.max(gateway + 1), last));
+        let pool =
+            |(start, end)| AllocationPool { start: self.cidr.address(start), end: self.cidr.address(end) };
+        below.into_iter().chain(above).filter(|(start, end)| start <= end).map(pool).collect()
+    }
+}
+
+impl Cidr {
+    /// 4 or 6.
+    pub fn ip_version(self) -> u8 {
+        if self.address.is_ipv4() { 4 } else { 6 }
+    }
+
+    /// Whether an address is in the block.
+    pub fn contains(self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.address.is_ipv4() && number(address) & self.mask() == number(self.address)
+    }
+
+    /// Parses a block and drops its host bits, as Neutron does.
+    pub(crate) fn of_network(text: &str) -> Option<Self> {
+        let (address, prefix) = text.split_once('/')?;
+        let (address, prefix) = (address.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
+        if prefix > if address.is_ipv4() { 32 } else { 128 } {
+            return None;
+        }
+        let cidr = Self { address, prefix };
+        Some(Self { address: cidr.address(number(address) & cidr.mask()), prefix })
+    }
+
+    /// The first address of the block.
+    pub(crate) fn network(self) -> IpAddr {
+        self.address
+    }
+
+    /// The first address that a host can have.
+    pub(crate) fn first_host(self) -> IpAddr {
+        self.address(self.hosts().0)
+    }
+
+    fn bits(self) -> u32 {
+        if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
+    /// A mask of the prefix, in the low bits of the number.
+    fn mask(self) -> u128 {
+        let all = if self.bits() == 128 { u128::MAX } else { u128::from(u32::MAX) };
+        all & !self.last_offset()
+    }
+
+    /// The number of addresses, less one.
+    fn last_offset(self) -> u128 {
+        match self.bits() - u32::from(self.prefix) {
+            128 => u128::MAX,
+            bits => (1 << bits) - 1,
+        }
+    }
+
+    /// The first and the last address of hosts. Blocks of one or two addresses have no network or broadcast address.
+    fn hosts(self) -> (u128, u128) {
+        let (first, last) = (number(self.address), number(self.address) + self.last_offset());
+        match (self.bits() - u32::from(self.prefix), self.ip_version()) {
+            (0 | 1, _) => (first, last),
+            (_, 4) => (first + 1, last - 1),
+            _ => (first + 1, last),
+        }
+    }
+
+    /// Whether a host can have an address: it is not the network or the broadcast address.
+    pub(crate) fn has_host(self, address: IpAddr) -> bool {
+        let (first, last) = self.hosts();
+        (first..=last).contains(&number(address))
+    }
+
+    fn address(self, number: u128) -> IpAddr {
+        if self.address.is_ipv4() { IpAddr::V4((number as u32).into()) } else { IpAddr::V6(number.into()) }
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = InvalidSpec;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSpec> {
+        let invalid = |message: String| InvalidSpec { reason: "InvalidCIDR", message };
+        let Some(cidr) = Self::of_network(text) else {
+            return Err(invalid(format!(
+                "spec.cidr: {text:?} is not an address block such as 192.168.0.0/16"
+            )));
+        };
+        if text.split_once('/').and_then(|(address, _)| address.parse().ok()) != Some(cidr.address) {
+            return Err(invalid(format!("spec.cidr: {text} has host bits; write {cidr}")));
+        }
+        Ok(cidr)
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desired(cidr: &str, gateway: &str) -> Result<Desired, InvalidSpec> {
+        Desired::of(&NetworkSpec { cidr: cidr.to_owned(), gateway: gateway.to_owned() })
+    }
+
+    fn pools(cidr: &str, gateway: &str) -> Vec<String> {
+        let pools = desired(cidr, gateway).expect("valid").allocation_pools();
+        pools.iter().map(|pool| format!("{}-{}", pool.start, pool.end)).collect()
+    }
+
+    #[test]
+    fn the_gateway_is_a_host_of_the_block() {
+        assert!(desired("192.168.0.0/16", "192.168.0.1").is_ok());
+        assert!(desired("fd00::/64", "fd00::1").is_ok());
+        let cases = [
+            ("192.168.0.0", "192.168.0.1", "InvalidCIDR"),
+            ("192.168.0.0/33", "192.168.0.1", "InvalidCIDR"),
+            ("192.168.0.1/16", "192.168.0.1", "InvalidCIDR"),
+            ("192.168.0.0/16", "10.0.0.1", "InvalidGateway"),
+            ("192.168.0.0/16", "fd00::1", "InvalidGateway"),
+            ("192.168.0.0/16", "192.168.0.0", "InvalidGateway"),
+            ("192.168.0.0/16", "192.168.255.255", "InvalidGateway"),
+            ("192.168.0.0/16", "gateway", "InvalidGateway"),
+        ];
+        for (cidr, gateway, reason) in cases {
+            assert_eq!(desired(cidr, gateway).expect_err(gateway).reason, reason);
+        }
+    }
+
+    #[test]
+    fn pools_leave_the_gateway_out() {
+        assert_eq!(pools("10.0.0.0/24", "10.0.0.1"), ["10.0.0.2-10.0.0.254"]);
+        assert_eq!(pools("10.0.0.0/24", "10.0.0.254"), ["10.0.0.1-10.0.0.253"]);
+        assert_eq!(pools("10.0.0.0/24", "10.0.0.9"), ["10.0.0.1-10.0.0.8", "10.0.0.10-10.0.0.254"]);
+        assert_eq!(pools("fd00::/64", "fd00::1"), ["fd00::2-fd00::ffff:ffff:ffff:ffff"]);
+        assert_eq!(pools("10.0.0.0/32", "10.0.0.0"), Vec::<String>::new());
+        assert_eq!(pools("0.0.0.0/0", "10.0.0.1").len(), 2);
+        assert_eq!(pools("::/0", "fd00::1").len(), 2);
+    }
+}

@@ -1,0 +1,92 @@
+//! The operator. `network dev` runs it on a control plane of its own, with a stand-in of Neutron; `network crds` prints its CRD.
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
+
+use network::{
+    Options,
+    apis::samplecrd::v1::Network,
+    neutron::{Credentials, NeutronConfig},
+    runnable,
+};
+use windlass::prelude::*;
+
+/// Keeps networks in OpenStack Neutron as Network objects say.
+#[derive(clap::Args)]
+struct NetworkArgs {
+    /// The URL of Neutron; without it, a stand-in runs in this process
+    #[arg(long, value_name = "URL")]
+    neutron_url: Option<String>,
+    /// Seconds that a request to Neutron may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    neutron_timeout: u64,
+    /// Whose networks in Neutron are this operator's; clusters that share a project need different names
+    #[arg(long, value_name = "NAME", default_value = "kubernetes")]
+    owner: String,
+    /// The number of workers
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// Seconds after which every network is compared with Neutron again
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    resync: u64,
+    #[command(flatten)]
+    keystone: KeystoneArgs,
+}
+
+/// The credentials for Keystone, in OpenStack's words.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Keystone")]
+struct KeystoneArgs {
+    /// The URL of Keystone, with `/v3`; without it, no token is sent
+    #[arg(long = "os-auth-url", env = "OS_AUTH_URL", value_name = "URL")]
+    auth_url: Option<String>,
+    /// The user
+    #[arg(long = "os-username", env = "OS_USERNAME", default_value = "", hide_env_values = true)]
+    username: String,
+    /// The password; better in the environment than on the command line
+    #[arg(long = "os-password", env = "OS_PASSWORD", default_value = "", hide_env_values = true)]
+    password: String,
+    /// The domain of the user
+    #[arg(long = "os-user-domain-name", env = "OS_USER_DOMAIN_NAME", default_value = "Default")]
+    user_domain_name: String,
+    /// The project
+    #[arg(long = "os-project-name", env = "OS_PROJECT_NAME", default_value = "")]
+    project_name: String,
+    /// The domain of the project
+    #[arg(long = "os-project-domain-name", env = "OS_PROJECT_DOMAIN_NAME", default_value = "Default")]
+    project_domain_name: String,
+}
+
+impl NetworkArgs {
+    fn options(self) -> Options {
+        let timeout = Duration::from_secs(self.neutron_timeout.max(1));
+        let keystone = self.keystone;
+        let neutron = self.neutron_url.map(|url| match keystone.auth_url {
+            None => NeutronConfig { timeout, ..NeutronConfig::noauth(url) },
+            Some(auth_url) => {
+                let credentials = Credentials {
+                    auth_url,
+                    username: keystone.username,
+                    password: keystone.password,
+                    user_domain: keystone.user_domain_name,
+                    project: keystone.project_name,
+                    project_domain: keystone.project_domain_name,
+                };
+                NeutronConfig { timeout, ..NeutronConfig::keystone(url, credentials) }
+            }
+        });
+        let resync = Duration::from_secs(self.resync.max(1));
+        Options { neutron, owner: self.owner, workers: self.workers, resync }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let (manager, args) = Manager::from_args_with::<NetworkArgs>();
+    manager
+        .crd(Network::crd())
+        .sample(include_str!("../sample.yaml"))
+        .add_runnable(runnable(args.options()))
+        .run()
+        .await
+}

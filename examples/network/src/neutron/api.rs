@@ -1,0 +1,96 @@
+//! Networks and subnets on the wire.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// A network.
+#[derive(Deserialize, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Network {
+    /// The ID, a UUID that Neutron makes.
+    pub id: String,
+    /// The name. Several networks may have the same.
+    pub name: String,
+    /// A text for people; this operator writes whose network it is.
+    #[serde(default)]
+    pub description: String,
+    /// Whether the network forwards packets.
+    pub admin_state_up: bool,
+    /// `ACTIVE` and others.
+    pub status: String,
+    /// The IDs of its subnets.
+    #[serde(default)]
+    pub subnets: Vec<String>,
+    /// When it was created, in RFC 3339.
+    #[serde(default)]
+    pub created_at: Option<String>,
+}
+
+/// A network to create.
+#[derive(Serialize, Clone, Debug)]
+pub struct NewNetwork {
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+}
+
+/// A change of a network.
+#[derive(Serialize, Clone, Debug)]
+pub struct NetworkChange {
+    /// Whether the network forwards packets.
+    pub admin_state_up: bool,
+}
+
+/// A subnet.
+#[derive(Deserialize, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Subnet {
+    /// The ID, a UUID that Neutron makes.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// The ID of its network.
+    pub network_id: String,
+    /// The addresses.
+    pub cidr: String,
+    /// The gateway, if there is one.
+    pub gateway_ip: Option<IpAddr>,
+    /// The addresses that hosts can have.
+    #[serde(default)]
+    pub allocation_pools: Vec<AllocationPool>,
+}
+
+/// A range of addresses, both ends included.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocationPool {
+    /// The first address.
+    pub start: IpAddr,
+    /// The last address.
+    pub end: IpAddr,
+}
+
+/// A subnet to create.
+#[derive(Serialize, Clone, Debug)]
+pub struct NewSubnet {
+    /// The ID of its network.
+    pub network_id: String,
+    /// The name.
+    pub name: String,
+    /// The addresses.
+    pub cidr: String,
+    /// The gateway.
+    pub gateway_ip: IpAddr,
+    /// 4 or 6.
+    pub ip_version: u8,
+}
+
+/// A change of a subnet. Its CIDR cannot change.
+#[derive(Serialize, Clone, Debug)]
+pub struct SubnetChange {
+    /// The gateway.
+    pub gateway_ip: IpAddr,
+    /// The addresses that hosts can have; the gateway must not be one of them.
+    pub allocation_pools: Vec<AllocationPool>,
+}

@@ -1,0 +1,89 @@
+//! The status of an object.
+
+use jiff::Timestamp;
+use windlass::conditions;
+
+use crate::{
+    apis::samplecrd::v1::{Network, NetworkStatus},
+    desired::InvalidSpec,
+    neutron::Error,
+    sync::Actual,
+};
+
+/// The type of the condition.
+const READY: &str = "Ready";
+
+/// How the work on an object ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) ready: bool,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    actual: Option<Actual>,
+}
+
+/// A status that differs from the one before.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub(crate) status: NetworkStatus,
+    /// Whether the condition has another status or reason.
+    pub(crate) is_transition: bool,
+}
+
+impl Report {
+    pub(crate) fn ready(actual: &Actual) -> Self {
+        let message = format!("Neutron has network {} with subnet {}", actual.network_id, actual.subnet_id);
+        Self { ready: true, reason: "Synced", message, actual: Some(actual.clone()) }
+    }
+
+    pub(crate) fn invalid(invalid: &InvalidSpec) -> Self {
+        Self { ready: false, reason: invalid.reason, message: invalid.message.clone(), actual: None }
+    }
+
+    pub(crate) fn failed(error: &Error) -> Self {
+        Self { ready: false, reason: error.reason(), message: error.to_string(), actual: None }
+    }
+}
+
+/// Returns the status after a report, or `None` if it is the same.
+pub(crate) fn status(network: &Network, report: &Report, now: Timestamp) -> Option<Changed> {
+    let before = network.status.clone().unwrap_or_default();
+    let mut status = before.clone();
+    if let Some(actual) = &report.actual {
+        status.network_id = Some(actual.network_id.clone());
+        status.subnet_id = Some(actual.subnet_id.clone());
+    }
+    let condition = conditions::condition(READY, report.ready, report.reason, &report.message)
+        .observed_generation(network.metadata.generation);
+    conditions::set(&mut status.conditions, condition, now);
+    let of = |status: &NetworkStatus| {
+        let ready = status.conditions.iter().find(|condition| condition.type_ == READY);
+        ready.map(|condition| (condition.status.clone(), condition.reason.clone()))
+    };
+    let is_transition = of(&before) != of(&status);
+    (status != before).then_some(Changed { status, is_transition })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apis::samplecrd::v1::NetworkSpec;
+
+    #[test]
+    fn a_status_is_written_when_it_changes() {
+        let mut network = Network::new("a", NetworkSpec { cidr: String::new(), gateway: String::new() });
+        let actual = Actual { network_id: "n".to_owned(), subnet_id: "s".to_owned() };
+        let now = Timestamp::UNIX_EPOCH;
+        let first = status(&network, &Report::ready(&actual), now).expect("changed");
+        assert!(first.is_transition && first.status.network_id.as_deref() == Some("n"));
+        network.status = Some(first.status);
+        assert!(status(&network, &Report::ready(&actual), now).is_none());
+
+        let down = |reason: &str| Error::Unreachable { server: "Neutron", reason: reason.to_owned() };
+        let failed = status(&network, &Report::failed(&down("refused")), now).expect("changed");
+        assert!(failed.is_transition && failed.status.network_id.as_deref() == Some("n"), "the ID is kept");
+        network.status = Some(failed.status);
+        let again = status(&network, &Report::failed(&down("timeout")), now).expect("another message");
+        assert!(!again.is_transition, "the reason is the same");
+    }
+}

@@ -1,0 +1,128 @@
+//! Neutron that is down, slow, or refuses; an operator that is killed.
+
+use network::neutron::stand_in::Faults;
+
+use super::*;
+
+#[tokio::test]
+async fn an_outage_of_neutron_is_reported_and_survived() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run().await;
+    for (faults, reason) in [
+        (Faults::down(), "NeutronUnavailable"),
+        (Faults::slow(Duration::from_secs(10)), "NeutronUnavailable"),
+        (Faults::always(401), "Unauthorized"),
+        (Faults::always(409), "Conflict"),
+        (Faults::always(500), "NeutronError"),
+    ] {
+        fixture.stand_in.set_faults(faults.clone());
+        fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+        fixture.reason("a", reason).await;
+        fixture.stand_in.set_faults(Faults::default());
+        fixture.reason("a", "Synced").await;
+        fixture.settled(&["default/a 10.0.0.0/24 10.0.0.1"]).await;
+
+        fixture.stand_in.set_faults(faults);
+        fixture.delete("a").await;
+        fixture.reason("a", reason).await;
+        fixture.stand_in.set_faults(Faults::default());
+        fixture.cluster.gone::<Network>("a").await;
+        fixture.settled(&[]).await;
+    }
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_quota_is_reported_and_used_as_soon_as_there_is_room() {
+    let fixture = Fixture::new().await;
+    fixture.stand_in.set_quota("kubernetes", "network", 1);
+    let operator = fixture.run().await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    fixture.create("b", "10.0.0.0/24", "10.0.0.1").await;
+    assert!(
+        fixture.reason("b", "QuotaExceeded").await.contains("Quota exceeded for resources: ['network'].")
+    );
+    fixture.delete("a").await;
+    fixture.reason("b", "Synced").await;
+    fixture.settled(&["default/b 10.0.0.0/24 10.0.0.1"]).await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+/// A request whose response is lost has made a network. It is found, not made again.
+#[tokio::test]
+async fn a_lost_response_makes_no_second_network() {
+    let fixture = Fixture::new().await;
+    fixture.stand_in.set_faults(Faults::lost_responses(3));
+    let operator = fixture.run().await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    assert_eq!(fixture.actual().await, ["default/a 10.0.0.0/24 10.0.0.1"]);
+    assert_eq!(fixture.stand_in.created("networks"), 1);
+    operator.stop().await.expect("a graceful stop");
+}
+
+/// An operator that is aborted between any two of its steps leaves no network without an object, and no object with two networks.
+#[tokio::test]
+async fn a_killed_operator_leaves_no_orphan_and_no_second_network() {
+    let fixture = Fixture::new().await;
+    fixture.stand_in.set_faults(Faults::slow(Duration::from_millis(10)));
+    for round in 0..8u64 {
+        let operator = tokio::spawn(fixture.manager().run());
+        if round == 0 {
+            fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+            fixture.create("b", "10.0.0.0/24", "10.0.0.1").await;
+        }
+        if round == 4 {
+            fixture.delete("b").await;
+        }
+        // Kills it at another place each time.
+        tokio::time::sleep(Duration::from_millis(15 + 11 * round)).await;
+        operator.abort();
+        assert!(operator.await.is_err_and(|ended| ended.is_cancelled()), "it was killed");
+    }
+    let operator = fixture.run().await;
+    fixture.cluster.gone::<Network>("b").await;
+    fixture.settled(&["default/a 10.0.0.0/24 10.0.0.1"]).await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+/// Two hundred objects, with every fourth request to Neutron failing, end as they should.
+#[tokio::test]
+async fn two_hundred_networks_under_faults_end_as_wanted() {
+    let fixture = Fixture::new().await;
+    fixture.stand_in.set_quota("kubernetes", "network", -1);
+    fixture.stand_in.set_quota("kubernetes", "subnet", -1);
+    let operator = fixture.run().await;
+    fixture.stand_in.set_faults(Faults::random(25, 7));
+    for number in 0..200 {
+        fixture
+            .create(&format!("n{number:03}"), &format!("10.{number}.0.0/16"), &format!("10.{number}.0.1"))
+            .await;
+    }
+    for number in (0..200).step_by(2) {
+        fixture.delete(&format!("n{number:03}")).await;
+    }
+    for number in (0..200).step_by(2) {
+        fixture.cluster.gone::<Network>(format!("n{number:03}")).await;
+    }
+    for number in (1..200).step_by(2) {
+        fixture
+            .cluster
+            .wait_for::<Network>(format!("n{number:03}"), |object| {
+                object.status.as_ref().is_some_and(|status| status.subnet_id.is_some())
+            })
+            .await;
+    }
+    fixture.stand_in.set_faults(Faults::default());
+    let wanted: Vec<String> = (1..200)
+        .step_by(2)
+        .map(|number| format!("default/n{number:03} 10.{number}.0.0/16 10.{number}.0.1"))
+        .collect();
+    fixture.settled(&wanted.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    for number in (1..200).step_by(2) {
+        fixture.delete(&format!("n{number:03}")).await;
+    }
+    fixture.settled(&[]).await;
+    operator.stop().await.expect("a graceful stop");
+}

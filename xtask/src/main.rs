@@ -7,6 +7,7 @@ mod bench;
 mod catalog;
 mod codegen;
 mod control_plane;
+mod crd_types;
 mod envtest;
 mod faults;
 mod go_module;
@@ -42,6 +43,8 @@ enum Task {
     Codegen(codegen::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
+    /// Generate Rust types from the CRDs of well-known projects, and send their samples through them (needs Go)
+    CrdTypes(crd_types::Args),
     /// Run the test suites of controller-runtime on windlass's API server, which they start themselves
     Envtest(envtest::Args),
     /// Run the scenarios of an operator under seeded faults, many times
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
+        Task::CrdTypes(args) => crd_types::run(&args),
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
         Task::Package(args) => package::run(&args),

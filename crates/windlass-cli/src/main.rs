@@ -6,6 +6,7 @@
 mod demo;
 mod dev;
 mod error;
+mod generate;
 mod logging;
 mod output;
 mod personality;

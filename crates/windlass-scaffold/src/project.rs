@@ -183,6 +183,11 @@ impl Project {
         Ok(())
     }
 
+    /// Whether the api crate has a module `client`, which `windlass generate` writes.
+    pub(crate) fn has_client(&self) -> bool {
+        self.generate.iter().any(|made| made == "client")
+    }
+
     /// Returns the name of the operator's crate in Rust: `operator_demo`.
     pub fn crate_name(&self) -> String {
         self.project_name.replace('-', "_")

@@ -9,6 +9,7 @@ mod demo;
 mod dev;
 mod edit;
 mod foreign;
+mod generate;
 mod init;
 mod install;
 mod kubeconfig;
@@ -32,6 +33,7 @@ pub(crate) enum Verb {
     Delete(delete::Delete),
     Edit(edit::Edit),
     Update(update::Update),
+    Generate(generate::Generate),
     Dev(dev::Dev),
     Test(test::Test),
     Install(install::Install),
@@ -57,6 +59,7 @@ impl Verb {
                 Self::Delete(delete) => delete.run(out),
                 Self::Edit(edit) => edit.run(out),
                 Self::Update(update) => update.run(out),
+                Self::Generate(generate) => generate.run(out),
                 Self::Dev(dev) => dev.run(out).await,
                 Self::Test(test) => test.run().await,
                 Self::Install(install) => install.run(out).await,

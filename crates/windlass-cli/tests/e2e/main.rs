@@ -16,6 +16,7 @@ mod demo;
 mod describing;
 mod editing;
 mod errors;
+mod generating;
 mod outputs;
 mod rollouts;
 mod users;

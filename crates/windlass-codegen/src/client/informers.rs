@@ -42,7 +42,7 @@ fn root(render: &Render<'_>) -> String {
     for group in render.api.groups() {
         let _ = write!(text, "\n/// Informers of the group {}.\n", group_name(group[0]));
         text += &feature(&group, "");
-        let _ = writeln!(text, "#[rustfmt::skip]\npub mod {};", group[0].module);
+        let _ = writeln!(text, "pub mod {};", group[0].module);
     }
     text += FACTORY;
     for group in render.api.groups() {
@@ -106,7 +106,7 @@ fn group_module(group: &[&GroupVersion]) -> String {
     for version in group {
         let _ = write!(text, "\n/// Informers of `{}`.\n", version.api_version());
         text += &feature(&[version], "");
-        let _ = writeln!(text, "#[rustfmt::skip]\npub mod {};", version.version);
+        let _ = writeln!(text, "pub mod {};", version.version);
     }
     text += &interface(&format!("the versions of the group {name}"));
     for version in group {

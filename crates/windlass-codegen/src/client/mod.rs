@@ -118,7 +118,7 @@ pub fn generate(
 fn root(render: &Render<'_>, pieces: &BTreeSet<Piece>) -> SourceFile {
     let mut text = "//! Clientset, informers and listers, as `windlass generate` makes them.\n\n".to_owned();
     for piece in pieces {
-        let _ = write!(text, "/// {}.\npub mod {};\n", piece.about(), piece.module());
+        let _ = write!(text, "/// {}.\n#[rustfmt::skip]\npub mod {};\n", piece.about(), piece.module());
     }
     render.file("mod.rs", &text)
 }

@@ -69,7 +69,7 @@ impl<'a> Render<'a> {
             let _ = writeln!(text, "pub mod {} {{", group[0].module);
             for version in &group {
                 text += &feature(&[version], "    ");
-                let _ = writeln!(text, "    #[rustfmt::skip]\n    pub mod {};", version.version);
+                let _ = writeln!(text, "    pub mod {};", version.version);
             }
             text += "}\n";
         }

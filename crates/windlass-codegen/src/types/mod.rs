@@ -58,7 +58,7 @@ fn root(groups: &BTreeMap<&str, Vec<&str>>) -> String {
     for (group, versions) in groups {
         let _ = write!(text, "\n/// The group `{group}`.\npub mod {group} {{\n");
         for version in versions {
-            let _ = write!(text, "    #[rustfmt::skip]\n    pub mod {version};\n");
+            let _ = writeln!(text, "    pub mod {version};");
         }
         text += "}\n";
     }

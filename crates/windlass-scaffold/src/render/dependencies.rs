@@ -21,6 +21,9 @@ pub(super) fn table(project: &Project) -> String {
     for name in ["windlass", "windlass-test"] {
         table += &windlass(project, name);
     }
+    if project.has_client() {
+        table += &windlass(project, "windlass-client");
+    }
     for (name, version, rest) in CRATES {
         let _ = match *rest {
             "" => writeln!(table, "{name} = \"{version}\""),

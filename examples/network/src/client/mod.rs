@@ -2,12 +2,17 @@
 //! Clientset, informers and listers, as `windlass generate` makes them.
 
 /// Configurations for server-side apply.
+#[rustfmt::skip]
 pub mod applyconfiguration;
 /// A typed client for each kind.
+#[rustfmt::skip]
 pub mod clientset;
 /// Caches with event handlers for each kind.
+#[rustfmt::skip]
 pub mod informers;
 /// Typed reads from caches.
+#[rustfmt::skip]
 pub mod listers;
 /// The kinds and their resources.
+#[rustfmt::skip]
 pub mod register;

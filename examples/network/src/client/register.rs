@@ -11,7 +11,9 @@
 use windlass_client::scheme::{KnownType, RestMapper, Scheme};
 
 /// The kinds of all groups and versions.
-pub const KNOWN_TYPES: &[KnownType] = &[samplecrd::v1::NETWORK];
+pub const KNOWN_TYPES: &[KnownType] = &[
+    samplecrd::v1::NETWORK,
+];
 
 /// Returns a scheme with the kinds of all groups and versions: `AddToScheme` in Go.
 pub fn scheme() -> Scheme {

@@ -21,12 +21,11 @@ struct Server {
 
 impl Server {
     async fn new() -> Self {
-        let (url, stand_in) = match env::var("NEUTRON_TEST_URL") {
-            Ok(url) => (url, None),
-            Err(_) => {
-                let stand_in = StandIn::start().await.expect("a port");
-                (stand_in.url(), Some(stand_in))
-            }
+        let (url, stand_in) = if let Ok(url) = env::var("NEUTRON_TEST_URL") {
+            (url, None)
+        } else {
+            let stand_in = StandIn::start().await.expect("a port");
+            (stand_in.url(), Some(stand_in))
         };
         let number = PROJECTS.fetch_add(1, Ordering::Relaxed);
         let project = format!("test-{}-{number}-{}", std::process::id(), fastrand::u32(..));

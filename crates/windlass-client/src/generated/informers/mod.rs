@@ -31,97 +31,78 @@ use crate::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer}
 
 /// Informers of the group "" (core).
 #[cfg(feature = "core-v1")]
-#[rustfmt::skip]
 pub mod core;
 
 /// Informers of the group `admissionregistration.k8s.io`.
 #[cfg(feature = "admissionregistration-v1")]
-#[rustfmt::skip]
 pub mod admissionregistration;
 
 /// Informers of the group `apiextensions.k8s.io`.
 #[cfg(feature = "apiextensions-v1")]
-#[rustfmt::skip]
 pub mod apiextensions;
 
 /// Informers of the group `apiregistration.k8s.io`.
 #[cfg(feature = "apiregistration-v1")]
-#[rustfmt::skip]
 pub mod apiregistration;
 
 /// Informers of the group `apps`.
 #[cfg(feature = "apps-v1")]
-#[rustfmt::skip]
 pub mod apps;
 
 /// Informers of the group `autoscaling`.
 #[cfg(any(feature = "autoscaling-v1", feature = "autoscaling-v2"))]
-#[rustfmt::skip]
 pub mod autoscaling;
 
 /// Informers of the group `batch`.
 #[cfg(feature = "batch-v1")]
-#[rustfmt::skip]
 pub mod batch;
 
 /// Informers of the group `certificates.k8s.io`.
 #[cfg(feature = "certificates-v1")]
-#[rustfmt::skip]
 pub mod certificates;
 
 /// Informers of the group `coordination.k8s.io`.
 #[cfg(feature = "coordination-v1")]
-#[rustfmt::skip]
 pub mod coordination;
 
 /// Informers of the group `discovery.k8s.io`.
 #[cfg(feature = "discovery-v1")]
-#[rustfmt::skip]
 pub mod discovery;
 
 /// Informers of the group `events.k8s.io`.
 #[cfg(feature = "events-v1")]
-#[rustfmt::skip]
 pub mod events;
 
 /// Informers of the group `flowcontrol.apiserver.k8s.io`.
 #[cfg(feature = "flowcontrol-v1")]
-#[rustfmt::skip]
 pub mod flowcontrol;
 
 /// Informers of the group `networking.k8s.io`.
 #[cfg(feature = "networking-v1")]
-#[rustfmt::skip]
 pub mod networking;
 
 /// Informers of the group `node.k8s.io`.
 #[cfg(feature = "node-v1")]
-#[rustfmt::skip]
 pub mod node;
 
 /// Informers of the group `policy`.
 #[cfg(feature = "policy-v1")]
-#[rustfmt::skip]
 pub mod policy;
 
 /// Informers of the group `rbac.authorization.k8s.io`.
 #[cfg(feature = "rbac-v1")]
-#[rustfmt::skip]
 pub mod rbac;
 
 /// Informers of the group `resource.k8s.io`.
 #[cfg(feature = "resource-v1")]
-#[rustfmt::skip]
 pub mod resource;
 
 /// Informers of the group `scheduling.k8s.io`.
 #[cfg(feature = "scheduling-v1")]
-#[rustfmt::skip]
 pub mod scheduling;
 
 /// Informers of the group `storage.k8s.io`.
 #[cfg(feature = "storage-v1")]
-#[rustfmt::skip]
 pub mod storage;
 
 /// Makes the informers of a program: one for each kind, however many users ask for it. Cheap to clone.
@@ -258,10 +239,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(
-        &self,
-        resource: &GroupVersionResource,
-    ) -> Result<SharedIndexInformer<DynamicObject>> {
+    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
         self.factory.for_resource(&crate::register::scheme(), resource)
     }
 }

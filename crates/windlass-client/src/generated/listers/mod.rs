@@ -5,135 +5,115 @@
 /// Listers of the group "" (core).
 pub mod core {
     #[cfg(feature = "core-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `admissionregistration.k8s.io`.
 pub mod admissionregistration {
     #[cfg(feature = "admissionregistration-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `apiextensions.k8s.io`.
 pub mod apiextensions {
     #[cfg(feature = "apiextensions-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `apiregistration.k8s.io`.
 pub mod apiregistration {
     #[cfg(feature = "apiregistration-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `apps`.
 pub mod apps {
     #[cfg(feature = "apps-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `autoscaling`.
 pub mod autoscaling {
     #[cfg(feature = "autoscaling-v1")]
-    #[rustfmt::skip]
     pub mod v1;
     #[cfg(feature = "autoscaling-v2")]
-    #[rustfmt::skip]
     pub mod v2;
 }
 
 /// Listers of the group `batch`.
 pub mod batch {
     #[cfg(feature = "batch-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `certificates.k8s.io`.
 pub mod certificates {
     #[cfg(feature = "certificates-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `coordination.k8s.io`.
 pub mod coordination {
     #[cfg(feature = "coordination-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `discovery.k8s.io`.
 pub mod discovery {
     #[cfg(feature = "discovery-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `events.k8s.io`.
 pub mod events {
     #[cfg(feature = "events-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `flowcontrol.apiserver.k8s.io`.
 pub mod flowcontrol {
     #[cfg(feature = "flowcontrol-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `networking.k8s.io`.
 pub mod networking {
     #[cfg(feature = "networking-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `node.k8s.io`.
 pub mod node {
     #[cfg(feature = "node-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `policy`.
 pub mod policy {
     #[cfg(feature = "policy-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `rbac.authorization.k8s.io`.
 pub mod rbac {
     #[cfg(feature = "rbac-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `resource.k8s.io`.
 pub mod resource {
     #[cfg(feature = "resource-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `scheduling.k8s.io`.
 pub mod scheduling {
     #[cfg(feature = "scheduling-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }
 
 /// Listers of the group `storage.k8s.io`.
 pub mod storage {
     #[cfg(feature = "storage-v1")]
-    #[rustfmt::skip]
     pub mod v1;
 }

@@ -5,6 +5,5 @@
 
 /// Apply configurations of the group `samplecrd.k8s.io`.
 pub mod samplecrd {
-    #[rustfmt::skip]
     pub mod v1;
 }

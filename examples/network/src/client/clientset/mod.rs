@@ -16,7 +16,6 @@ use windlass_client::Client;
 
 /// Clients of the group `samplecrd.k8s.io`.
 pub mod samplecrd {
-    #[rustfmt::skip]
     pub mod v1;
 }
 

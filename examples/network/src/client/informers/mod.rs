@@ -27,7 +27,6 @@ use windlass_client::scheme::GroupVersionResource;
 use windlass_client::{Client, DynamicObject, InformerFactory, Result, SharedIndexInformer};
 
 /// Informers of the group `samplecrd.k8s.io`.
-#[rustfmt::skip]
 pub mod samplecrd;
 
 /// Makes the informers of a program: one for each kind, however many users ask for it. Cheap to clone.
@@ -55,10 +54,7 @@ impl SharedInformerFactory {
     ///
     /// # Errors
     /// The resource is unknown, or the factory has been shut down.
-    pub fn for_resource(
-        &self,
-        resource: &GroupVersionResource,
-    ) -> Result<SharedIndexInformer<DynamicObject>> {
+    pub fn for_resource(&self, resource: &GroupVersionResource) -> Result<SharedIndexInformer<DynamicObject>> {
         self.factory.for_resource(&crate::client::register::scheme(), resource)
     }
 }

@@ -3,6 +3,5 @@
 
 /// Listers of the group `samplecrd.k8s.io`.
 pub mod samplecrd {
-    #[rustfmt::skip]
     pub mod v1;
 }

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `admissionregistration.k8s.io/v1`.
 #[cfg(feature = "admissionregistration-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `admissionregistration.k8s.io`.

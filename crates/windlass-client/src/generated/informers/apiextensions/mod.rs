@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `apiextensions.k8s.io/v1`.
 #[cfg(feature = "apiextensions-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `apiextensions.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `apiregistration.k8s.io/v1`.
 #[cfg(feature = "apiregistration-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `apiregistration.k8s.io`.

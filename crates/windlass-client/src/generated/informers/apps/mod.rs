@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `apps/v1`.
 #[cfg(feature = "apps-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `apps`.

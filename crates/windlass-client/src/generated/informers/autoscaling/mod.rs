@@ -6,12 +6,10 @@ use crate::InformerFactory;
 
 /// Informers of `autoscaling/v1`.
 #[cfg(feature = "autoscaling-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// Informers of `autoscaling/v2`.
 #[cfg(feature = "autoscaling-v2")]
-#[rustfmt::skip]
 pub mod v2;
 
 /// The informers of the versions of the group `autoscaling`.

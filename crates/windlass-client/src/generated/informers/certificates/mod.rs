@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `certificates.k8s.io/v1`.
 #[cfg(feature = "certificates-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `certificates.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `coordination.k8s.io/v1`.
 #[cfg(feature = "coordination-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `coordination.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `v1`.
 #[cfg(feature = "core-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group "" (core).

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `discovery.k8s.io/v1`.
 #[cfg(feature = "discovery-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `discovery.k8s.io`.

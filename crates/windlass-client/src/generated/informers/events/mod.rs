@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `events.k8s.io/v1`.
 #[cfg(feature = "events-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `events.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `flowcontrol.apiserver.k8s.io/v1`.
 #[cfg(feature = "flowcontrol-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `flowcontrol.apiserver.k8s.io`.

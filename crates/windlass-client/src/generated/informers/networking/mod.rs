@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `networking.k8s.io/v1`.
 #[cfg(feature = "networking-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `networking.k8s.io`.

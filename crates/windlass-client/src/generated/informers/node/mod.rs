@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `node.k8s.io/v1`.
 #[cfg(feature = "node-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `node.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `policy/v1`.
 #[cfg(feature = "policy-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `policy`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `rbac.authorization.k8s.io/v1`.
 #[cfg(feature = "rbac-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `rbac.authorization.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `resource.k8s.io/v1`.
 #[cfg(feature = "resource-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `resource.k8s.io`.

@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `scheduling.k8s.io/v1`.
 #[cfg(feature = "scheduling-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `scheduling.k8s.io`.

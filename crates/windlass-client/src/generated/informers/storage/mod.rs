@@ -6,7 +6,6 @@ use crate::InformerFactory;
 
 /// Informers of `storage.k8s.io/v1`.
 #[cfg(feature = "storage-v1")]
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `storage.k8s.io`.

@@ -4,7 +4,6 @@
 use windlass_client::InformerFactory;
 
 /// Informers of `samplecrd.k8s.io/v1`.
-#[rustfmt::skip]
 pub mod v1;
 
 /// The informers of the versions of the group `samplecrd.k8s.io`.

@@ -1,0 +1,133 @@
+//! What `windlass generate` writes, and where.
+
+mod crds;
+mod place;
+mod sources;
+mod wanted;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_codegen::client::{Api, Piece, Target, generate};
+use windlass_codegen::definition::Definition;
+use windlass_codegen::{SourceFile, types};
+use windlass_scaffold::{Disk, Writes};
+
+pub(crate) use self::place::Place;
+pub(crate) use self::wanted::Wanted;
+use crate::error::Result;
+
+/// The files to write, and what the person should know.
+pub(crate) struct Made {
+    pub(crate) writes: Writes,
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Generates the wanted pieces and compares them with the folder.
+pub(crate) fn plan(wanted: &Wanted, place: &Place) -> Result<Made> {
+    let definitions = wanted.filter(crds::read(&place.crds)?);
+    if definitions.is_empty() {
+        return Err(place.no_kinds().into());
+    }
+    let mut remarks = Vec::new();
+    let with_types = wanted.types.unwrap_or(place.makes_types);
+    if with_types && !place.makes_types {
+        return Err(
+            "types are generated from CRDs of others: give them with --crd, and a folder with --output"
+                .into(),
+        );
+    }
+    let mut files = if with_types { types(&definitions) } else { Vec::new() };
+    let api = api(&definitions, place, wanted, &mut remarks)?;
+    let present = present(place)?;
+    let existing = Piece::ALL.into_iter().filter(|piece| has(&present, piece.module())).collect();
+    let has_types = with_types || has(&present, "types");
+    files.extend(clients(&api, wanted, place, &existing, has_types));
+
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    // What this run does not make, and an earlier one has made, stays.
+    let made: BTreeSet<String> = files.iter().map(|file| top(&file.path)).collect();
+    for path in &present {
+        if !made.contains(&top(path)) {
+            let full = place.path(path);
+            if let Some(text) = place.folder.read(&full)? {
+                texts.insert(full, text);
+            }
+        }
+    }
+    texts.extend(files.into_iter().map(|file| (place.path(&file.path), file.text)));
+    let mut writes = place.declare(&mut remarks)?;
+    writes.generated(&place.folder, &place.output, texts)?;
+    Ok(Made { writes, remarks })
+}
+
+/// The kinds, with the paths of their Rust types.
+fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut Vec<String>) -> Result<Api> {
+    let sources = sources::Sources::read(&place.source_root());
+    let mut api = Api::default();
+    for definition in definitions {
+        let kind = &definition.spec.names.kind;
+        api.add(definition, |version| {
+            let module = place.types_module(&definition.spec.group, &version.name);
+            let derives = place.makes_types || sources.derives_apply_configuration(kind, &version.name);
+            (format!("{module}::{kind}"), derives)
+        })?;
+    }
+    wanted.limit(&mut api);
+    for version in &api.versions {
+        let without = version.kinds.iter().filter(|kind| !kind.has_apply_configuration);
+        for kind in without.filter(|_| wanted.pieces.contains(&Piece::ApplyConfiguration)) {
+            remarks.push(format!(
+                "{} {} has no apply configuration: derive ApplyConfiguration for its spec and for the structs in it",
+                version.version, kind.name
+            ));
+        }
+    }
+    Ok(api)
+}
+
+fn clients(
+    api: &Api,
+    wanted: &Wanted,
+    place: &Place,
+    existing: &BTreeSet<Piece>,
+    has_types: bool,
+) -> Vec<SourceFile> {
+    let target = Target {
+        module: place.module.clone(),
+        support: "windlass_client".to_owned(),
+        public: place.public.clone(),
+        note: None,
+    };
+    let mut files = generate(api, &target, &wanted.pieces, existing);
+    if has_types {
+        for root in files.iter_mut().filter(|file| file.path == "mod.rs") {
+            root.text += "/// The types of the kinds.\n#[rustfmt::skip]\npub mod types;\n";
+        }
+    }
+    files
+}
+
+/// The types of CRDs, one file for each group and version.
+fn types(definitions: &[Definition]) -> Vec<SourceFile> {
+    let options =
+        types::Options { folder: "types".to_owned(), apply: Some("windlass_client::apply".to_owned()) };
+    types::generate(definitions, &options)
+}
+
+/// The generated files that the output folder has, relative to it.
+fn present(place: &Place) -> Result<Vec<String>> {
+    let prefix = format!("{}/", place.output);
+    let files = place.folder.list(&place.output)?;
+    Ok(files.iter().filter_map(|path| path.strip_prefix(&prefix)).map(str::to_owned).collect())
+}
+
+/// Whether a module is among some files.
+fn has(files: &[String], module: &str) -> bool {
+    files.iter().any(|path| top(path) == module)
+}
+
+/// The module of a file: `informers` of `informers/mod.rs`, and `register` of `register.rs`.
+fn top(path: &str) -> String {
+    let first = path.split('/').next().unwrap_or_default();
+    first.trim_end_matches(".rs").to_owned()
+}

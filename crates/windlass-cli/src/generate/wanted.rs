@@ -1,0 +1,130 @@
+//! What a person asks for, in Windlass's words or in those of code-generator.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_codegen::client::{Api, Piece};
+use windlass_codegen::definition::Definition;
+
+use crate::error::Result;
+
+/// The pieces, groups and versions that are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) pieces: BTreeSet<Piece>,
+    /// Whether types are generated; without a value, the place decides.
+    pub(crate) types: Option<bool>,
+    /// What was asked for without an effect.
+    pub(crate) remarks: Vec<String>,
+    /// The versions of each group, by the first label of the group. Empty: all.
+    groups: BTreeMap<String, Vec<String>>,
+}
+
+impl Wanted {
+    /// Reads the arguments: pieces, and what follows them in a line of generate-groups.sh (an output package, a package with types, and
+    /// groups with versions).
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
+        let mut wanted = Self::default();
+        let (pieces, rest) = match arguments.split_first() {
+            Some((pieces, rest)) => (pieces.as_str(), rest),
+            None => ("all", arguments),
+        };
+        for piece in pieces.split([',', ' ']).filter(|piece| !piece.is_empty()) {
+            wanted.add(piece)?;
+        }
+        if wanted.types.is_none() && pieces != "all" {
+            wanted.types = Some(false);
+        }
+        for argument in rest {
+            match argument.split_once(':') {
+                Some((group, versions)) => {
+                    let versions = versions.split(',').map(str::to_owned);
+                    wanted.groups.entry(group.to_owned()).or_default().extend(versions);
+                }
+                None => wanted.remarks.push(format!(
+                    "the package {argument:?} has no meaning here: code goes to --output, and types are found by their crate"
+                )),
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn add(&mut self, piece: &str) -> Result<()> {
+        match piece {
+            "all" => self.pieces.extend(Piece::ALL),
+            "client" | "clientset" => self.pieces.extend([Piece::Clientset]),
+            "informer" | "informers" => self.pieces.extend([Piece::Informers]),
+            "lister" | "listers" => self.pieces.extend([Piece::Listers]),
+            "applyconfiguration" => self.pieces.extend([Piece::ApplyConfiguration]),
+            "register" => self.pieces.extend([Piece::Register]),
+            "types" => self.types = Some(true),
+            "deepcopy" => {
+                self.remarks.push("deepcopy: nothing to generate, every type derives Clone".to_owned());
+            }
+            "defaulter" | "conversion" | "openapi" | "protobuf" => {
+                self.remarks
+                    .push(format!("{piece}: nothing to generate, types derive it or implement it by hand"));
+            }
+            other => {
+                return Err(format!(
+                    "{other:?} is no piece; there are all, client, informers, listers, applyconfiguration, register and types"
+                )
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the definitions of the groups that were named.
+    pub(crate) fn filter(&self, mut definitions: Vec<Definition>) -> Vec<Definition> {
+        definitions.retain(|definition| {
+            self.groups.is_empty() || self.versions_of(&definition.spec.group).is_some()
+        });
+        definitions
+    }
+
+    /// Keeps the versions that were named.
+    pub(crate) fn limit(&self, api: &mut Api) {
+        if !self.groups.is_empty() {
+            api.versions.retain(|version| {
+                self.versions_of(&version.group).is_some_and(|versions| versions.contains(&version.version))
+            });
+        }
+    }
+
+    /// The versions of a group that was named in full or by its first label.
+    fn versions_of(&self, group: &str) -> Option<&Vec<String>> {
+        let label = group.split('.').next().unwrap_or_default();
+        self.groups.get(group).or_else(|| self.groups.get(label))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Wanted {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        Wanted::parse(&arguments).expect("understood")
+    }
+
+    #[test]
+    fn the_line_of_generate_groups_is_understood() {
+        let wanted =
+            parse("all github.com/resouer/demo/pkg/client github.com/resouer/demo/pkg/apis samplecrd:v1");
+        assert_eq!(wanted.pieces.len(), Piece::ALL.len());
+        assert_eq!(wanted.remarks.len(), 2);
+        assert_eq!(wanted.versions_of("samplecrd.k8s.io"), Some(&vec!["v1".to_owned()]));
+        assert_eq!(wanted.versions_of("other.k8s.io"), None);
+    }
+
+    #[test]
+    fn pieces_have_the_names_of_code_generator_too() {
+        let wanted = parse("deepcopy,client,informer,lister");
+        assert_eq!(wanted.pieces, [Piece::Clientset, Piece::Informers, Piece::Listers].into());
+        assert!(wanted.remarks[0].contains("Clone"));
+        assert_eq!(wanted.types, Some(false));
+        assert_eq!(Wanted::parse(&[]).expect("all").pieces.len(), Piece::ALL.len());
+        let error = Wanted::parse(&["clients".to_owned()]).expect_err("no piece").to_string();
+        assert!(error.contains("\"clients\"") && error.contains("informers"), "{error}");
+    }
+}

@@ -4,6 +4,7 @@
 mod attributes;
 mod case;
 mod configuration;
+mod schema;
 mod shape;
 
 #[cfg(test)]
@@ -56,4 +57,58 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn apply_configuration(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     configuration::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Adds rules and descriptions to the schema of a CustomResourceDefinition: controller-gen's markers as attributes.
+///
+/// Write it above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. It becomes `#[schemars(transform = …)]`, so that
+/// the crate needs only `schemars`:
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+/// use windlass_derive::schema;
+///
+/// #[schema(exactly_one_of(host, address))]
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// #[serde(rename_all = "camelCase")]
+/// struct BackendSpec {
+///     #[schema(max_length = 63, pattern = "^[a-z]+$", immutable)]
+///     host: Option<String>,
+///     address: Option<String>,
+///     #[schema(minimum = 0, maximum = 100, multiple_of = 5, example = 50)]
+///     weight: i32,
+///     #[schema(list_type = "map", list_map_key = "name", max_items = 8)]
+///     ports: Vec<Port>,
+/// }
+///
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct Port {
+///     name: String,
+/// }
+///
+/// let schema = serde_json::to_value(schemars::schema_for!(BackendSpec)).unwrap();
+/// assert_eq!(schema["properties"]["weight"]["multipleOf"], 5);
+/// assert_eq!(schema["properties"]["host"]["x-kubernetes-validations"][0]["rule"], "self == oldSelf");
+/// ```
+///
+/// | attribute | effect |
+/// |---|---|
+/// | `minimum`, `maximum = N`, `exclusive_minimum`, `exclusive_maximum`, `multiple_of = N` | bounds of a number |
+/// | `min_length`, `max_length = N`, `pattern = "…"` | rules for a string |
+/// | `min_items`, `max_items = N`, `items(…)` | rules for a list, and for its items |
+/// | `min_properties`, `max_properties = N` | bounds of a map or struct |
+/// | `enum("a", "b")`, `format = "…"`, `type = "…"`, `nullable` | as in OpenAPI |
+/// | `default = JSON`, `example = JSON`, `title = "…"`, `external_docs(url = "…", description = "…")`, `no_description` | documentation |
+/// | `rule("CEL", message = "…", message_expression = "…", reason = "…", field_path = "…", optional_old_self = true)`, `immutable` | rules in CEL |
+/// | `exactly_one_of(a, b)`, `at_most_one_of(a, b)`, `at_least_one_of(a, b)` on a struct | how many of the fields are set |
+/// | `list_type = "atomic\|set\|map"`, `list_map_key("a", "b")`, `map_type`, `struct_type = "atomic\|granular"` | how server-side apply merges |
+/// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `schemaless` | what is not structural |
+///
+/// A name, a value or a combination that the API server would refuse is an error at its place.
+#[proc_macro_attribute]
+pub fn schema(arguments: TokenStream, input: TokenStream) -> TokenStream {
+    let original: proc_macro2::TokenStream = input.clone().into();
+    let expanded = schema::expand(arguments.into(), input.into());
+    expanded.unwrap_or_else(|error| schema::with_errors(original, &error)).into()
 }

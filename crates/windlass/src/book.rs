@@ -47,3 +47,6 @@ mod work_queue {}
 
 #[doc = include_str!("../../../docs/writes.md")]
 mod writes {}
+
+#[doc = include_str!("../../../docs/markers.md")]
+mod markers {}

@@ -37,6 +37,8 @@ mod book;
 pub use k8s_openapi;
 pub use kube;
 #[doc(inline)]
+pub use windlass_derive::schema;
+#[doc(inline)]
 pub use windlass_runtime::*;
 
 /// The items that most operators use: `use windlass::prelude::*;`.

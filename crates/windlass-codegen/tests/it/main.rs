@@ -1,0 +1,4 @@
+//! The attributes of docs/markers.md, seen in generated definitions.
+
+mod everything;
+mod markers;

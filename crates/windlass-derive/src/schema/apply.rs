@@ -1,0 +1,90 @@
+//! Markers as statements that change a schema.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{
+    NamedField,
+    marker::{Effect, Marker, Rule, Value},
+};
+
+/// Returns the statements that carry out markers on the members `schema`, a map.
+pub(super) fn statements(markers: &[Marker], fields: &[NamedField], schema: &TokenStream) -> TokenStream {
+    // What removes comes before what sets.
+    let removes = |marker: &&Marker| matches!(marker.effect, Effect::Schemaless | Effect::IntOrString);
+    let (first, second): (Vec<_>, Vec<_>) = markers.iter().partition(removes);
+    first.into_iter().chain(second).map(|marker| statement(marker, fields, schema)).collect()
+}
+
+fn statement(marker: &Marker, fields: &[NamedField], schema: &TokenStream) -> TokenStream {
+    match &marker.effect {
+        Effect::Set(keyword, value) => {
+            let value = json(value);
+            quote! { #schema.insert(#keyword.into(), #value); }
+        }
+        Effect::IntOrString => quote! {
+            for keyword in ["type", "format", "anyOf", "oneOf"] {
+                #schema.remove(keyword);
+            }
+            #schema.insert("x-kubernetes-int-or-string".into(), true.into());
+        },
+        Effect::Schemaless => quote! { #schema.retain(|keyword, _| keyword == "description"); },
+        Effect::NoDescription => quote! { #schema.remove("description"); },
+        Effect::Rule(rule) => add_rule(&rule_value(rule), schema),
+        Effect::OneOf { operator, message, fields: named } => {
+            let names: Vec<String> = named.iter().map(|ident| json_name(ident.to_string(), fields)).collect();
+            let sets: Vec<String> = names.iter().map(|name| format!("has(self.{name})")).collect();
+            let rule = format!("[{}].filter(x,x==true).size() {operator}", sets.join(","));
+            let message = message.replace("{}", &names.join(" "));
+            add_rule(
+                &quote!(::schemars::json_schema!({ "rule": #rule, "message": #message }).to_value()),
+                schema,
+            )
+        }
+        Effect::Items(markers) => {
+            let inner = statements(markers, &[], &quote!(items));
+            quote! {
+                if let Some(items) = #schema.get_mut("items").and_then(|items| items.as_object_mut()) {
+                    #inner
+                }
+            }
+        }
+    }
+}
+
+fn json_name(ident: String, fields: &[NamedField]) -> String {
+    let field = fields.iter().find(|field| field.ident == ident);
+    field.map_or(ident, |field| field.json.clone())
+}
+
+fn add_rule(rule: &TokenStream, schema: &TokenStream) -> TokenStream {
+    quote! {
+        if let Some(rules) = #schema
+            .entry("x-kubernetes-validations")
+            .or_insert_with(|| ::std::vec::Vec::<bool>::new().into())
+            .as_array_mut()
+        {
+            rules.push(#rule);
+        }
+    }
+}
+
+fn rule_value(rule: &Rule) -> TokenStream {
+    let members = rule.texts.iter().map(|(name, text)| quote!(#name: #text));
+    let optional = rule.optional_old_self.then(|| quote!(, "optionalOldSelf": true));
+    quote!(::schemars::json_schema!({ #(#members),* #optional }).to_value())
+}
+
+fn json(value: &Value) -> TokenStream {
+    match value {
+        Value::True => quote!(true.into()),
+        Value::Number(number, _) => quote!((#number).into()),
+        Value::Text(text) => quote!(#text.into()),
+        Value::Texts(texts) => quote!(::std::vec![#(#texts),*].into()),
+        Value::Any(value) => quote!(::schemars::json_schema!({ "value": #value }).to_value()["value"].take()),
+        Value::Members(members) => {
+            let members = members.iter().map(|(name, text)| quote!(#name: #text));
+            quote!(::schemars::json_schema!({ #(#members),* }).to_value())
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod dev;
 mod error;
 mod generate;
 mod logging;
+mod manifests;
 mod output;
 mod personality;
 mod project;

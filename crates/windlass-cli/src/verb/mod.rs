@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod assets;
+mod check;
 mod cluster;
 mod completions;
 mod create;
@@ -13,6 +14,7 @@ mod generate;
 mod init;
 mod install;
 mod kubeconfig;
+mod manifests;
 mod run;
 mod test;
 mod update;
@@ -34,6 +36,8 @@ pub(crate) enum Verb {
     Edit(edit::Edit),
     Update(update::Update),
     Generate(generate::Generate),
+    Manifests(manifests::Manifests),
+    Check(check::Check),
     Dev(dev::Dev),
     Test(test::Test),
     Install(install::Install),
@@ -60,6 +64,8 @@ impl Verb {
                 Self::Edit(edit) => edit.run(out),
                 Self::Update(update) => update.run(out),
                 Self::Generate(generate) => generate.run(out),
+                Self::Manifests(manifests) => manifests.run(out).await,
+                Self::Check(check) => check.run(out).await,
                 Self::Dev(dev) => dev.run(out).await,
                 Self::Test(test) => test.run().await,
                 Self::Install(install) => install.run(out).await,

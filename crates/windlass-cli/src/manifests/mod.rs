@@ -1,0 +1,9 @@
+//! The manifests of a project: from its operator to the files below `config/`.
+
+mod base;
+mod project;
+mod words;
+
+pub(crate) use self::base::base_definitions;
+pub(crate) use self::project::ProjectManifests;
+pub(crate) use self::words::{Part, Request, Target, parse};

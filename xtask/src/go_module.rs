@@ -21,7 +21,7 @@ pub(crate) fn copy(module: &str, target: &Path) -> Result {
 }
 
 /// Copies the content of files, and not their permissions: the cache of the Go tools is read-only.
-fn copy_folder(source: &Path, target: &Path) -> Result {
+pub(crate) fn copy_folder(source: &Path, target: &Path) -> Result {
     fs::create_dir_all(target)?;
     for entry in fs::read_dir(source)? {
         let entry = entry?;

@@ -8,6 +8,7 @@ mod catalog;
 mod codegen;
 mod control_plane;
 mod crd_types;
+mod controller_gen;
 mod envtest;
 mod faults;
 mod go_module;
@@ -45,6 +46,8 @@ enum Task {
     ControlPlane(control_plane::Args),
     /// Generate Rust types from the CRDs of well-known projects, and send their samples through them (needs Go)
     CrdTypes(crd_types::Args),
+    /// Compare CRDs with those that controller-gen makes of the same types in Go
+    ControllerGen(controller_gen::Args),
     /// Run the test suites of controller-runtime on windlass's API server, which they start themselves
     Envtest(envtest::Args),
     /// Run the scenarios of an operator under seeded faults, many times
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Task::Codegen(args) => codegen::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
         Task::CrdTypes(args) => crd_types::run(&args),
+        Task::ControllerGen(args) => controller_gen::run(&args),
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
         Task::Package(args) => package::run(&args),

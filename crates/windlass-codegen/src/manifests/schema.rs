@@ -8,13 +8,16 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 /// Prepares the schemas of a CustomResourceDefinition.
 ///
 /// - Formats of unsigned integers, which schemars writes and of which the API server warns, are removed; `minimum` says the same.
+/// - The title of an object is removed.
 /// - Numbers without a fraction are written without one.
 /// - Empty descriptions are removed, and long ones are cut.
 pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     let versions = crd["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {
         let schema = &mut version["schema"]["openAPIV3Schema"];
-        if schema.is_object() {
+        if let Some(members) = schema.as_object_mut() {
+            // schemars writes the name of the Rust type.
+            members.remove("title");
             prepare_schema(schema, max_description);
         }
     }

@@ -1,4 +1,5 @@
 //! The attributes of docs/markers.md, seen in generated definitions.
 
+#[path = "../../examples/markers/everything.rs"]
 mod everything;
 mod markers;

@@ -144,7 +144,7 @@ fn rows() -> Vec<(&'static str, &'static str, Value)> {
         (
             "kubebuilder:validation:Schemaless",
             "~/properties/anything",
-            json!({ "description": "A port.", "x-kubernetes-preserve-unknown-fields": true }),
+            json!({ "x-kubernetes-preserve-unknown-fields": true }),
         ),
         (
             "kubebuilder:validation:XIntOrString",

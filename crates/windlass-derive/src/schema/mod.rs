@@ -14,7 +14,11 @@ use syn::{
     Attribute, Data, DeriveInput, Error, Field, Fields, Ident, Result, parse::Parser as _, parse_quote,
 };
 
-use self::{apply::statements, check::check, marker::Marker};
+use self::{
+    apply::statements,
+    check::check,
+    marker::{Effect, Marker},
+};
 use crate::attributes::{FieldAttributes, TypeAttributes};
 
 /// The name of the attribute.
@@ -124,7 +128,12 @@ impl Transforms {
         }
         let function = format_ident!("{}_{}", self.prefix, self.count);
         self.count += 1;
-        let statements = statements(markers, fields, &quote!(schema));
+        let mut statements = statements(markers, fields, &quote!(schema));
+        let is_schemaless = markers.iter().any(|marker| matches!(marker.effect, Effect::Schemaless));
+        if is_schemaless && !attributes.iter().any(|attribute| attribute.path().is_ident("doc")) {
+            // The description of the type goes with its schema.
+            statements.extend(quote! { schema.remove("description"); });
+        }
         self.functions.extend(quote! {
             #[doc(hidden)]
             #[allow(non_snake_case)]

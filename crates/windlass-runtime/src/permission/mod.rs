@@ -97,7 +97,17 @@ impl Permission {
         Self::to_plural(&resource.group, &resource.plural, verbs)
     }
 
-    pub(crate) fn to_plural(group: &str, resource: &str, verbs: impl IntoIterator<Item = Verb>) -> Self {
+    /// As [`to`](Self::to), for a resource that has no Rust type: its API group, empty for the core group, and its plural name. `*` stands for all
+    /// groups or all resources. If the kind is cluster-scoped, call [`cluster_wide`](Self::cluster_wide), too.
+    ///
+    /// ```
+    /// use windlass_runtime::permission::{Permission, Verb};
+    ///
+    /// let use_privileged =
+    ///     Permission::to_plural("security.openshift.io", "securitycontextconstraints", [Verb::Use]).named("privileged").cluster_wide();
+    /// # let _ = use_privileged;
+    /// ```
+    pub fn to_plural(group: &str, resource: &str, verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self {
             verbs: verbs.into_iter().collect(),
             target: Target::Resource {

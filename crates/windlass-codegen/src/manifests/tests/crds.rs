@@ -74,7 +74,6 @@ fn the_versions_of_a_kind_are_one_definition() {
                     type: object
                 required:
                 - spec
-                title: Website
                 type: object
             selectableFields:
             - jsonPath: .spec.host
@@ -102,7 +101,6 @@ fn the_versions_of_a_kind_are_one_definition() {
                     type: object
                 required:
                 - spec
-                title: Website
                 type: object
             served: true
             storage: true

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_derive::schema;
 
-/// Everything is a kind with all markers.
+/// The desired state.
 #[schema(
     at_least_one_of(text, list),
     at_most_one_of(first, second),
@@ -117,8 +117,7 @@ pub(crate) struct EverythingSpec {
     pub(crate) either: Option<String>,
     pub(crate) target_port: Option<IntOrString>,
     pub(crate) size: Option<Quantity>,
-    #[schema(type = "string")]
-    pub(crate) typed: Option<Port>,
+    pub(crate) typed: Option<Stamp>,
     /// Not in the schema.
     #[schema(no_description)]
     pub(crate) silent: Option<String>,
@@ -141,6 +140,13 @@ pub(crate) struct Port {
     pub(crate) port: i32,
 }
 
+/// A stamp.
+#[schema(schemaless, type = "string")]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) seconds: i64,
+}
+
 /// A mode.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
 pub(crate) enum Mode {
@@ -155,7 +161,7 @@ pub(crate) struct EverythingStatus {
     pub(crate) selector: Option<String>,
 }
 
-/// The same kind in a version that is not served and not stored.
+/// The desired state.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(
     group = "all.example.com",
@@ -165,6 +171,7 @@ pub(crate) struct EverythingStatus {
     root = "OldEverything",
     shortname = "ev",
     category = "all",
+    doc = "Everything is a kind with all markers.",
     served = false,
     storage = false
 )]

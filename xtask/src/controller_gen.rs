@@ -1,0 +1,65 @@
+//! `cargo xtask controller-gen`: runs controller-gen over the Go types of `controller_gen/go`, and compares its definitions with those of the
+//! same types in Rust, which the example `markers` of windlass-codegen has.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{Result, control_plane, go_module, project};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Version of the Go module sigs.k8s.io/controller-tools
+    #[arg(long, default_value = "v0.21.0")]
+    version: String,
+}
+
+/// The module of the Go types.
+const MODULE: &str = "\
+module example.com/markers
+
+go 1.26
+
+require k8s.io/apimachinery v0.36.0
+";
+
+pub(crate) fn run(args: &Args) -> Result {
+    if !has_go() {
+        println!("skipped: Go is not installed");
+        return Ok(());
+    }
+    let root = project::root();
+    let folder = control_plane::cache_folder()?.join(format!("controller-gen-{}", args.version));
+    let (module, crds) = (folder.join("module"), folder.join("crds"));
+    for old in [&module, &crds] {
+        if old.exists() {
+            fs::remove_dir_all(old)?;
+        }
+    }
+    go_module::copy_folder(&root.join("xtask/src/controller_gen/go"), &module)?;
+    fs::write(module.join("go.mod"), MODULE)?;
+    go(&module, &["mod", "tidy"])?;
+    let generator = format!("sigs.k8s.io/controller-tools/cmd/controller-gen@{}", args.version);
+    let output = format!("output:crd:dir={}", crds.display());
+    go(&module, &["run", &generator, "crd", "paths=./...", &output])?;
+    compare(root, &crds)
+}
+
+fn has_go() -> bool {
+    let version = Command::new("go").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
+fn go(folder: &Path, arguments: &[&str]) -> Result {
+    let status = Command::new("go").args(arguments).current_dir(folder).status()?;
+    if status.success() { Ok(()) } else { Err(format!("go {} failed", arguments.join(" ")).into()) }
+}
+
+fn compare(root: &Path, crds: &Path) -> Result {
+    let status = Command::new("cargo")
+        .args(["run", "--quiet", "--package", "windlass-codegen", "--example", "markers", "--"])
+        .arg(crds)
+        .current_dir(root)
+        .status()?;
+    if status.success() { Ok(()) } else { Err("the definitions differ".into()) }
+}

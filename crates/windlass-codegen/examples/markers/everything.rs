@@ -17,7 +17,7 @@ use windlass_derive::schema;
     rule(
         "self.number <= self.wholeNumber",
         message = "number is above wholeNumber",
-        message_expression = "'number is above ' + string(self.wholeNumber)",
+        message_expression = "'number is above the whole number'",
         reason = "FieldValueForbidden",
         field_path = ".number"
     ),
@@ -121,7 +121,7 @@ pub(crate) struct EverythingSpec {
     /// Not in the schema.
     #[schema(no_description)]
     pub(crate) silent: Option<String>,
-    #[schema(rule("self > 0", optional_old_self = true))]
+    #[schema(rule("!oldSelf.hasValue() || self >= oldSelf.value()", optional_old_self = true))]
     pub(crate) ruled: Option<i32>,
     pub(crate) first: Option<String>,
     pub(crate) second: Option<String>,

@@ -1,4 +1,4 @@
-//! Compares definitions with those that controller-gen made of the same types in Go: `cargo xtask controller-gen` runs it.
+//! Prints definitions, or compares them with those that controller-gen made of the same types in Go: `cargo xtask controller-gen` runs it.
 #![allow(clippy::print_stdout, reason = "it prints differences")]
 
 mod articles;
@@ -16,10 +16,16 @@ use windlass_codegen::{
 
 use self::difference::{Difference, differences};
 
-/// Prints the differences; the argument is a folder with definitions of controller-gen. Fails if one has no known reason.
+/// Prints the definitions. With an argument, a folder with definitions of controller-gen, prints the differences, and fails if one has no known
+/// reason.
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder =
-        std::env::args_os().nth(1).ok_or("give the folder with the definitions of controller-gen")?;
+    let Some(folder) = std::env::args_os().nth(1) else {
+        let files = manifests()?.files().into_iter();
+        files
+            .filter(|(path, _)| path.starts_with("config/crd/bases/"))
+            .for_each(|(_, text)| print!("---\n{text}"));
+        return Ok(());
+    };
     let theirs = definitions(Path::new(&folder))?;
     let ours = manifests()?;
     let mut unknown = 0;

@@ -296,5 +296,9 @@ fn rule(input: ParseStream<'_>) -> Result<Rule> {
         }
         parsed.texts.push((known.1, text));
     }
+    let (_, rule) = &parsed.texts[0];
+    if parsed.optional_old_self && !rule.value().contains("oldSelf") {
+        return Err(Error::new(rule.span(), "`optional_old_self` is for rules with `oldSelf`"));
+    }
     Ok(parsed)
 }

@@ -52,6 +52,11 @@ fn mistakes_are_named() {
             "expected one of [\"FieldValueInvalid\", \"FieldValueForbidden\", \"FieldValueRequired\", \"FieldValueDuplicate\"]",
         ),
         (
+            "rule(\"self > 1\", optional_old_self = true)",
+            "i32",
+            "`optional_old_self` is for rules with `oldSelf`",
+        ),
+        (
             "rule(\"self > 1\", text = \"a\")",
             "i32",
             "expected `message`, `message_expression`, `reason`, `field_path` or `optional_old_self`",

@@ -47,7 +47,7 @@ type EverythingList struct {
 // +kubebuilder:validation:AtLeastOneOf=text;list
 // +kubebuilder:validation:AtMostOneOf=first;second
 // +kubebuilder:validation:ExactlyOneOf=left;rightSide
-// +kubebuilder:validation:XValidation:rule="self.number <= self.wholeNumber",message="number is above wholeNumber",messageExpression="'number is above ' + string(self.wholeNumber)",reason=FieldValueForbidden,fieldPath=".number"
+// +kubebuilder:validation:XValidation:rule="self.number <= self.wholeNumber",message="number is above wholeNumber",messageExpression="'number is above the whole number'",reason=FieldValueForbidden,fieldPath=".number"
 // +kubebuilder:externalDocs:url="https://example.com/spec",description="the spec"
 // +kubebuilder:title="Spec"
 // +kubebuilder:validation:MinProperties=1
@@ -172,7 +172,7 @@ type EverythingSpec struct {
 	Silent *string `json:"silent,omitempty"`
 
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self > 0",optionalOldSelf=true
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.hasValue() || self >= oldSelf.value()",optionalOldSelf=true
 	Ruled *int32 `json:"ruled,omitempty"`
 
 	// +optional

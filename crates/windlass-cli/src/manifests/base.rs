@@ -64,3 +64,44 @@ fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     }
     Err(String::from_utf8_lossy(&output.stderr).trim().to_owned().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const DEFINITION: &str = "kind: CustomResourceDefinition\nmetadata: { name: a }\n---\nkind: Role\n";
+
+    fn names(objects: &[Value]) -> Vec<&str> {
+        objects.iter().filter_map(|object| object["metadata"]["name"].as_str()).collect()
+    }
+
+    #[test]
+    fn definitions_come_from_a_folder_or_a_commit() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // A project in a folder of a repository.
+        let root = folder.path().join("my project");
+        let bases = root.join(BASES);
+        fs::create_dir_all(&bases).expect("made");
+        fs::write(bases.join("a.yaml"), DEFINITION).expect("written");
+        let in_folder = base_definitions(&root, &bases.to_string_lossy()).expect("a folder");
+        assert_eq!(names(&in_folder), ["a"]);
+
+        let error = base_definitions(&root, "v1").expect_err("no repository").to_string();
+        assert!(error.starts_with("\"v1\" is neither a folder nor a commit"), "{error}");
+        for arguments in [
+            vec!["init", "-q", "."],
+            vec!["add", "."],
+            vec!["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "a"],
+            vec!["tag", "v1"],
+        ] {
+            git(&root, &arguments).expect("git runs");
+        }
+        fs::remove_file(bases.join("a.yaml")).expect("removed");
+        assert_eq!(names(&base_definitions(&root, "v1").expect("a tag")), ["a"]);
+        let error = base_definitions(&root, &bases.to_string_lossy()).expect_err("nothing there").to_string();
+        assert!(error.starts_with("there are no CustomResourceDefinitions in "), "{error}");
+        assert!(base_definitions(&root, "--help").is_err());
+    }
+}

@@ -139,3 +139,120 @@ fn is_yaml(path: &str) -> bool {
 fn is_generated(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.contains(GENERATED))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use k8s_openapi::api::rbac::v1::PolicyRule;
+    use windlass_codegen::{MetricsItem, Rights};
+    use windlass_scaffold::{Folder, Project};
+
+    use super::super::parse;
+    use super::*;
+
+    /// A project on disk, and an operator without its program.
+    struct Example {
+        workspace: Workspace,
+        inventory: Inventory,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Example {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let project = Project::new("web", "example.com", "0.1.0");
+            let root = folder.path().to_owned();
+            let workspace = Workspace { folder: Folder::new(&root), root, project };
+            let rule = PolicyRule {
+                api_groups: Some(vec![String::new()]),
+                resources: Some(vec!["pods".to_owned()]),
+                verbs: vec!["list".to_owned()],
+                ..PolicyRule::default()
+            };
+            let rights = Rights { cluster: vec![rule], ..Rights::default() };
+            let metrics = Some(MetricsItem { port: 8443, secure: true, ..MetricsItem::default() });
+            let inventory = Inventory { format: Inventory::FORMAT, rights, metrics, ..Inventory::default() };
+            Self { workspace, inventory, _folder: folder }
+        }
+
+        fn load(&self, request: &Request) -> ProjectManifests {
+            let options = options(&self.workspace, request, None).expect("options");
+            let manifests = Manifests::new(&self.inventory, options).expect("no contradiction");
+            ProjectManifests { inventory: self.inventory.clone(), manifests }
+        }
+
+        /// Writes what a command line asks for, and returns what was done.
+        fn write(&self, words: &[&str]) -> Vec<String> {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let request = parse(&words).expect("a request");
+            let writes = self.load(&request).writes(&self.workspace, &request).expect("writes");
+            writes.apply(&self.workspace.folder).expect("written");
+            writes.actions().map(|(action, path)| format!("{} {path}", action.done())).collect()
+        }
+
+        fn edit(&self, path: &str, edit: impl FnOnce(String) -> String) {
+            let path = self.workspace.root.join(path);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, edit(text)).expect("written");
+        }
+    }
+
+    #[test]
+    fn generated_files_are_rewritten_and_those_that_nothing_needs_removed() {
+        let example = Example::new();
+        assert!(example.write(&[]).contains(&"created config/rbac/role.yaml".to_owned()));
+        assert_eq!(example.write(&[]), Vec::<String>::new());
+        example.edit("config/rbac/role.yaml", |text| text + "# a change\n");
+        example.edit("config/rbac/old.yaml", |_| format!("# {GENERATED}\n"));
+        example.edit("config/rbac/mine.yaml", |_| "kind: Role\n".to_owned());
+        assert_eq!(example.write(&["crd"]), Vec::<String>::new(), "another part");
+        assert_eq!(
+            example.write(&["rbac"]),
+            ["removed config/rbac/old.yaml", "changed config/rbac/role.yaml"]
+        );
+    }
+
+    #[test]
+    fn a_file_without_the_first_line_is_the_users() {
+        let example = Example::new();
+        example.write(&[]);
+        example.edit("config/rbac/role.yaml", |text| {
+            text.lines().skip(1).map(|line| line.replace("list", "get") + "\n").collect()
+        });
+        assert_eq!(example.write(&["all"]), Vec::<String>::new());
+        let found = example.load(&Request::default());
+        let missing = found.manifests.missing_rights(&found.inventory);
+        assert_eq!(missing.iter().map(ToString::to_string).collect::<Vec<_>>(), ["list pods"]);
+        assert_eq!(example.write(&["install"]), ["created dist/install.yaml"]);
+        let install = fs::read_to_string(example.workspace.root.join(INSTALL)).expect("a file");
+        assert!(install.contains("- get\n") && !install.contains("- list\n"), "{install}");
+    }
+
+    #[test]
+    fn the_list_of_components_is_the_users_choice() {
+        let example = Example::new();
+        example.write(&[]);
+        example.edit(DEFAULT, |text| text.replace("- ../metrics", "- ../prometheus"));
+        assert_eq!(example.write(&[]), Vec::<String>::new(), "as generated");
+        example.write(&["install"]);
+        let install = fs::read_to_string(example.workspace.root.join(INSTALL)).expect("a file");
+        assert!(
+            install.contains("kind: ServiceMonitor") && !install.contains("kind: Service\n"),
+            "{install}"
+        );
+    }
+
+    #[test]
+    fn parts_go_to_other_folders_and_to_stdout() {
+        let example = Example::new();
+        assert_eq!(example.write(&["rbac", "output:dir=out"]), ["created out/role.yaml"]);
+        let words: Vec<String> = ["rbac:roleName=boss", "output:stdout"].map(ToOwned::to_owned).to_vec();
+        let request = parse(&words).expect("a request");
+        let printed = example.load(&request).printed(&request);
+        assert!(printed.contains("name: web-boss"), "{printed}");
+        example.edit("config/samples/a.yaml", |_| "kind: A\n".to_owned());
+        assert!(example.write(&[]).contains(&"created config/samples/kustomization.yaml".to_owned()));
+    }
+}

@@ -2,4 +2,5 @@
 
 #[path = "../../examples/markers/everything.rs"]
 mod everything;
+mod kube_schema;
 mod markers;

@@ -1,0 +1,34 @@
+//! `#[schema]` beside the attributes of kube's derive macro `KubeSchema`.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass_derive::schema;
+
+#[schema(exactly_one_of(host, ip_address))]
+#[derive(Serialize, Deserialize, KubeSchema, Clone, Debug)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = "self.weight > 0")]
+struct Backend {
+    #[schema(maximum = 10, immutable)]
+    #[x_kube(validation = "self != 5")]
+    weight: i32,
+    #[schema(max_length = 9)]
+    host: Option<String>,
+    ip_address: Option<String>,
+}
+
+fn rules(schema: &Value) -> Vec<&str> {
+    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+    rules.filter_map(|rule| rule["rule"].as_str()).collect()
+}
+
+#[test]
+fn both_add_their_rules() {
+    let schema = serde_json::to_value(schemars::schema_for!(Backend)).expect("JSON");
+    let weight = &schema["properties"]["weight"];
+    assert_eq!((&weight["maximum"], &schema["properties"]["host"]["maxLength"]), (&json!(10), &json!(9)));
+    assert_eq!(rules(weight), ["self == oldSelf", "self != 5"]);
+    let one_of = "[has(self.host),has(self.ipAddress)].filter(x,x==true).size() == 1";
+    assert_eq!(rules(&schema), [one_of, "self.weight > 0"]);
+}

@@ -105,7 +105,16 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 /// | `list_type = "atomic\|set\|map"`, `list_map_key("a", "b")`, `map_type`, `struct_type = "atomic\|granular"` | how server-side apply merges |
 /// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `schemaless` | what is not structural |
 ///
-/// A name, a value or a combination that the API server would refuse is an error at its place.
+/// A name, a value or a combination that the API server would refuse is an error at its place:
+///
+/// ```compile_fail
+/// #[windlass_derive::schema]
+/// #[derive(schemars::JsonSchema)]
+/// struct Backend {
+///     #[schema(max_length = 63)] // `max_length` is for a string, and this is a number
+///     weight: i32,
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn schema(arguments: TokenStream, input: TokenStream) -> TokenStream {
     let original: proc_macro2::TokenStream = input.clone().into();

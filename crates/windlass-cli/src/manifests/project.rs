@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
 use windlass_codegen::Inventory;
 use windlass_codegen::manifests::{GENERATED, Manifests, Options, documents, listed_components};
 use windlass_scaffold::{Disk, Writes};
@@ -14,6 +15,9 @@ use crate::project::{Operator, Workspace};
 
 /// The file in which a person chooses components.
 const DEFAULT: &str = "config/default/kustomization.yaml";
+
+/// The folder with the person's samples.
+const SAMPLES: &str = "config/samples";
 
 /// The file with all objects.
 const INSTALL: &str = "dist/install.yaml";
@@ -38,6 +42,13 @@ impl ProjectManifests {
         let words: Vec<&str> =
             ["manifests"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let inventory = Inventory::parse(&operator.ask(&words).await?)?;
+        Self::of(inventory, options, &workspace.folder)
+    }
+
+    /// Makes the manifests. Files that the person keeps by hand replace generated ones.
+    fn of(inventory: Inventory, mut options: Options, disk: &dyn Disk) -> Result<Self> {
+        let generated = Manifests::new(&inventory, options.clone())?.files();
+        options.own_files = own_files(disk, generated.keys())?;
         let manifests = Manifests::new(&inventory, options)?;
         Ok(Self { inventory, manifests })
     }
@@ -117,19 +128,24 @@ fn options(workspace: &Workspace, request: &Request, image: Option<&str>) -> Res
         options.components = listed.into_iter().collect();
         options.exactly_these_components = !is_generated(&text);
     }
-    for path in disk.list("config")?.into_iter().filter(|path| is_yaml(path)) {
-        let name = path.strip_prefix("config/samples/").filter(|name| *name != "kustomization.yaml");
-        if let Some(name) = name {
-            options.samples.push(name.to_owned());
-            continue;
-        }
-        let text = disk.read(&path)?.unwrap_or_default();
-        if !is_generated(&text) {
-            let objects = documents(&text).map_err(|error| format!("{path}: {error}"))?;
-            options.own_files.insert(path, objects);
+    let names = disk.list(SAMPLES)?.into_iter().filter(|path| is_yaml(path));
+    let names = names.filter_map(|path| path.strip_prefix(&format!("{SAMPLES}/")).map(ToOwned::to_owned));
+    options.samples = names.filter(|name| name != "kustomization.yaml").collect();
+    Ok(options)
+}
+
+/// Returns the objects of those files that would be generated, but that the person keeps by hand.
+fn own_files<'a>(
+    disk: &dyn Disk,
+    generated: impl Iterator<Item = &'a String>,
+) -> Result<BTreeMap<String, Vec<Value>>> {
+    let mut own = BTreeMap::new();
+    for path in generated {
+        if let Some(text) = disk.read(path)?.filter(|text| !is_generated(text)) {
+            own.insert(path.clone(), documents(&text).map_err(|error| format!("{path}: {error}"))?);
         }
     }
-    Ok(options)
+    Ok(own)
 }
 
 fn is_yaml(path: &str) -> bool {
@@ -178,8 +194,8 @@ mod tests {
 
         fn load(&self, request: &Request) -> ProjectManifests {
             let options = options(&self.workspace, request, None).expect("options");
-            let manifests = Manifests::new(&self.inventory, options).expect("no contradiction");
-            ProjectManifests { inventory: self.inventory.clone(), manifests }
+            let inventory = self.inventory.clone();
+            ProjectManifests::of(inventory, options, &self.workspace.folder).expect("manifests")
         }
 
         /// Writes what a command line asks for, and returns what was done.
@@ -221,6 +237,8 @@ mod tests {
         example.edit("config/rbac/role.yaml", |text| {
             text.lines().skip(1).map(|line| line.replace("list", "get") + "\n").collect()
         });
+        // A file that has nothing to do with the manifests need not be YAML.
+        example.edit("config/other/template.yaml", |_| "{{ .Values }}: {{".to_owned());
         assert_eq!(example.write(&["all"]), Vec::<String>::new());
         let found = example.load(&Request::default());
         let missing = found.manifests.missing_rights(&found.inventory);

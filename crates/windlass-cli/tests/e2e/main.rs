@@ -18,6 +18,7 @@ mod editing;
 mod errors;
 mod generating;
 mod outputs;
+mod project;
 mod rollouts;
 mod users;
 mod versions;

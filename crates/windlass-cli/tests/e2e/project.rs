@@ -1,0 +1,176 @@
+//! The life of a project: the command lines of the articles, and what is refused. Nothing is compiled here; the tutorials do that.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::process::windlass;
+
+/// A folder with a space in its path.
+struct Folder {
+    _directory: TempDir,
+    path: PathBuf,
+}
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my projects").join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self { _directory: directory, path }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.path.join(path)
+    }
+
+    /// Types a command line in a shell, with `windlass` on the PATH. Returns whether it succeeded, and all that it said.
+    fn type_(&self, line: &str) -> (bool, String) {
+        let program = Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap();
+        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("{line} 2>&1")])
+            .current_dir(&self.path)
+            .env("PATH", path)
+            .stdin(Stdio::null());
+        let output = shell.env_remove("WINDLASS_CHECKOUT").output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    }
+
+    #[track_caller]
+    fn ok(&self, line: &str) -> String {
+        let (success, said) = self.type_(line);
+        assert!(success, "{line}: {said}");
+        said
+    }
+
+    #[track_caller]
+    fn refused(&self, line: &str, part: &str) {
+        let (success, said) = self.type_(line);
+        assert!(!success && said.contains(part), "{line}: {said}");
+    }
+
+    fn bar() -> Self {
+        let folder = Self::new("operator-demo");
+        folder.ok("windlass init --domain abc.com --license apache2 --owner \"zhangsan\"");
+        folder.ok("windlass create api --group foo --version v1 --kind Bar");
+        folder
+    }
+
+    fn commit(&self) {
+        self.ok("git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm scaffold");
+    }
+}
+
+#[test]
+fn the_command_lines_of_the_articles_work_as_typed() {
+    let custom_pod = Folder::new("kubebuilder-demo");
+    assert!(custom_pod.ok("windlass version").starts_with("windlass 0."));
+    custom_pod.ok("windlass init --domain mock.com --repo github.com/zhhnzw/k8s-demo/kubebuilder-demo");
+    custom_pod.ok(
+        "windlass create api --group zhhnzw --version v1 --kind=CustomPod --resource=true --controller=true",
+    );
+    assert!(custom_pod.at("config/samples/zhhnzw_v1_custompod.yaml").is_file());
+    let manifest = fs::read_to_string(custom_pod.at("Cargo.toml")).unwrap();
+    assert!(manifest.contains("https://github.com/zhhnzw/k8s-demo/kubebuilder-demo"), "{manifest}");
+
+    let pool = Folder::new("guestbook");
+    pool.ok("windlass init --domain tiduyun.com --repo git.tiduyun.com/tsi-controller");
+    pool.ok("windlass create api --group tsi --version v1alpha1 --kind IPPool");
+    let kind = fs::read_to_string(pool.at("api/src/v1alpha1/ip_pool.rs")).unwrap();
+    assert!(kind.contains("group = \"tsi.tiduyun.com\""), "{kind}");
+
+    let bar = Folder::bar();
+    let header = fs::read_to_string(bar.at("src/controllers/bar.rs")).unwrap();
+    assert!(
+        header.starts_with("// Copyright") && header.lines().next().unwrap().ends_with("zhangsan."),
+        "{header}"
+    );
+    assert!(bar.ok("make help").contains("Install the CRDs"));
+}
+
+#[test]
+fn flags_of_kubebuilder_without_a_meaning_are_accepted_with_a_note() {
+    let folder = Folder::new("demo");
+    let said = folder.ok("windlass init --plugins go/v4 --fetch-deps=false --skip-go-version-check");
+    for flag in ["--plugins", "--fetch-deps", "--skip-go-version-check"] {
+        assert!(said.contains(&format!("note: {flag} has no effect here: ")), "{said}");
+    }
+    assert!(
+        folder
+            .ok("windlass create api --group a --version v1 --kind B --make=false")
+            .contains("note: --make")
+    );
+}
+
+#[test]
+fn a_dry_run_and_a_diff_write_nothing() {
+    let folder = Folder::new("demo");
+    assert!(folder.ok("windlass init --dry-run").contains("would create Cargo.toml"));
+    assert!(folder.ok("windlass init --diff").contains("+++ b/windlass.toml"));
+    assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 0);
+}
+
+#[test]
+fn a_request_that_does_not_fit_is_refused_with_a_reason() {
+    let outside = Folder::new("outside");
+    outside.refused("windlass create api --group foo --version v1 --kind Bar", "is not in a project");
+    fs::write(outside.at("Makefile"), "all:\n").unwrap();
+    outside.refused("windlass init", "a file exists already: Makefile");
+    Folder::new("My Operator").refused("windlass init", "--project-name");
+    Folder::new("demo").refused("windlass init --path /nowhere", "--path /nowhere");
+
+    let bar = Folder::bar();
+    assert!(bar.ok("windlass create api --group foo --version v1 --kind Bar").contains("nothing to write"));
+    bar.refused("windlass init --domain other.com", "change it with `windlass edit`");
+    bar.refused("windlass create api --group foo --version v1 --kind bar", "try Bar");
+    bar.refused("windlass create api --version v1 --kind Bar", "the group is empty");
+    // From a folder inside of the project.
+    bar.refused(
+        "cd src && windlass create webhook --group foo --version v1 --kind Baz --defaulting",
+        "the project has no Baz",
+    );
+}
+
+#[test]
+fn edited_files_are_deleted_when_git_has_them() {
+    let bar = Folder::bar();
+    let kind = bar.at("api/src/v1/bar.rs");
+    fs::write(&kind, fs::read_to_string(&kind).unwrap().replace("foo", "colour")).unwrap();
+    bar.refused(
+        "windlass delete api --group foo --version v1 --kind Bar",
+        "not committed: api/src/v1/bar.rs",
+    );
+    bar.commit();
+    bar.ok("windlass delete api --group foo --version v1 --kind Bar");
+    assert!(!kind.exists() && !bar.at("src/controllers").exists());
+}
+
+#[test]
+fn an_edit_wants_a_clean_tree_and_keeps_what_the_user_wrote() {
+    let bar = Folder::bar();
+    bar.commit();
+    let controller = bar.at("src/controllers/bar.rs");
+    let edited = fs::read_to_string(&controller).unwrap().replace("// Your logic: read", "// Mine: read");
+    fs::write(&controller, edited).unwrap();
+    bar.refused("windlass edit --multigroup", "not committed: src/controllers/bar.rs");
+    bar.ok("git -c user.name=a -c user.email=a@b commit -qam mine");
+    assert!(bar.ok("windlass edit --multigroup").contains("created src/controllers/foo/bar.rs"));
+    assert!(fs::read_to_string(bar.at("src/controllers/foo/bar.rs")).unwrap().contains("// Mine: read"));
+    bar.ok("git add -A && git -c user.name=a -c user.email=a@b commit -qm moved");
+    assert!(bar.ok("windlass update").contains("nothing to write"));
+}
+
+#[test]
+fn completions_are_for_four_shells() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let output = windlass(&["completions", shell]).output().unwrap();
+        assert!(
+            output.status.success() && String::from_utf8(output.stdout).unwrap().contains("uninstall"),
+            "{shell}"
+        );
+    }
+}

@@ -22,9 +22,15 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         } else {
             "Default::default()"
         };
+        let signature = signature(kind);
         let example = fill(example, &[("kind", kind)]);
-        let values =
-            [("kind", kind), ("variable", module.as_str()), ("import", &import), ("example", &example)];
+        let values = [
+            ("kind", kind),
+            ("variable", module.as_str()),
+            ("import", &import),
+            ("example", &example),
+            ("signature", &signature),
+        ];
         let mut add = |there: bool, what: &str, template: &str| {
             if there {
                 let template = if resource.external.is_some() { without_test(template) } else { template };
@@ -41,6 +47,19 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
             conversion(project, resource, spoke, made);
         }
     }
+}
+
+/// The width of a line, for rustfmt.
+const LINE: usize = 100;
+
+/// Returns the head of the function that sets defaults, in the format of rustfmt.
+fn signature(kind: &str) -> String {
+    let end = format!(") -> Result<{kind}, Denial> {{");
+    let line = format!("pub async fn default(object: {kind}, _: AdmissionContext{end}");
+    if line.len() <= LINE {
+        return line;
+    }
+    format!("pub async fn default(\n    object: {kind},\n    _: AdmissionContext,\n{end}")
 }
 
 /// Returns a file without its tests: what an object of an external type must have is not known.

@@ -132,5 +132,11 @@ fn several_groups_and_kinds_of_others() {
     let validation = |gvk| CreateWebhook { gvk, validation: true, ..CreateWebhook::default() };
     sandbox.webhook(&validation(gvk("apps", "v1", "Deployment"))).unwrap();
     sandbox.webhook(&validation(gvk("ship", "v1", "ServiceBinding"))).unwrap();
+    let defaulting = CreateWebhook {
+        gvk: gvk("ship", "v1", "ServiceBinding"),
+        defaulting: true,
+        ..CreateWebhook::default()
+    };
+    sandbox.webhook(&defaulting).unwrap();
     check(&sandbox, expect_file!["../golden/multigroup.txt"]);
 }

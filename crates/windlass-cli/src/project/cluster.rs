@@ -51,9 +51,12 @@ impl ClusterArgs {
         let kubeconfig = if use_local { Some(local) } else { self.kubeconfig.clone() };
         let source =
             ConfigSource { kubeconfig: kubeconfig.clone(), context: self.context.clone(), master: None };
-        let config = source.load().await.map_err(|error| {
-            format!("{error}. Start a cluster with `windlass cluster`, or name a kubeconfig with --kubeconfig FILE")
-        })?;
+        let config = match source.load().await {
+            Err(error) if !self.is_named() && !by_environment => {
+                return Err(format!("{error}. Start a cluster with `windlass cluster`, or name a kubeconfig with --kubeconfig FILE").into());
+            }
+            loaded => loaded?,
+        };
         let place = match (&kubeconfig, by_environment) {
             (Some(file), _) => file.strip_prefix(&workspace.root).unwrap_or(file).display().to_string(),
             (None, true) => "KUBECONFIG".to_owned(),

@@ -262,6 +262,11 @@ impl Membership {
         let in_time = now < self.write_sent + renew_deadline;
         match result {
             WriteResult::Written if in_time => {
+                if self.valid_until().is_some_and(|until| now >= until) {
+                    // Keys were refused since then. The rights of the next list differ from none, so these keys are queued again.
+                    self.rights = Arc::default();
+                    self.next_list = now;
+                }
                 self.renewed = self.write_sent;
                 self.next_write = now + retry_period;
                 self.write_pause = now;

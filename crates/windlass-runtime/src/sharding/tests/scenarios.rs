@@ -234,6 +234,25 @@ fn a_replica_that_cannot_renew_stops_before_others_take_its_keys_and_joins_again
     "]]);
 }
 
+/// Keys that were refused meanwhile are put aside until the rights change, so the rights must change.
+#[test]
+fn a_renewal_that_is_answered_after_the_deadline_changes_the_rights() {
+    let mut s = Scenario::of("a");
+    s.at(0.0).run('a');
+    let key = 7;
+    let core = s.core('a');
+    let seconds = Duration::from_secs_f64;
+    assert!(matches!(core.next(seconds(9.0), 0xf), Step::Write { .. }));
+    let before = core.rights().clone();
+    assert_eq!(core.begin(seconds(10.2), key), Verdict::Foreign);
+    core.wrote(seconds(10.5), WriteResult::Written);
+    assert_ne!(core.rights(), &before);
+    s.at(10.5).run('a');
+    let core = s.core('a');
+    assert!(!std::sync::Arc::ptr_eq(core.rights(), &before));
+    assert_eq!(core.begin(seconds(10.6), key), Verdict::Own);
+}
+
 #[test]
 fn a_replica_that_leaves_gives_its_keys_up_at_once() {
     let mut s = Scenario::of("ab");

@@ -1,0 +1,267 @@
+//! Gives addresses to claims.
+
+use std::{fmt, net::IpAddr, time::Duration};
+
+use kube::core::ApiResource;
+use windlass::{
+    EventHandler, Keys, MapContext, conditions,
+    informer::{IndexFn, WatchOptions},
+    prelude::*,
+};
+
+use crate::{
+    ClaimReference, IPAddress, IPAddressSpec, IPClaim, IPClaimStatus, IPPool,
+    ledger::Ledger,
+    name_of,
+    ranges::{Ranges, number},
+};
+
+/// How many claims one replica works on at once.
+const WORKERS: usize = 16;
+
+/// How often a claim without an address is tried again if nothing is reported.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// How often the addresses of claims that are gone are looked for.
+const SWEEP: Duration = Duration::from_secs(600);
+
+/// How many waiting claims are tried when an address becomes free.
+const WOKEN: usize = 8;
+
+/// How many proposals of one reconcile may turn out to be taken.
+const ATTEMPTS: usize = 16;
+
+/// The index of `IPAddress`es by the key of their claim.
+const BY_CLAIM: &str = "claim";
+
+/// The index of claims without an address by what they wait for.
+const WAITING: &str = "waiting";
+
+/// Returns the controller of claims.
+pub(crate) fn controller(ledger: Ledger) -> Controller {
+    let by_claim = IndexFn::typed(|address: &IPAddress| [address.spec.claim.key().to_string()]);
+    let addresses = Watch::with_handler(ApiResource::erase::<IPAddress>(&()), Addresses(ledger.clone()))
+        .options(WatchOptions::new().index(BY_CLAIM, by_claim))
+        .cluster_scoped()
+        .resync(SWEEP);
+    Controller::of::<IPClaim>(Claims { ledger })
+        .options(WatchOptions::new().index(WAITING, IndexFn::typed(waits_for)))
+        .watch(addresses)
+        .watches_with::<IPPool>(claims_of_pool, |watch| watch.predicate(Predicate::generation_changed()))
+        .concurrency(WORKERS)
+        .sharded()
+        .needs(Permission::to::<IPAddress>([Verb::Create, Verb::Delete]))
+        .needs(Permission::status_of::<IPClaim>())
+}
+
+/// What a claim without an address waits for.
+fn waits_for(claim: &IPClaim) -> Vec<String> {
+    if claim.status.as_ref().is_some_and(|status| status.address.is_some()) {
+        return Vec::new();
+    }
+    let pool = format!("pool {}", claim.spec.pool);
+    match &claim.spec.address {
+        None => vec![pool, format!("any {}", claim.spec.pool)],
+        Some(text) => {
+            let address = text.parse::<IpAddr>().map(|address| format!("address {}", name_of(address)));
+            [Ok(pool), address].into_iter().flatten().collect()
+        }
+    }
+}
+
+/// A pool changed: all its claims without an address may get one.
+fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let waiting = cx.lister::<IPClaim>()?.by_index(WAITING, &format!("pool {}", pool.name_any()))?;
+    Ok(waiting.iter().map(ObjectKey::of).collect())
+}
+
+/// Keeps the ledger, and maps an address to its claim; a free address also to claims that wait for it.
+struct Addresses(Ledger);
+
+impl EventHandler<ObjectKey> for Addresses {
+    fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
+        let IPAddressSpec { address, pool, claim } = &delta.object().decode::<IPAddress>()?.spec;
+        keys.add(claim.key());
+        if !matches!(delta, Delta::Deleted { .. }) {
+            self.0.taken(*address, pool);
+            return Ok(());
+        }
+        self.0.freed(*address, pool);
+        let claims = cx.lister::<IPClaim>()?;
+        let this = claims.by_index(WAITING, &format!("address {}", name_of(*address)))?;
+        this.iter().for_each(|claim| keys.add(ObjectKey::of(claim)));
+        let any = claims.by_index(WAITING, &format!("any {pool}"))?;
+        any.oldest_first().take(WOKEN).for_each(|claim| keys.add(ObjectKey::of(claim)));
+        Ok(())
+    }
+}
+
+/// The reconciler of claims.
+struct Claims {
+    ledger: Ledger,
+}
+
+/// What a claim has.
+enum Outcome {
+    Bound(IpAddr),
+    Waits(Reason, String),
+}
+
+/// Why a claim has no address: the reason of its condition and of its Event.
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    PoolNotFound,
+    PoolInvalid,
+    PoolExhausted,
+    AddressInvalid,
+    AddressNotInPool,
+    AddressInUse,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Reconciler<IPClaim> for Claims {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<IPClaim>) -> Result<Action> {
+        // A claim that is being deleted keeps its address until it is gone.
+        let claim = cx.get(&key)?;
+        let held = cx.lister::<IPAddress>()?.by_index(BY_CLAIM, &key.to_string())?.complete()?.alive();
+        let kept = claim.as_ref().and_then(|claim| choose(claim, &held));
+        for address in &held {
+            if kept.is_none_or(|kept| kept.name_any() != address.name_any()) {
+                cx.delete(address).await?;
+            }
+        }
+        let Some(claim) = claim.filter(|claim| claim.metadata.deletion_timestamp.is_none()) else {
+            return Ok(Action::done());
+        };
+        let outcome = match kept {
+            Some(address) => Outcome::Bound(address.spec.address),
+            None => self.allocate(&cx, &claim).await?,
+        };
+        let action = match outcome {
+            Outcome::Bound(_) => Action::done(),
+            Outcome::Waits(..) => Action::requeue_after(RETRY),
+        };
+        report(&cx, &claim, outcome).await?;
+        Ok(action)
+    }
+}
+
+/// Returns the address that a claim keeps, of those that were created for its key: one that it asks for, and rather the one in its status.
+fn choose<'a>(claim: &IPClaim, held: &'a Objects<IPAddress>) -> Option<&'a IPAddress> {
+    let fits = |address: &&IPAddress| {
+        let IPAddressSpec { address, pool, claim: holder } = &address.spec;
+        Some(&holder.uid) == claim.metadata.uid.as_ref()
+            && *pool == claim.spec.pool
+            && claim.spec.address.as_ref().is_none_or(|wanted| wanted.parse() == Ok(*address))
+    };
+    let reported = claim.status.as_ref().and_then(|status| status.address.as_ref());
+    let mut fitting: Vec<&IPAddress> = held.iter().filter(fits).collect();
+    fitting
+        .sort_by_key(|address| (Some(&address.spec.address.to_string()) != reported, address.spec.address));
+    fitting.first().copied()
+}
+
+impl Claims {
+    async fn allocate(&self, cx: &Context<IPClaim>, claim: &IPClaim) -> Result<Outcome> {
+        let name = &claim.spec.pool;
+        let Some(pool) = cx.lister::<IPPool>()?.get(&ObjectKey::cluster(name))? else {
+            return Ok(Outcome::Waits(Reason::PoolNotFound, format!("there is no pool {name}")));
+        };
+        let ranges = match Ranges::of(&pool.spec) {
+            Ok(ranges) => ranges,
+            Err(error) => return Ok(Outcome::Waits(Reason::PoolInvalid, format!("pool {name}: {error}"))),
+        };
+        if let Some(text) = &claim.spec.address {
+            return take_static(cx, claim, &ranges, text).await;
+        }
+        // What the claim had before, if a person deleted the object of its address.
+        let before = claim.status.as_ref().and_then(|status| status.address.as_ref()?.parse().ok());
+        if let Some(address) = before.filter(|address| ranges.contains(number(*address)))
+            && take(cx, claim, address).await?
+        {
+            return Ok(Outcome::Bound(address));
+        }
+        self.take_any(cx, claim, &ranges).await
+    }
+
+    async fn take_any(&self, cx: &Context<IPClaim>, claim: &IPClaim, ranges: &Ranges) -> Result<Outcome> {
+        let pool = &claim.spec.pool;
+        let addresses = cx.lister::<IPAddress>()?;
+        // This process may have written an address that the watch has not reported.
+        let is_taken = |address| {
+            let key = ObjectKey::cluster(&name_of(address));
+            addresses.get(&key).map_or(true, |address| address.is_some())
+        };
+        for _ in 0..ATTEMPTS {
+            let random = u128::from(cx.env().random()) << 64 | u128::from(cx.env().random());
+            let Some(proposal) = self.ledger.propose(pool, ranges, random, is_taken) else {
+                return Ok(Outcome::Waits(Reason::PoolExhausted, format!("pool {pool} has no free address")));
+            };
+            if take(cx, claim, proposal.address).await? {
+                return Ok(Outcome::Bound(proposal.address));
+            }
+        }
+        Err(Error::other(format!("{ATTEMPTS} addresses of pool {pool} were taken by others meanwhile")))
+    }
+}
+
+async fn take_static(cx: &Context<IPClaim>, claim: &IPClaim, ranges: &Ranges, text: &str) -> Result<Outcome> {
+    let Ok(address) = text.parse::<IpAddr>() else {
+        return Ok(Outcome::Waits(Reason::AddressInvalid, format!("{text:?} is no address")));
+    };
+    if !ranges.contains(number(address)) {
+        let message = format!("pool {} does not give {address}", claim.spec.pool);
+        return Ok(Outcome::Waits(Reason::AddressNotInPool, message));
+    }
+    if take(cx, claim, address).await? {
+        return Ok(Outcome::Bound(address));
+    }
+    Ok(Outcome::Waits(Reason::AddressInUse, format!("{address} belongs to another claim")))
+}
+
+/// Creates the object of an address for a claim. Returns whether the claim has the address: the server lets one creation succeed.
+async fn take(cx: &Context<IPClaim>, claim: &IPClaim, address: IpAddr) -> Result<bool> {
+    let claim_reference = ClaimReference {
+        namespace: claim.namespace().unwrap_or_default(),
+        name: claim.name_any(),
+        uid: claim.uid().unwrap_or_default(),
+    };
+    let spec = IPAddressSpec { address, pool: claim.spec.pool.clone(), claim: claim_reference };
+    match cx.create(IPAddress::new(&name_of(address), spec)).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_already_exists() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the status, and records an Event when it changes.
+async fn report(cx: &Context<IPClaim>, claim: &IPClaim, outcome: Outcome) -> Result<()> {
+    let pool = &claim.spec.pool;
+    let (address, reason, message) = match outcome {
+        Outcome::Bound(address) => {
+            (Some(address.to_string()), "Allocated".to_owned(), format!("{address} of pool {pool}"))
+        }
+        Outcome::Waits(reason, message) => (None, reason.to_string(), message),
+    };
+    let mut status = claim.status.clone().unwrap_or_default();
+    let is_bound = address.is_some();
+    let condition = conditions::condition("Bound", is_bound, &reason, &message)
+        .observed_generation(claim.metadata.generation);
+    let is_news = status.address != address || status.conditions.iter().all(|known| known.reason != reason);
+    status = IPClaimStatus { address, ..status };
+    conditions::set(&mut status.conditions, condition, cx.now());
+    cx.update_status(claim, status).await?;
+    if is_news && is_bound {
+        cx.recorder().normal(claim, &reason, message);
+    } else if is_news {
+        cx.recorder().warning(claim, &reason, message);
+    }
+    Ok(())
+}

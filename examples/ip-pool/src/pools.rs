@@ -1,0 +1,106 @@
+//! Reports what pools have left.
+
+use std::{collections::HashMap, time::Duration};
+
+use parking_lot::Mutex;
+use windlass::{conditions, prelude::*};
+
+use crate::{IPPool, IPPoolStatus, ledger::Counts, ledger::Ledger, ranges::Ranges};
+
+/// The time between two writes of a status, so that a pool with many changes is not written for each.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Returns the controller of pools.
+pub(crate) fn controller(ledger: Ledger) -> Controller {
+    let changed = ledger.changed_pools();
+    Controller::of::<IPPool>(Pools { ledger, written: Mutex::default() })
+        .external(changed)
+        .sharded()
+        .needs(Permission::status_of::<IPPool>())
+}
+
+/// The reconciler of pools.
+struct Pools {
+    ledger: Ledger,
+    /// When the status of each pool was written, in milliseconds since 1970.
+    written: Mutex<HashMap<ObjectKey, i64>>,
+}
+
+impl Reconciler<IPPool> for Pools {
+    type Error = Error;
+
+    async fn reconcile(&self, key: ObjectKey, cx: Context<IPPool>) -> Result<Action> {
+        let Some(pool) = cx.get_alive(&key)? else {
+            self.written.lock().remove(&key);
+            return Ok(Action::done());
+        };
+        let now = cx.now().as_millisecond();
+        let status = self.status_of(&pool, &cx);
+        if Some(&status) == pool.status.as_ref() {
+            return Ok(Action::done());
+        }
+        let since = self.written.lock().get(&key).and_then(|written| u64::try_from(now - written).ok());
+        let pause = since.and_then(|since| PERIOD.checked_sub(Duration::from_millis(since)));
+        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
+            return Ok(Action::requeue_after(pause));
+        }
+        let ready = |status: &IPPoolStatus| status.conditions.first().map(|ready| ready.reason.clone());
+        let (before, after) = (pool.status.as_ref().and_then(ready), ready(&status));
+        let news = status.conditions.first().filter(|_| before != after).cloned();
+        cx.update_status(&pool, status).await?;
+        self.written.lock().insert(key, now);
+        match news {
+            Some(ready) if ready.status == "True" => {
+                cx.recorder().normal(&*pool, &ready.reason, ready.message);
+            }
+            Some(ready) => cx.recorder().warning(&*pool, &ready.reason, ready.message),
+            None => {}
+        }
+        Ok(Action::done())
+    }
+}
+
+impl Pools {
+    fn status_of(&self, pool: &IPPool, cx: &Context<IPPool>) -> IPPoolStatus {
+        let mut conditions = pool.status.clone().unwrap_or_default().conditions;
+        let (counts, ready) = match Ranges::of(&pool.spec) {
+            Ok(ranges) => {
+                let counts = self.ledger.counts(&pool.name_any(), &ranges);
+                (counts, ready(counts))
+            }
+            Err(error) => {
+                let counts = self.ledger.counts(&pool.name_any(), &Ranges::default());
+                (counts, conditions::condition("Ready", false, "Invalid", error.to_string()))
+            }
+        };
+        for condition in [ready, shrunk(counts)] {
+            let condition = condition.observed_generation(pool.metadata.generation);
+            conditions::set(&mut conditions, condition, cx.now());
+        }
+        let limited = |count: u128| i64::try_from(count).unwrap_or(i64::MAX);
+        IPPoolStatus {
+            total: limited(counts.total),
+            allocated: limited(counts.allocated),
+            available: limited(counts.available),
+            outside: limited(counts.outside),
+            conditions,
+        }
+    }
+}
+
+fn ready(counts: Counts) -> conditions::NewCondition {
+    if counts.available == 0 {
+        conditions::condition("Ready", false, "Exhausted", "all addresses are taken")
+    } else {
+        conditions::condition("Ready", true, "Available", "addresses can be taken")
+    }
+}
+
+fn shrunk(counts: Counts) -> conditions::NewCondition {
+    if counts.outside == 0 {
+        conditions::condition("Shrunk", false, "AllInside", "all addresses in use are in the pool")
+    } else {
+        let message = "addresses in use are outside of the pool; their claims keep them";
+        conditions::condition("Shrunk", true, "InUseOutside", message)
+    }
+}

@@ -1,0 +1,50 @@
+//! What a user sees of pools.
+
+use serde_json::json;
+
+use crate::claims::Fixture;
+
+#[tokio::test]
+async fn a_pool_that_shrinks_keeps_the_addresses_in_use() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/29"], &[]).await;
+    user.claim("high", "a", Some("10.0.0.7")).await;
+    user.claim("low", "a", Some("10.0.0.1")).await;
+    user.bound("high").await;
+    user.bound("low").await;
+    user.counts("a", [8, 2, 6, 0], ["Available", "AllInside"]).await;
+
+    user.change_pool("a", json!({ "cidrs": ["10.0.0.0/31"] })).await;
+    user.counts("a", [2, 2, 1, 1], ["Available", "InUseOutside"]).await;
+    assert_eq!(user.bound("high").await, "10.0.0.7");
+    user.claim("any", "a", None).await;
+    assert_eq!(user.bound("any").await, "10.0.0.0", "none outside of the pool is given");
+    user.counts("a", [2, 3, 0, 1], ["Exhausted", "InUseOutside"]).await;
+
+    user.release("high").await;
+    user.counts("a", [2, 2, 0, 0], ["Exhausted", "AllInside"]).await;
+    user.claim("next", "a", None).await;
+    user.waits("next", "PoolExhausted").await;
+    user.change_pool("a", json!({ "exclusions": ["10.0.0.3"], "cidrs": ["10.0.0.0/30"] })).await;
+    assert_eq!(user.bound("next").await, "10.0.0.2", "a pool that grows serves the claims that wait");
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn pools_with_the_same_addresses_give_each_once() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/31"], &[]).await;
+    user.create_pool("b", &["10.0.0.1/32"], &[]).await;
+    for (claim, pool) in [("one", "b"), ("two", "a")] {
+        user.claim(claim, pool, None).await;
+        user.bound(claim).await;
+    }
+    user.claim("three", "b", None).await;
+    user.waits("three", "PoolExhausted").await;
+    user.claim("four", "a", None).await;
+    user.waits("four", "PoolExhausted").await;
+    user.counts("a", [2, 1, 0, 0], ["Exhausted", "AllInside"]).await;
+    fixture.stop().await;
+}

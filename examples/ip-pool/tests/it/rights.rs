@@ -1,0 +1,27 @@
+//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+
+use ip_pool::{IPAddress, manager};
+use kube::api::DeleteParams;
+use windlass_test::TestCluster;
+
+use crate::{claims::install, user::User};
+
+#[tokio::test]
+async fn the_declared_rights_are_those_that_are_needed() {
+    let cluster = TestCluster::from_env().await;
+    install(&cluster).await;
+    let operator = cluster.run_restricted(manager(cluster.client())).await;
+    let user = User(cluster.client());
+    user.create_pool("exact-rights", &["198.51.100.0/28"], &[]).await;
+    user.claim("exact-rights", "exact-rights", None).await;
+    let address = user.bound("exact-rights").await;
+    user.counts("exact-rights", [16, 1, 15, 0], ["Available", "AllInside"]).await;
+    user.release("exact-rights").await;
+    cluster.gone::<IPAddress>(address).await;
+    user.pools().delete("exact-rights", &DeleteParams::default()).await.expect("deleted");
+    let mut rights = operator.rights();
+    // The Lease of a replica that died is read and deleted by another one; here is only one.
+    rights.unused.retain(|unused| !unused.contains("leases.coordination.k8s.io"));
+    assert!(rights.is_exact(), "{rights}");
+    operator.stop().await.expect("a graceful stop");
+}

@@ -1,0 +1,13 @@
+//! OrderedSet: pods with an order, as a StatefulSet keeps them. Pod 0 is created first, pod 1 when pod 0 is running and ready, and so on;
+//! pods are deleted and updated from the last one down.
+#![forbid(unsafe_code)]
+
+mod controller;
+mod ordered_set;
+mod plan;
+mod pods;
+
+pub use self::{
+    controller::controller,
+    ordered_set::{OrderedSet, OrderedSetSpec, OrderedSetStatus},
+};

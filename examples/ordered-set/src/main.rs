@@ -1,0 +1,15 @@
+//! Runs the operator. `ordered-set dev` runs it on a control plane of its own, `ordered-set crds` prints its CRD.
+#![forbid(unsafe_code)]
+
+use ordered_set::{OrderedSet, controller};
+use windlass::prelude::*;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    Manager::from_args()
+        .crd(OrderedSet::crd())
+        .sample(include_str!("../sample.yaml"))
+        .controller(controller())
+        .run()
+        .await
+}

@@ -1,0 +1,58 @@
+//! The custom resource `OrderedSet`.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use windlass::{conditions::Condition, prelude::*};
+
+/// Pods with an order.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[kube(group = "apps.abc.com", version = "v1", kind = "OrderedSet", namespaced, status = "OrderedSetStatus")]
+#[kube(scale(
+    spec_replicas_path = ".spec.replicas",
+    status_replicas_path = ".status.replicas",
+    label_selector_path = ".status.selector"
+))]
+#[kube(printcolumn = r#"{"name": "Ready", "type": "integer", "jsonPath": ".status.readyReplicas"}"#)]
+#[kube(printcolumn = r#"{"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"}"#)]
+#[kube(printcolumn = r#"{"name": "Updated", "type": "integer", "jsonPath": ".status.updatedReplicas"}"#)]
+#[kube(
+    printcolumn = r#"{"name": "Blocked", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Blocked')].reason"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderedSetSpec {
+    /// How many pods to keep: those with the indexes from 0.
+    pub replicas: u32,
+    /// The pods. The labels that tell the pods of a set apart are added.
+    #[schemars(schema_with = "any_object")]
+    pub template: PodTemplateSpec,
+    /// How long a pod may keep the others waiting before the set reports it, in seconds. Default: 60.
+    #[serde(default = "default_patience")]
+    pub patience_seconds: u32,
+}
+
+fn default_patience() -> u32 {
+    60
+}
+
+/// The server checks a pod when it is created. A schema of all its fields would be half a megabyte.
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// The observed state of a set.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderedSetStatus {
+    /// How many pods there are.
+    pub replicas: u32,
+    /// How many of them are running and ready.
+    pub ready_replicas: u32,
+    /// How many of them are of the present template.
+    pub updated_replicas: u32,
+    /// The labels of the pods, for `kubectl scale` and autoscalers.
+    pub selector: String,
+    /// `Ready`: all pods are there, ready and up to date. `Blocked`: a pod keeps the others waiting for longer than the set's patience.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}

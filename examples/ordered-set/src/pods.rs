@@ -1,0 +1,99 @@
+//! The pods of a set: how they are made, and what state they are in.
+
+use k8s_openapi::{api::core::v1::Pod, jiff::Timestamp};
+use kube::api::ObjectMeta;
+use windlass::prelude::*;
+
+use crate::OrderedSet;
+
+/// The label with the name of the set.
+pub(crate) const SET: &str = "apps.abc.com/ordered-set";
+
+/// The label with the index of the pod.
+const INDEX: &str = "apps.abc.com/pod-index";
+
+/// The label with the revision of the template that the pod was made from.
+const REVISION: &str = "apps.abc.com/revision";
+
+/// Returns the revision of the template: a digest of its JSON.
+pub(crate) fn revision_of(set: &OrderedSet) -> Result<String> {
+    // FNV-1a: short, and the same in every build of the operator.
+    let digest =
+        serde_json::to_vec(&set.spec.template)?.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    Ok(format!("{digest:016x}"))
+}
+
+/// Returns the pod of an index. Its name and its host name are the set's name and the index.
+pub(crate) fn pod_of(set: &OrderedSet, index: u32, revision: &str) -> Result<Pod> {
+    let (template, name) = (set.spec.template.clone(), format!("{}-{index}", set.name_any()));
+    let given = template.metadata.unwrap_or_default();
+    let mut labels = given.labels.unwrap_or_default();
+    labels.insert(SET.to_owned(), set.name_any());
+    labels.insert(INDEX.to_owned(), index.to_string());
+    labels.insert(REVISION.to_owned(), revision.to_owned());
+    let mut spec = template.spec.unwrap_or_default();
+    spec.hostname = Some(name.clone());
+    let metadata = ObjectMeta {
+        name: Some(name),
+        namespace: set.namespace(),
+        labels: Some(labels),
+        annotations: given.annotations,
+        ..ObjectMeta::default()
+    };
+    Pod { metadata, spec: Some(spec), ..Pod::default() }.controlled_by(set)
+}
+
+/// A pod, as far as the order is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) index: u32,
+    pub(crate) revision: String,
+    pub(crate) state: State,
+    /// Since when it is in a state in which others wait for it.
+    pub(crate) since: Option<Timestamp>,
+}
+
+/// What a pod is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is running and ready.
+    Ready,
+    /// It is not ready yet, or not any more; with the reason, if the pod tells.
+    NotReady(Option<String>),
+    /// It has ended and does not start again.
+    Ended,
+    /// It is being deleted.
+    Terminating,
+}
+
+impl Member {
+    /// Returns `None` for a pod that was not made for a set.
+    pub(crate) fn of(pod: &Pod) -> Option<Self> {
+        let label = |name: &str| pod.labels().get(name).cloned();
+        let index = label(INDEX)?.parse().ok()?;
+        let status = pod.status.clone().unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let condition = |name: &str| conditions.iter().find(|condition| condition.type_ == name);
+        let ready = condition("Ready");
+        let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let phase = status.phase.as_deref();
+        let (state, since) = if let Some(deleted) = &pod.metadata.deletion_timestamp {
+            (State::Terminating, Some(deleted.0))
+        } else if matches!(phase, Some("Failed" | "Succeeded")) {
+            (State::Ended, created)
+        } else if phase == Some("Running") && ready.is_some_and(|ready| ready.status == "True") {
+            (State::Ready, None)
+        } else {
+            let waiting = status.container_statuses.unwrap_or_default().into_iter().find_map(|container| {
+                container.state?.waiting?.reason.filter(|reason| reason != "ContainerCreating")
+            });
+            let unscheduled = condition("PodScheduled").filter(|scheduled| scheduled.status == "False");
+            let reason = waiting.or_else(|| unscheduled.and_then(|scheduled| scheduled.reason.clone()));
+            let changed = ready.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0);
+            (State::NotReady(reason), changed.or(created))
+        };
+        Some(Self { index, revision: label(REVISION).unwrap_or_default(), state, since })
+    }
+}

@@ -1,0 +1,25 @@
+//! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
+
+use kube::api::DeleteParams;
+use ordered_set::{OrderedSet, controller};
+use serde_json::json;
+use windlass::prelude::*;
+use windlass_test::TestCluster;
+
+use crate::user::User;
+
+#[tokio::test]
+async fn the_declared_rights_are_those_that_are_needed() {
+    let cluster = TestCluster::from_env().await;
+    cluster.install_crd::<OrderedSet>().await;
+    let manager = Manager::new(cluster.client()).controller(controller());
+    let operator = cluster.run_restricted(manager).await;
+
+    // A real control plane without nodes runs no pods: the first one keeps the others waiting, and the set says so.
+    let user = User(cluster.client());
+    user.create("exact-rights", 2, json!({ "kubelet.windlass.dev/ready-after": "1h" })).await;
+    user.blocked("exact-rights", "PodStuck").await;
+    user.sets().delete("exact-rights", &DeleteParams::default()).await.expect("deleted");
+    cluster.gone::<OrderedSet>("exact-rights").await;
+    operator.stop_with_exact_rights().await.expect("a graceful stop");
+}

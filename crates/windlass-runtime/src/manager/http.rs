@@ -6,9 +6,13 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+    service::service_fn,
+};
 use hyper_util::{
-    rt::{TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
     server::graceful::{GracefulShutdown, Watcher},
 };
 use rustls::ServerConfig;
@@ -33,6 +37,9 @@ use crate::{
 
 /// The time that requests in progress may take when the server stops.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// The requests that a client may have open on one connection.
+const STREAMS: u32 = 32;
 
 /// The longest TLS handshake.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
@@ -151,20 +158,29 @@ async fn serve_connection(
     watcher: Watcher,
 ) {
     match tls {
-        None => serve_requests(stream, endpoint, watcher).await,
+        None => serve_requests(stream, false, endpoint, watcher).await,
         Some(tls) => {
             if let Ok(Ok(stream)) = timeout(HANDSHAKE_LIMIT, tls.accept(stream)).await {
-                serve_requests(stream, endpoint, watcher).await;
+                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                serve_requests(stream, is_http2, endpoint, watcher).await;
             }
         }
     }
 }
 
-async fn serve_requests<S>(stream: S, endpoint: Arc<dyn Endpoint>, watcher: Watcher)
+async fn serve_requests<S>(stream: S, is_http2: bool, endpoint: Arc<dyn Endpoint>, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request| answer(endpoint.clone(), request));
+    if is_http2 {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS)
+            .serve_connection(TokioIo::new(stream), service);
+        let _ = watcher.watch(connection).await;
+        return;
+    }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(32))

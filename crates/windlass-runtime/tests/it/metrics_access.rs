@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
     core::v1::ServiceAccount,
@@ -19,7 +20,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use tokio_rustls::TlsConnector;
+use tokio_rustls::{TlsConnector, client::TlsStream};
 use windlass_runtime::{Manager, manager::SecureMetrics};
 use windlass_test::{TestCluster, eventually};
 
@@ -64,18 +65,23 @@ impl ServerCertVerifier for Trusting {
     }
 }
 
-/// Sends a GET request over HTTPS, and returns the status code and the body.
-async fn get(address: SocketAddr, token: Option<&str>) -> Result<(u16, String), String> {
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+/// Connects with TLS, and offers these protocols.
+async fn connect(address: SocketAddr, protocols: &[&str]) -> Result<TlsStream<TcpStream>, String> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .expect("versions")
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Trusting))
         .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
     let name = ServerName::try_from("localhost").expect("a name");
-    let mut stream =
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|e| e.to_string())?;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|e| e.to_string())
+}
+
+/// Sends a GET request over HTTPS, and returns the status code and the body.
+async fn get(address: SocketAddr, token: Option<&str>) -> Result<(u16, String), String> {
+    let mut stream = connect(address, &[]).await?;
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n");
     stream.write_all(request.as_bytes()).await.map_err(|e| e.to_string())?;
@@ -162,4 +168,25 @@ async fn metrics_may_be_open_to_all_over_https() {
         .await
         .expect("in time")
         .expect("a graceful end");
+}
+
+#[tokio::test]
+async fn metrics_are_served_over_http_2_to_clients_that_choose_it() {
+    let cluster = TestCluster::start().await;
+    let address = free_address().await;
+    let metrics = SecureMetrics::new(address).without_authorization();
+    let running = run(Manager::new(cluster.client()).secure_metrics(metrics));
+    let stream = eventually(SOON, || connect(address, &["h2", "http/1.1"])).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .expect("HTTP/2");
+    let connection = tokio::spawn(connection);
+    let uri = format!("https://{address}/metrics");
+    let request = http::Request::get(uri).body(String::new()).expect("a request");
+    let reply = sender.send_request(request).await.expect("a reply");
+    assert_eq!(reply.status(), 200);
+    connection.abort();
+    running.stop().await.expect("a graceful end");
 }

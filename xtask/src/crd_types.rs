@@ -154,6 +154,14 @@ fn samples(folder: &Path, kinds: &BTreeSet<(String, String, String)>) -> Vec<Val
     found
 }
 
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.values().any(|value| value.is_null() || has_null(value)),
+        Value::Array(items) => items.iter().any(has_null),
+        _ => false,
+    }
+}
+
 /// The documents of a file; none if it is a template or broken.
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
@@ -197,7 +205,7 @@ fn manifest(name: &str) -> String {
         "[package]\nname = \"crd-types-{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n[workspace]\n\n[dependencies]\n\
          k8s-openapi = {{ version = \"0.29\", default-features = false, features = [\"schemars\", \"v1_36\"] }}\nkube = {{ version = \"5.0\", \
          default-features = false, features = [\"derive\"] }}\nschemars = \"1.2\"\nserde = {{ version = \"1.0\", features = [\"derive\"] \
-         }}\nserde_json = \"1.0\"\nwindlass-client = {{ path = {:?} }}\n\n[profile.dev]\ndebug = false\n",
+         }}\nserde_json = \"1.0\"\nwindlass-client = {{ path = {:?} }}\n\n[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n",
         crates.join("windlass-client").display().to_string()
     )
 }

@@ -84,7 +84,7 @@ impl Home {
         fs::write(self.path("run/instance.json"), serde_json::to_vec(&(&url, &process))?)?;
         self.wait(port, &process)?;
         println!("Neutron {NEUTRON} is ready at {url} after {:.1} s.", begin.elapsed().as_secs_f32());
-        println!("  NEUTRON_TEST_URL={url} cargo test -p network --test it neutron::");
+        println!("  NEUTRON_TEST_URL={url} cargo test -p network --test it neutron:: -- --test-threads=1");
         println!("  cargo run -p network -- dev --neutron-url {url}");
         println!("  cargo xtask neutron stop");
         Ok(())

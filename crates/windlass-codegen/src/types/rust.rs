@@ -28,20 +28,22 @@ pub(super) fn render(model: &Model, options: &Options) -> String {
         ("Time", "apis::meta::v1::Time"),
         ("IntOrString", "util::intstr::IntOrString"),
     ];
-    for (name, path) in leaves {
-        let forms = [format!(": {name},"), format!("<{name}>"), format!(", {name}>")];
-        if forms.iter().any(|form| uses(form)) {
-            let _ = writeln!(text, "use k8s_openapi::apimachinery::pkg::{path};");
-        }
+    for (_, path) in leaves.iter().filter(|(name, _)| uses_type(&body, name)) {
+        let _ = writeln!(text, "use k8s_openapi::apimachinery::pkg::{path};");
     }
     if uses("CustomResource") {
         text += "use kube::CustomResource;\n";
     }
     text += "use schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
-    if uses("Value") {
+    if uses_type(&body, "Value") {
         text += "use serde_json::Value;\n";
     }
     text + &body
+}
+
+/// Whether the text has a field of a type, or of a list or map of it.
+fn uses_type(text: &str, name: &str) -> bool {
+    [format!(": {name},"), format!("<{name}>"), format!(", {name}>")].iter().any(|form| text.contains(form))
 }
 
 fn declare(made: &Type, options: &Options) -> String {

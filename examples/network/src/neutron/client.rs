@@ -13,9 +13,6 @@ use super::{
     transport::{Reply, Transport},
 };
 
-/// The number of objects in a page of a list.
-const PAGE: usize = 500;
-
 /// How to reach Neutron.
 #[derive(Clone, Debug)]
 pub struct NeutronConfig {
@@ -25,8 +22,10 @@ pub struct NeutronConfig {
     pub credentials: Option<Credentials>,
     /// The project of new objects. Without `noauth`, the token says it.
     pub project: Option<String>,
-    /// The longest time of a request.
+    /// The longest time of a request. Default: 30 s.
     pub timeout: Duration,
+    /// The number of objects in a page of a list. Default: 500.
+    pub page: usize,
 }
 
 /// A client of Neutron. Cheap to clone.
@@ -34,6 +33,7 @@ pub struct NeutronConfig {
 pub struct Neutron {
     base: String,
     project: Option<String>,
+    page: usize,
     transport: Transport,
     tokens: Option<Tokens>,
 }
@@ -46,16 +46,18 @@ impl NeutronConfig {
             credentials: None,
             project: Some("kubernetes".to_owned()),
             timeout: Duration::from_secs(30),
+            page: 500,
         }
     }
 
-    /// A server that asks Keystone. A request takes at most 30 s.
+    /// A server that asks Keystone.
     pub fn keystone(url: impl Into<String>, credentials: Credentials) -> Self {
         Self {
             url: url.into(),
             credentials: Some(credentials),
             project: None,
             timeout: Duration::from_secs(30),
+            page: 500,
         }
     }
 }
@@ -66,13 +68,13 @@ impl Neutron {
     /// # Errors
     /// The URL is none, or the system has no root certificates.
     pub fn new(config: NeutronConfig) -> Result<Self, Error> {
-        let NeutronConfig { url, credentials, project, timeout } = config;
+        let NeutronConfig { url, credentials, project, timeout, page } = config;
         let base = url.trim_end_matches('/').trim_end_matches("/v2.0").to_owned();
         if base.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).is_none() {
             return Err(Error::Config(format!("{url:?} is not the URL of a Neutron server")));
         }
         let tokens = credentials.map(|credentials| Tokens::new(credentials, timeout)).transpose()?;
-        Ok(Self { base, project, transport: Transport::new("Neutron", timeout)?, tokens })
+        Ok(Self { base, project, page: page.max(1), transport: Transport::new("Neutron", timeout)?, tokens })
     }
 
     /// Returns the networks whose fields have these values.
@@ -125,7 +127,7 @@ impl Neutron {
         let mut all: Vec<T> = Vec::new();
         let mut marker: Option<String> = None;
         loop {
-            let query = query(filter, marker.as_deref());
+            let query = query(filter, self.page, marker.as_deref());
             let page: Value = self.send(Method::GET, &format!("{plural}?{query}"), None).await?.json()?;
             let items = page[plural].as_array().cloned().unwrap_or_default();
             marker = items.last().and_then(|item| item["id"].as_str().map(str::to_owned));
@@ -180,9 +182,9 @@ impl Neutron {
 }
 
 /// The query of one page of a list.
-fn query(filter: &[(&str, &str)], marker: Option<&str>) -> String {
+fn query(filter: &[(&str, &str)], page: usize, marker: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(filter).append_pair("limit", &PAGE.to_string());
+    query.extend_pairs(filter).append_pair("limit", &page.to_string());
     if let Some(marker) = marker {
         query.append_pair("marker", marker);
     }

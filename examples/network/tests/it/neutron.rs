@@ -29,7 +29,8 @@ impl Server {
         };
         let number = PROJECTS.fetch_add(1, Ordering::Relaxed);
         let project = format!("test-{}-{number}-{}", std::process::id(), fastrand::u32(..));
-        let config = NeutronConfig { project: Some(project.clone()), ..NeutronConfig::noauth(&url) };
+        let config =
+            NeutronConfig { project: Some(project.clone()), page: 10, ..NeutronConfig::noauth(&url) };
         Self { neutron: Neutron::new(config).expect("a client"), url, project, _stand_in: stand_in }
     }
 
@@ -159,23 +160,15 @@ async fn a_quota_is_a_conflict_of_its_own() {
     assert!(error.to_string().contains("Quota exceeded for resources: ['network']."), "{error}");
 }
 
-/// Lists have pages of 500.
 #[tokio::test]
 async fn lists_are_read_to_the_end() {
     let server = Server::new().await;
-    let url = format!("{}/v2.0/quotas/{}", server.url, server.project);
-    put(&url, json!({ "quota": { "network": -1 } })).await;
-    // A real server takes some milliseconds for each.
-    let count = if env::var_os("NEUTRON_TEST_URL").is_some() { 501 } else { 1203 };
-    for _ in 0..count {
+    for _ in 0..25 {
         server.network("many").await;
     }
     let found = server.neutron.networks(&server.own("many")).await.expect("listed");
     let mut ids: Vec<&str> = found.iter().map(|network| network.id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), count);
-    for network in &found {
-        server.neutron.delete_network(&network.id).await.expect("deleted");
-    }
+    assert_eq!(ids.len(), 25, "three pages, each network once");
 }

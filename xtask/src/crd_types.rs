@@ -142,11 +142,11 @@ fn samples(folder: &Path, kinds: &BTreeSet<(String, String, String)>) -> Vec<Val
             let is_of = |(api_version, kind, _): &(String, String, String)| {
                 document["apiVersion"] == api_version.as_str() && document["kind"] == kind.as_str()
             };
-            // Objects without a spec are parts of patches.
-            if kinds.iter().any(is_of)
-                && document["metadata"]["name"].is_string()
+            // Objects without a spec are parts of patches; a null is a place to fill in.
+            let is_whole = document["metadata"]["name"].is_string()
                 && !document["spec"].is_null()
-            {
+                && !has_null(&document);
+            if is_whole && kinds.iter().any(is_of) {
                 found.push(document);
             }
         }

@@ -1,7 +1,6 @@
 //! What a project's operator declares, with what the files below `config/` choose.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::Value;
 use windlass_codegen::Inventory;
@@ -15,9 +14,6 @@ use crate::project::{Operator, Workspace};
 
 /// The file in which a person chooses components.
 const DEFAULT: &str = "config/default/kustomization.yaml";
-
-/// The folder with the person's samples.
-const SAMPLES: &str = "config/samples";
 
 /// The file with all objects.
 const INSTALL: &str = "dist/install.yaml";
@@ -128,9 +124,6 @@ fn options(workspace: &Workspace, request: &Request, image: Option<&str>) -> Res
         options.components = listed.into_iter().collect();
         options.exactly_these_components = !is_generated(&text);
     }
-    let names = disk.list(SAMPLES)?.into_iter().filter(|path| is_yaml(path));
-    let names = names.filter_map(|path| path.strip_prefix(&format!("{SAMPLES}/")).map(ToOwned::to_owned));
-    options.samples = names.filter(|name| name != "kustomization.yaml").collect();
     Ok(options)
 }
 
@@ -146,10 +139,6 @@ fn own_files<'a>(
         }
     }
     Ok(own)
-}
-
-fn is_yaml(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 fn is_generated(text: &str) -> bool {

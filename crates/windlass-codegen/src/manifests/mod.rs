@@ -80,7 +80,6 @@ impl Manifests {
                 folders.push(webhook::certificate_folder(webhooks, &names));
             }
         }
-        folders.extend(tree::samples(&options.samples));
         let components = default::components(inventory, &options, &folders);
         let mut manifests = Self { folders, names, components, options };
         manifests.use_own_files();

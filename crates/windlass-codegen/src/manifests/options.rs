@@ -26,8 +26,6 @@ pub struct Options {
     /// Whether [`components`](Self::components) is all that `config/default` lists, because the user keeps that file by hand. Otherwise the
     /// components that the operator needs are added.
     pub exactly_these_components: bool,
-    /// The names of the files in `config/samples`.
-    pub samples: Vec<String>,
     /// The objects of files that the user keeps by hand, by path. They replace the generated ones in `install.yaml`.
     pub own_files: BTreeMap<String, Vec<Value>>,
     /// The longest description in a schema, in bytes; 0 removes all descriptions. Default: no limit.
@@ -78,7 +76,6 @@ impl Options {
             namespaced: false,
             components: BTreeSet::from([Component::Metrics]),
             exactly_these_components: false,
-            samples: Vec::new(),
             own_files: BTreeMap::new(),
             max_description: None,
         }

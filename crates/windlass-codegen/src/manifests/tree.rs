@@ -20,8 +20,6 @@ pub(super) struct Folder {
     /// The names of files, and their objects.
     pub(super) files: Vec<(String, Vec<Value>)>,
     pub(super) patches: Vec<Patch>,
-    /// The files of the user that the kustomization lists.
-    pub(super) listed: Vec<String>,
 }
 
 /// A patch of a component to an object of another folder.
@@ -44,7 +42,7 @@ pub(super) enum Change {
 
 impl Folder {
     pub(super) fn new(name: &'static str) -> Self {
-        Self { name, component: None, files: Vec::new(), patches: Vec::new(), listed: Vec::new() }
+        Self { name, component: None, files: Vec::new(), patches: Vec::new() }
     }
 
     pub(super) fn component(component: Component) -> Self {
@@ -85,7 +83,7 @@ impl Folder {
     }
 
     fn kustomization(&self) -> Value {
-        let resources: Vec<&String> = self.files.iter().map(|(name, _)| name).chain(&self.listed).collect();
+        let resources: Vec<&String> = self.files.iter().map(|(name, _)| name).collect();
         let (version, kind) = match self.component {
             Some(_) => ("kustomize.config.k8s.io/v1alpha1", "Component"),
             None => ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
@@ -97,13 +95,6 @@ impl Folder {
         }
         kustomization
     }
-}
-
-/// The folder with the samples of the user.
-pub(super) fn samples(files: &[String]) -> Option<Folder> {
-    let mut listed = files.to_vec();
-    listed.sort();
-    (!listed.is_empty()).then(|| Folder { listed, ..Folder::new("samples") })
 }
 
 /// Returns what kustomize builds from the folders that are no components, and from these components.

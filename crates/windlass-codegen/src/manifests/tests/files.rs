@@ -15,8 +15,7 @@ fn paths(inventory: &Inventory, options: Options) -> String {
 
 #[test]
 fn the_tree_is_that_of_kubebuilder() {
-    let mut options = Options::new("web-operator");
-    options.samples = vec!["web_v2_website.yaml".to_owned()];
+    let options = Options::new("web-operator");
     expect![[r"
         config/certmanager/certificate-webhook.yaml
         config/certmanager/issuer.yaml
@@ -49,7 +48,6 @@ fn the_tree_is_that_of_kubebuilder() {
         config/rbac/website_admin_role.yaml
         config/rbac/website_editor_role.yaml
         config/rbac/website_viewer_role.yaml
-        config/samples/kustomization.yaml
         config/webhook/kustomization.yaml
         config/webhook/manager_webhook_patch.yaml
         config/webhook/manifests.yaml

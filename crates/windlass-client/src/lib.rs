@@ -67,7 +67,7 @@ pub use kube_client::Client;
 pub use kube_core::DynamicObject;
 #[doc(inline)]
 pub use windlass_apply as apply;
-pub use windlass_runtime::{Error, Lister, ObjectKey, Objects, Result, Selector};
+pub use windlass_runtime::{Error, Lister, ObjectKey, ObjectKeyExt, Objects, Result, Selector};
 
 /// Names for generated code and macros. Not part of the public API: it changes without notice.
 #[doc(hidden)]

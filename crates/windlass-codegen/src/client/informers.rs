@@ -21,12 +21,12 @@ fn root(render: &Render<'_>) -> String {
     let mut text = "//! Caches with event handlers: `NewSharedInformerFactory` in Go.\n".to_owned();
     if let Some((version, kind)) = render.example() {
         let code = format!(
-            "use std::time::Duration;\n\nuse {{windlass_client}}::{{ResourceEventHandlerFuncs, Result, Selector}};\nuse \
+            "use std::time::Duration;\n\nuse {{windlass_client}}::{{\n    ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,\n}};\nuse \
              {}::informers::SharedInformerFactory;\n\n# pub async fn example(client: {{windlass_client}}::Client) -> Result<()> {{\nlet \
              factory = SharedInformerFactory::new(client, Duration::from_secs(30));\nlet {method} = \
              factory.{}().{}().{method}();\n{method}.informer()?.add_event_handler(\n    \
-             ResourceEventHandlerFuncs::new().add_func(|object| println!(\"{{:?}}\", \
-             object.metadata.name)),\n);\nfactory.start();\nfactory.wait_for_cache_sync(Duration::from_secs(30)).await?;\nprintln!(\"{{}} \
+             ResourceEventHandlerFuncs::new().add_func(|object| println!(\"{{}}\", \
+             ObjectKey::of(&**object))),\n);\nfactory.start();\nfactory.wait_for_cache_sync(Duration::from_secs(30)).await?;\nprintln!(\"{{}} \
              {}\", {method}.lister()?.list(&Selector::everything())?.len());\nfactory.shutdown().await;\n# Ok(()) }}\n",
             render.target.public,
             version.module,

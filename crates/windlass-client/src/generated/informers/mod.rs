@@ -6,14 +6,16 @@
 //! # #[cfg(feature = "core-v1")] mod example {
 //! use std::time::Duration;
 //!
-//! use windlass_client::{ResourceEventHandlerFuncs, Result, Selector};
+//! use windlass_client::{
+//!     ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,
+//! };
 //! use windlass_client::informers::SharedInformerFactory;
 //!
 //! # pub async fn example(client: windlass_client::Client) -> Result<()> {
 //! let factory = SharedInformerFactory::new(client, Duration::from_secs(30));
 //! let pods = factory.core().v1().pods();
 //! pods.informer()?.add_event_handler(
-//!     ResourceEventHandlerFuncs::new().add_func(|object| println!("{:?}", object.metadata.name)),
+//!     ResourceEventHandlerFuncs::new().add_func(|object| println!("{}", ObjectKey::of(&**object))),
 //! );
 //! factory.start();
 //! factory.wait_for_cache_sync(Duration::from_secs(30)).await?;

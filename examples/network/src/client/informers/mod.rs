@@ -4,14 +4,16 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use windlass_client::{ResourceEventHandlerFuncs, Result, Selector};
+//! use windlass_client::{
+//!     ObjectKey, ObjectKeyExt as _, ResourceEventHandlerFuncs, Result, Selector,
+//! };
 //! use network::client::informers::SharedInformerFactory;
 //!
 //! # pub async fn example(client: windlass_client::Client) -> Result<()> {
 //! let factory = SharedInformerFactory::new(client, Duration::from_secs(30));
 //! let networks = factory.samplecrd().v1().networks();
 //! networks.informer()?.add_event_handler(
-//!     ResourceEventHandlerFuncs::new().add_func(|object| println!("{:?}", object.metadata.name)),
+//!     ResourceEventHandlerFuncs::new().add_func(|object| println!("{}", ObjectKey::of(&**object))),
 //! );
 //! factory.start();
 //! factory.wait_for_cache_sync(Duration::from_secs(30)).await?;

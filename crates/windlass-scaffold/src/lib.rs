@@ -1,6 +1,6 @@
 //! The life of an operator's project: what `windlass init`, `create`, `delete`, `edit` and `update` write.
 //!
-//! A [`Project`] is the contents of `windlass.toml`. A request, such as [`CreateApi`], turns it into the project that is wanted; [`plan`]
+//! A [`Project`] is the contents of `windlass.toml`. A request, such as [`CreateApi`], turns it into the project that is wanted; a [`Plan`]
 //! compares the files of both with the folder and returns [`Writes`], which can be shown, compared and applied:
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! Manifests: from an [`Inventory`] to the files below `config/` and to `install.yaml`.
 //!
-//! One model is behind both: [`Manifests`] has a [`Folder`](tree::Folder) for each part of `config/`, as in a project of kubebuilder, and
+//! One model is behind both: [`Manifests`] has a folder for each part of `config/`, as in a project of kubebuilder, and
 //! `install.yaml` has the objects of those folders that `config/default` composes. What real kustomize builds from
 //! `config/default` is the same.
 //!

@@ -117,7 +117,8 @@ async fn operate(client: Client, objects: u64, began: Instant) -> Cell {
     let task = tokio::spawn(manager.run_until(async {
         let _ = stopped.await;
     }));
-    until(|| progress.created() >= objects).await;
+    until(|| task.is_finished() || progress.created() >= objects).await;
+    assert!(!task.is_finished(), "the manager ended: {:?}", task.await);
     let (seconds, processor) = (began.elapsed().as_secs_f64(), process::processor());
     let peak = process::peak();
 

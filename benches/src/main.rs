@@ -81,6 +81,11 @@ fn runtime() -> tokio::runtime::Runtime {
 fn main() {
     // An error means that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // What a manager could not do explains a benchmark that does not end.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .init();
     let cell = match Cli::parse().run {
         Run::Serve(args) => return server::run(&args),
         Run::ApiServer { of } => api_server::run(of),

@@ -151,7 +151,8 @@ async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>, progress: Arc<Progres
         && cx.lister::<Secret>()?.get(&key)?.is_none()
     {
         let data = Some(BTreeMap::from([("text".to_owned(), key.name().to_owned())]));
-        let child = Secret { metadata: named(key.name()), string_data: data, ..Secret::default() };
+        let mut child = Secret { metadata: named(key.name()), string_data: data, ..Secret::default() };
+        child.metadata.namespace = key.namespace().map(ToOwned::to_owned);
         cx.create(child.controlled_by(&*parent)?).await?;
         progress.created.fetch_add(1, Ordering::Relaxed);
     }

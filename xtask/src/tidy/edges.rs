@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
         may_enable: &[],
         never: &["kube-runtime"],
     },
+    Rule { name: "windlass-opentelemetry", uses: &[], may_enable: &[], never: CLIENT },
     Rule { name: "windlass-scaffold", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
@@ -77,7 +78,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "windlass",
         uses: &["windlass-apply", "windlass-derive", "windlass-runtime", "windlass-webhook"],
-        may_enable: &["windlass-codegen", "windlass-dev"],
+        may_enable: &["windlass-codegen", "windlass-dev", "windlass-opentelemetry"],
         never: &["kube-runtime"],
     },
     Rule {

@@ -12,6 +12,7 @@ use super::{
     crds::write_crds,
     dev::{DevArgs, dev},
     manifests::write_inventory,
+    telemetry,
 };
 
 /// Builds a manager from flags. Part of the [prelude](crate::prelude).
@@ -53,7 +54,7 @@ impl FromArgs for Manager {
             .namespaces(args.namespaces())
             .select_controllers(&args.controllers)
             .webhook_defaults(args.webhook_defaults());
-        manager = args.serve_metrics(manager);
+        manager = telemetry::export(args.serve_metrics(manager));
         if let Some(address) = args.health_probe_bind_address.address() {
             manager = manager.health_address(address);
         }

@@ -3,9 +3,9 @@
 use std::{io::IsTerminal, panic::PanicHookInfo};
 
 use clap::error::ErrorKind;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, prelude::*};
 
-use super::{LogFormat, ManagerArgs};
+use super::{LogFormat, ManagerArgs, telemetry};
 
 /// Targets that add nothing to Windlass' own log lines. A filter that names one of them overrides this.
 const SILENCED: &str = "kube_client::client::builder=off,tower::buffer=info";
@@ -22,20 +22,19 @@ impl ManagerArgs {
             clap::Command::new("").error(ErrorKind::InvalidValue, text).exit()
         });
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let log = tracing_subscriber::fmt()
-            .with_env_filter(filter)
+        let log = tracing_subscriber::fmt::layer()
             .with_ansi(!no_color && std::io::stderr().is_terminal())
             .with_timer(self.zap.clock())
             .with_writer(std::io::stderr);
-        match self.zap.log_format().unwrap_or(self.log_format) {
-            LogFormat::Text => {
-                let _ = log.try_init();
-            }
-            LogFormat::Json => {
-                if log.json().flatten_event(true).try_init().is_ok() {
-                    std::panic::set_hook(Box::new(log_panic));
-                }
-            }
+        let json = self.zap.log_format().unwrap_or(self.log_format) == LogFormat::Json;
+        let log = if json { log.json().flatten_event(true).boxed() } else { log.boxed() };
+        let (spans, problem) = telemetry::layer();
+        let registry = tracing_subscriber::registry().with(log.with_filter(filter)).with(spans);
+        if registry.try_init().is_ok() && json {
+            std::panic::set_hook(Box::new(log_panic));
+        }
+        if let Some(problem) = problem {
+            tracing::warn!(problem, "no telemetry is sent");
         }
         if self.zap.zap_stacktrace_level.is_some() {
             tracing::info!("--zap-stacktrace-level has no effect: errors are logged with their causes");

@@ -42,6 +42,8 @@
 //!
 //! An operator with a command line of its own flattens [`ManagerArgs`] into it, and calls
 //! [`ManagerArgs::init_logging`] and [`FromArgs::with_args`].
+//!
+//! With the feature `opentelemetry`, spans and metrics are sent to a collector, if the environment names one.
 
 mod args;
 mod command;
@@ -50,6 +52,7 @@ mod crds;
 mod dev;
 mod logging;
 mod manifests;
+mod telemetry;
 mod zap;
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ pub(crate) struct Route {
     pub(crate) resource: String,
     pub(crate) name: String,
     pub(crate) subresource: String,
-    /// Segments after the subresource, for proxies.
-    pub(crate) rest: Vec<String>,
+    /// The path after the subresource, with its slashes, for proxies.
+    pub(crate) subpath: String,
 }
 
 impl Route {
@@ -111,7 +111,9 @@ impl Route {
         route.resource = parts.next().unwrap_or_default();
         route.name = parts.next().unwrap_or_default();
         route.subresource = parts.next().unwrap_or_default();
-        route.rest = parts.collect();
+        if !route.subresource.is_empty() {
+            route.subpath = subpath(parts, path.ends_with('/'));
+        }
         if route.resource == "namespaces" && route.group.is_empty() && !is_inside {
             // A namespace is not in a namespace, though authorisation treats it so.
             route.namespace.clear();
@@ -131,6 +133,15 @@ impl Route {
         };
         Some(route)
     }
+}
+
+/// Joins the segments after a subresource. A slash at the end of the path is kept.
+fn subpath(segments: impl Iterator<Item = String>, ends_with_slash: bool) -> String {
+    let mut subpath: String = segments.flat_map(|segment| ["/".to_owned(), segment]).collect();
+    if ends_with_slash {
+        subpath.push('/');
+    }
+    subpath
 }
 
 fn wants_watch(query: &Query) -> bool {
@@ -159,6 +170,15 @@ mod tests {
             (pod.namespace.as_str(), pod.resource.as_str(), pod.name.as_str(), pod.subresource.as_str()),
             ("a", "pods", "b", "log")
         );
+    }
+
+    #[test]
+    fn the_path_after_a_subresource_keeps_its_slashes() {
+        let subpath = |path: &str| route(path).subpath;
+        assert_eq!(subpath("/api/v1/nodes/a/proxy"), "");
+        assert_eq!(subpath("/api/v1/nodes/a/proxy/"), "/");
+        assert_eq!(subpath("/api/v1/nodes/a/proxy/b/c"), "/b/c");
+        assert_eq!(subpath("/api/v1/namespaces/n/pods/a/proxy/b/"), "/b/");
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(crate) enum Operation {
     Create,
     Update,
     Delete,
+    /// A request that is passed on to a pod, a service or a node.
+    Connect,
 }
 
 impl Operation {
@@ -20,6 +22,7 @@ impl Operation {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",
             Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
         }
     }
 }
@@ -37,7 +40,7 @@ pub(crate) struct Attributes<'a> {
     pub(crate) name: &'a str,
     pub(crate) user: &'a Identity,
     pub(crate) dry_run: bool,
-    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`.
+    /// `CreateOptions`, `UpdateOptions` or `DeleteOptions`; null for a connection.
     pub(crate) options: &'a Value,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn matches(
     around: Surroundings<'_>,
 ) -> Result<Option<Shown>, ApiError> {
     let in_namespace = is_namespace_selected(hook, request, objects, around);
-    if matches!(in_namespace, Ok(false)) || !is_object_selected(hook, objects) {
+    if matches!(in_namespace, Ok(false)) || !is_object_selected(hook, request, objects) {
         return Ok(None);
     }
     let shown = if hook.rules.iter().any(|rule| covers(rule, request, request.group_version_resource())) {
@@ -121,8 +121,12 @@ fn is_namespace_selected(
 }
 
 /// Whether the new or the old object has the labels.
-fn is_object_selected(hook: &Hook, objects: Objects<'_>) -> bool {
+fn is_object_selected(hook: &Hook, request: &Attributes<'_>, objects: Objects<'_>) -> bool {
     let Some(selector) = &hook.object_selector else { return true };
+    if request.operation == Operation::Connect {
+        // The options of a connection have no metadata, so that no selector matches them.
+        return false;
+    }
     let has_labels =
         |object: Option<&Value>| object.is_some_and(|object| matches_labels(selector, meta::labels(object)));
     has_labels(objects.new) || has_labels(objects.old)

@@ -127,6 +127,26 @@ impl Call<'_> {
         self.call_validating(seen, Objects { new: None, old: Some(old) }).await
     }
 
+    /// Lets webhooks change `options`, those of a connection to a pod, a service or a node, and refuse it.
+    pub(super) async fn admit_connection(&mut self, options: &mut Value) -> Result<(), ApiError> {
+        if !self.is_admitted() {
+            return Ok(());
+        }
+        let seen = Seen {
+            operation: Operation::Connect,
+            namespace: self.route.namespace.clone(),
+            name: self.route.name.clone(),
+            dry_run: false,
+            options: Value::Null,
+        };
+        let mut rounds = Reinvocation::default();
+        self.call_mutating(&seen, Some(options), None, &mut rounds).await?;
+        if rounds.is_needed() {
+            self.call_mutating(&seen, Some(options), None, &mut rounds).await?;
+        }
+        self.call_validating(seen, Objects { new: Some(options), old: None }).await
+    }
+
     async fn call_mutating(
         &mut self,
         seen: &Seen,

@@ -5,7 +5,8 @@
 use http::{Response, header};
 use serde_json::Value;
 
-use super::{Call, log};
+use super::{Call, connect_options, log};
+use crate::auth::Attributes;
 use crate::body::Body;
 use crate::store::ResourceId;
 use crate::wire::{ApiError, GroupResource};
@@ -14,16 +15,23 @@ use crate::wire::{ApiError, GroupResource};
 ///
 /// # Errors
 /// Always: the checks fail, or there is no other end.
-pub(super) fn connect(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn connect(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    if call.query.get("dryRun").is_some() {
+        return Err(ApiError::bad_request("dryRun is not supported"));
+    }
+    let mut options = connect_options::read(call)?;
+    call.admit_connection(&mut options).await?;
     match (&*call.resource.plural, &*call.route.subresource) {
         ("pods", "proxy") => proxy_to_pod(call)?,
-        ("pods", subresource) => stream(call, subresource)?,
+        ("pods", subresource) => stream(call, subresource, &options)?,
         ("services", _) => proxy_to_service(call)?,
         _ => {
             object(call, &call.route.name)?;
         }
     }
-    Err(ApiError::unexplained("error dialing backend: this server has no connection to nodes and pods"))
+    Err(ApiError::unexplained(
+        "error dialing backend: the nodes of this server are simulated, and their pods run no processes",
+    ))
 }
 
 /// Returns the object that the request names. Its name may be part of the last segment of the path.
@@ -38,12 +46,32 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Checks that the user may create the subresource, as clients that stream over `POST` need. WebSockets begin with `GET`.
+fn confirm_create(call: &Call<'_>) -> Result<(), ApiError> {
+    let route = &call.route;
+    let attributes = Attributes {
+        verb: "create",
+        group: &route.group,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        namespace: &route.namespace,
+        name: &route.name,
+        path: None,
+    };
+    let decision = call.state.authorizer.decide(&call.state.store, call.identity, &attributes);
+    if decision.allowed {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(&call.resource.group_resource(), &route.name, decision.reason))
+}
+
 /// Checks a request for the streams of a container, or for the ports of a pod.
-fn stream(call: &Call<'_>, subresource: &str) -> Result<(), ApiError> {
+fn stream(call: &Call<'_>, subresource: &str, options: &Value) -> Result<(), ApiError> {
+    confirm_create(call)?;
     let name = &call.route.name;
     let pod = object(call, name)?;
     if subresource != "portforward" {
-        log::container(call, &pod)?;
+        log::container(name, text(options, "/container"), &pod)?;
     }
     let node = text(&pod, "/spec/nodeName");
     if node.is_empty() {

@@ -1,6 +1,6 @@
 //! `GET …/log` of a pod. The log of a simulated pod is the text in its annotations.
 
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 use windlass_schema::FieldError;
 
@@ -12,13 +12,23 @@ use crate::wire::ApiError;
 /// container.
 const ANNOTATION: &str = "kubelet.windlass.dev/log";
 
+/// Answers a request for a log: 204 for a pod that is on no node.
+///
+/// # Errors
+/// 404 for an absent pod, 400 for a container that it does not have, and 422 for a count that is out of range.
 pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let view = call.state.store.view();
     let pod = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     let pod = pod.value();
     let tail = count(call, "tailLines", 0)?;
     let limit = count(call, "limitBytes", 1)?;
-    let container = container(call, &pod)?;
+    let container = container(&call.route.name, call.query.text("container"), &pod)?;
+    let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
+    if node.is_none_or(str::is_empty) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(response);
+    }
     let mut log = log_of(&pod, &container);
     if let Some(lines) = tail {
         let all = log.split_inclusive('\n').count();
@@ -51,8 +61,8 @@ fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiEr
     Ok(usize::try_from(number).ok())
 }
 
-/// Returns the container that the query names, or the only one of the pod.
-pub(super) fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError> {
+/// Returns the container `wanted` of the pod `name`, or its only one if `wanted` is empty.
+pub(super) fn container(name: &str, wanted: &str, pod: &Value) -> Result<String, ApiError> {
     let names = |field: &str| -> Vec<String> {
         let list = pod.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
         let names = list.into_iter().flatten().filter_map(|container| container["name"].as_str());
@@ -60,8 +70,6 @@ pub(super) fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError
     };
     let (plain, initial, debug) =
         (names("containers"), names("initContainers"), names("ephemeralContainers"));
-    let name = &call.route.name;
-    let wanted = call.query.text("container");
     if wanted.is_empty() {
         if let [only] = plain.as_slice() {
             return Ok(only.clone());
@@ -86,10 +94,8 @@ pub(super) fn container(call: &Call<'_>, pod: &Value) -> Result<String, ApiError
 fn log_of(pod: &Value, container: &str) -> String {
     let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
     let text = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
-    let scheduled =
-        pod.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
     let log = text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION));
-    let mut log = log.filter(|_| scheduled).unwrap_or_default().to_owned();
+    let mut log = log.unwrap_or_default().to_owned();
     if !log.is_empty() && !log.ends_with('\n') {
         log.push('\n');
     }

@@ -29,6 +29,7 @@ mod delete_options;
 
 mod binding;
 mod connect;
+mod connect_options;
 mod eviction;
 mod log;
 mod reviews;
@@ -122,7 +123,7 @@ async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
         ("log", "get") => log::read(call),
         ("token", "create") => Box::pin(token::request(call)).await,
         ("eviction", "create") => Box::pin(eviction::evict(call)).await,
-        ("exec" | "attach" | "portforward" | "proxy", _) => connect::connect(call),
+        ("exec" | "attach" | "portforward" | "proxy", _) => Box::pin(connect::connect(call)).await,
         (name, _) => Err(ApiError::not_served(&call.resource.group_resource(), name)),
     }
 }

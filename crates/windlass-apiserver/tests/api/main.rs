@@ -54,6 +54,7 @@ mod restarts;
 // Kinds.
 mod builtins;
 mod certificates;
+mod connect;
 mod conversion;
 mod crd;
 mod custom_resources;

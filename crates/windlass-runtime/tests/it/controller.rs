@@ -15,8 +15,8 @@ use kube_core::{ApiResource, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, Predicate, Reconciler, Result, Watch,
-    informer::WatchOptions, owner::Owned,
+    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, Permission, Predicate, Reconciler,
+    Result, Verb, Watch, informer::WatchOptions, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -64,7 +64,9 @@ async fn what_is_there_what_comes_and_what_goes_is_reconciled() {
     let cluster = TestCluster::start().await;
     create_config_map(&cluster.client(), "before").await;
     let notes = Notes::default();
-    let running = run(Manager::new(cluster.client()).controller(Controller::of::<ConfigMap>(notes.clone())));
+    let running = cluster
+        .run_restricted(Manager::new(cluster.client()).controller(Controller::of::<ConfigMap>(notes.clone())))
+        .await;
     notes.eventually("default/before there").await;
     create_config_map(&cluster.client(), "after").await;
     notes.eventually("default/after there").await;
@@ -90,7 +92,7 @@ async fn reading_an_undeclared_kind_says_what_to_declare() {
             }
         })
     };
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
     let message = eventually(SOON, || async { said.lock().clone().ok_or("nothing said yet") }).await;
     assert_eq!(
         message,
@@ -106,9 +108,12 @@ async fn a_change_of_an_owned_object_concerns_its_owner() {
     let client = cluster.client();
     let parent = create_config_map(&client, "parent").await;
     let notes = Notes::default();
-    let running =
-        run(Manager::new(client.clone())
-            .controller(Controller::of::<ConfigMap>(notes.clone()).owns::<Secret>()));
+    let running = cluster
+        .run_restricted(
+            Manager::new(client.clone())
+                .controller(Controller::of::<ConfigMap>(notes.clone()).owns::<Secret>()),
+        )
+        .await;
     notes.eventually("default/parent there").await;
     let count = || notes.all().iter().filter(|line| *line == "default/parent there").count();
     let before = count();
@@ -128,7 +133,7 @@ async fn a_mapper_says_whom_a_change_concerns_before_and_after() {
         let target = secret.labels().get("target").map(|name| ObjectKey::namespaced("default", name));
         Ok(target.into_iter().collect())
     });
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let labelled = |target: &str| {
         let mut secret = secret("s");
         secret.labels_mut().insert("target".to_owned(), target.to_owned());
@@ -151,7 +156,7 @@ async fn a_predicate_keeps_events_from_the_queue() {
     let wanted: Predicate = Predicate::labels("watched=yes".parse().expect("a selector"));
     let notes = Notes::default();
     let controller = Controller::of::<ConfigMap>(notes.clone()).predicate(wanted);
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     create_config_map(&client, "plain").await;
     let map = labelled(config_map("marked"), "watched", "yes");
     config_maps(&client).create(&PostParams::default(), &map).await.expect("created");
@@ -189,7 +194,7 @@ async fn failures_panics_and_timeouts_are_tried_again_and_counted() {
     };
     let manager = Manager::new(cluster.client()).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async {
         let tries = tries.lock().clone();
         let count = |name: &str| tries.iter().filter(|tried| *tried == name).count();
@@ -241,7 +246,7 @@ async fn a_terminal_error_waits_for_a_change() {
     };
     let manager = Manager::new(client.clone()).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     let terminal = || {
         metric(
             &metrics.render(),
@@ -270,7 +275,9 @@ async fn a_requeue_comes_after_its_time() {
             async { Ok::<_, Infallible>(Action::requeue_after(Duration::from_millis(300))) }
         })
     };
-    let running = run(Manager::new(cluster.client()).namespaces(["default"]).controller(controller));
+    let running = cluster
+        .run_restricted(Manager::new(cluster.client()).namespaces(["default"]).controller(controller))
+        .await;
     eventually(SOON, || async { if times.lock().len() >= 3 { Ok(()) } else { Err("not three times yet") } })
         .await;
     let times = times.lock().clone();
@@ -308,7 +315,7 @@ async fn keys_are_worked_on_together_but_never_one_key_twice() {
         })
         .concurrency(4)
     };
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
     eventually(SOON, || async { if rounds.load(Ordering::SeqCst) > 100 { Ok(()) } else { Err("too few") } })
         .await;
     running.stop().await.expect("a graceful end");
@@ -328,9 +335,11 @@ async fn watches_come_and_go_while_the_controller_runs() {
             async { Ok::<_, Infallible>(Action::done()) }
         })
     };
+    // A watch that comes later is not known when the rights are written.
+    let controller = controller.needs(Permission::to::<ConfigMap>([Verb::List, Verb::Watch]));
     let handle = controller.handle();
     handle.enqueue("early".to_owned());
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let resource = ApiResource::erase::<ConfigMap>(&());
     let watch = Watch::metadata(resource, |object, _| Ok(vec![object.uid().to_owned()]));
     let id = handle.watch(watch).await.expect("added");
@@ -353,9 +362,12 @@ async fn keys_come_from_elsewhere_too() {
     let cluster = TestCluster::start().await;
     let notes = Notes::default();
     let keys = futures::stream::iter(["x", "y"].map(|name| ObjectKey::namespaced("default", name)));
-    let running =
-        run(Manager::new(cluster.client())
-            .controller(Controller::of::<ConfigMap>(notes.clone()).external(keys)));
+    let running = cluster
+        .run_restricted(
+            Manager::new(cluster.client())
+                .controller(Controller::of::<ConfigMap>(notes.clone()).external(keys)),
+        )
+        .await;
     notes.eventually("default/x gone").await;
     notes.eventually("default/y gone").await;
     running.stop().await.expect("a graceful end");

@@ -8,7 +8,7 @@ use windlass_runtime::{
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, create_config_map, expect_eq, run};
+use crate::fixture::{SOON, create_config_map, expect_eq};
 
 #[tokio::test]
 async fn events_are_written_and_repeated_ones_counted() {
@@ -24,7 +24,7 @@ async fn events_are_written_and_repeated_ones_counted() {
         Ok::<_, Error>(Action::done())
     })
     .named("looker");
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let events: Api<Event> = Api::default_namespaced(client);
     let about = |event: &Event| event.involved_object.name.as_deref() == Some("a");
     eventually(SOON, || async {
@@ -67,7 +67,7 @@ async fn what_was_recorded_last_is_written_before_the_end() {
         cx.recorder().normal(&map, "Stopping", "the end is near");
         Ok::<_, Error>(())
     });
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     tokio::task::yield_now().await;
     running.stop().await.expect("a graceful end");
     let events: Api<Event> = Api::default_namespaced(client);
@@ -91,7 +91,8 @@ async fn recorded_by(api: EventsApi) -> (Vec<Event>, Vec<SeriesEvent>) {
         cx.shutdown().requested().await;
         Ok::<_, Error>(())
     };
-    let running = run(Manager::new(client.clone()).events_api(api).runnable("once", record));
+    let running =
+        cluster.run_restricted(Manager::new(client.clone()).events_api(api).runnable("once", record)).await;
     let events: Api<Event> = Api::default_namespaced(client.clone());
     eventually(SOON, || async {
         let listed = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?;

@@ -6,12 +6,12 @@ use kube_core::ResourceExt;
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Manager, ObjectKey,
+    Action, BoxError, Context, Controller, Manager, ObjectKey, Permission, Verb,
     finalizer::{self, Finalize},
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, config_maps, create_config_map, run};
+use crate::fixture::{SOON, config_maps, create_config_map};
 
 #[tokio::test]
 async fn the_guard_is_there_before_the_effect_and_goes_after_the_clean_up() {
@@ -48,7 +48,8 @@ async fn the_guard_is_there_before_the_effect_and_goes_after_the_clean_up() {
             }
         })
     };
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let controller = controller.needs(Permission::to::<ConfigMap>([Verb::Patch]));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     eventually(SOON, || async {
         let finalizers =
             config_maps(&client).get("a").await.map_err(|e| e.to_string())?.finalizers().to_vec();

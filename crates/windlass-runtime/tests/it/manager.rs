@@ -53,7 +53,7 @@ async fn groups_stop_in_the_reverse_of_their_order() {
         .add_runnable(noted("webhook", Group::Webhooks, &notes))
         .add_runnable(noted("http", Group::Http, &notes));
     let handle = manager.handle();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async {
         if notes.lock().len() == 4 { Ok(()) } else { Err(format!("{:?}", notes.lock())) }
     })
@@ -90,7 +90,7 @@ async fn a_reconcile_that_is_under_way_is_finished() {
             }
         })
     };
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
     eventually(SOON, || async { if notes.lock().is_empty() { Err("not begun") } else { Ok(()) } }).await;
     running.stop().await.expect("a graceful end");
     assert_eq!(*notes.lock(), ["begins", "ends"]);
@@ -106,7 +106,7 @@ async fn stopping_takes_no_longer_than_it_may() {
     let manager = Manager::new(cluster.client())
         .runnable("stubborn", stubborn)
         .graceful_shutdown_timeout(Some(Duration::from_millis(300)));
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     tokio::task::yield_now().await;
     let begun = Instant::now();
     let error = running.stop().await.expect_err("one did not end");
@@ -265,7 +265,7 @@ async fn health_and_metrics_are_served() {
             let _ = list_ended.send(());
             Ok::<_, Error>(())
         });
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     listed.await.expect("listed");
     eventually(SOON, || async {
         let (code, text) = get(health, "/readyz?exclude=warm").await.map_err(|e| e.to_string())?;
@@ -402,7 +402,9 @@ async fn a_restarted_worker_without_keys_is_ready() {
     };
     controller.handle().enqueue("a".to_owned());
     let health = free_address().await;
-    let running = run(Manager::new(cluster.client()).controller(controller).health_address(health));
+    let running = cluster
+        .run_restricted(Manager::new(cluster.client()).controller(controller).health_address(health))
+        .await;
     eventually(SOON, || async {
         let reconciles = reconciled.load(Ordering::SeqCst);
         if reconciles == 2 { Ok(()) } else { Err(format!("{reconciles} reconciles")) }

@@ -16,8 +16,8 @@ use kube_core::{ResourceExt, params::Patch};
 use serde_json::json;
 use tokio::time::Instant;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, OperationResult, RateLimiter, Result,
-    StatusUpdate,
+    Action, Context, Controller, Error, Manager, ObjectKey, OperationResult, Permission, RateLimiter, Result,
+    StatusUpdate, Verb,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -80,7 +80,9 @@ async fn an_error_may_say_when_it_is_retried() {
             }
         })
     };
-    let running = run(Manager::new(cluster.client()).namespaces(["default"]).controller(controller));
+    let running = cluster
+        .run_restricted(Manager::new(cluster.client()).namespaces(["default"]).controller(controller))
+        .await;
     eventually(SOON, || async { expect_eq(began.lock().len(), 2).map_err(|e| e.to_string()) }).await;
     let began = began.lock().clone();
     let pause = began[1] - began[0];
@@ -107,10 +109,11 @@ async fn a_hot_loop_is_slowed_down_unless_it_is_allowed() {
                 }
             })
         };
+        let controller = controller.needs(Permission::to::<ConfigMap>([Verb::Patch]));
         let controller = if allowed { controller.allow_hot_loops() } else { controller };
         let manager = Manager::new(cluster.client()).namespaces(["default"]).controller(controller);
         let metrics = manager.metrics().clone();
-        let running = run(manager);
+        let running = cluster.run_restricted(manager).await;
         let hot = || counter(&metrics.render(), "windlass_hot_loops_total");
         if allowed {
             eventually(SOON, || async {
@@ -156,7 +159,7 @@ async fn a_worker_that_panics_is_restarted_and_keeps_its_key() {
     controller.handle().enqueue(Fragile(1));
     let manager = Manager::new(cluster.client()).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async { expect_eq(reconciled.load(Ordering::SeqCst), 1).map_err(|e| e.to_string()) })
         .await;
     let panics = "windlass_task_panics_total{task=\"worker of controller fragile\"}";

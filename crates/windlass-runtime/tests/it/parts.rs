@@ -91,7 +91,7 @@ async fn a_stopped_controller_completes_its_reconcile() {
     };
     let manager = Manager::new(cluster.client()).controller(controller.named("slow"));
     let handle = manager.handle();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async { if begun.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
     handle.stop("slow").await.expect("stopped");
     assert!(ended.load(Ordering::SeqCst));
@@ -109,7 +109,7 @@ async fn a_part_that_does_not_stop_is_ended_by_force() {
         Ok::<_, Error>(())
     });
     let handle = manager.handle();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     eventually(SOON, || async { if begun.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
     handle.stop("stubborn").await.expect("it is gone");
     running.stop().await.expect("a graceful end");
@@ -136,7 +136,7 @@ async fn what_waits_for_leadership_is_stopped_too() {
         .leader_election(election("two"))
         .controller(noting("idle", &notes).warm_up());
     let handle = standby.handle();
-    let running = run(standby);
+    let running = cluster.run_restricted(standby).await;
     handle.stop("idle").await.expect("stopped");
     create_config_map(&client, "a").await;
     leader.stop().await.expect("a graceful end");

@@ -18,7 +18,7 @@ use windlass_runtime::{
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, create_config_map, expect_eq, metric, run};
+use crate::fixture::{SOON, create_config_map, expect_eq, metric};
 
 /// The keys that a controller reconciled.
 #[derive(Clone, Default)]
@@ -67,7 +67,7 @@ async fn events_are_mapped_to_keys_and_one_that_fails_is_mapped_again() {
     let manager = Manager::new(cluster.client())
         .controller(reconciled.controller().source(events.predicate(|event| *event != 2)));
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     for event in 1..=4 {
         sender.send(event).await.expect("the controller runs");
     }
@@ -92,7 +92,7 @@ async fn a_timer_enqueues_what_the_cache_holds() {
         async { Ok::<_, Error>(Action::done()) }
     })
     .source(Timer::every(Duration::from_millis(5), |cx| cx.lister::<ConfigMap>()?.keys()).jitter(0.5));
-    let running = run(Manager::new(client).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client).controller(controller)).await;
     eventually(SOON, || async {
         let seen = seen.load(Ordering::SeqCst);
         if seen >= 5 { Ok(()) } else { Err(format!("reconciled {seen} times")) }
@@ -121,7 +121,7 @@ async fn a_poller_enqueues_changes_and_outlives_failures() {
         }
     };
     let controller = reconciled.controller().source(Poller::every(Duration::from_millis(2), poll));
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
     reconciled.eventually(&["a", "a", "b", "b"]).await;
     let before = polls.load(Ordering::SeqCst);
     eventually(SOON, || async {

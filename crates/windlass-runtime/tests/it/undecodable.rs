@@ -16,7 +16,7 @@ use serde::Deserialize;
 use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, config_map, config_maps, metric, run};
+use crate::fixture::{SOON, config_map, config_maps, metric};
 
 /// A config map whose `data.mode` must be `fast` or `slow`.
 #[derive(Clone, Debug, Deserialize)]
@@ -102,7 +102,7 @@ async fn one_undecodable_object_stops_no_other() {
     };
     let manager = Manager::new(cluster.client()).namespaces(["default"]).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     let events: Api<Event> = Api::default_namespaced(cluster.client());
     eventually(SOON, || async {
         let events = events.list(&ListParams::default()).await.map_err(|e| e.to_string())?.items;

@@ -135,7 +135,7 @@ async fn an_object_without_its_dropped_fields_is_not_written_back() {
         let transform = Transform::drop_fields([data]).expect("not a field that every cache needs");
         watch.options(WatchOptions::new().transform(transform))
     });
-    let running = run(Manager::new(client.clone()).controller(controller));
+    let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
     let error =
         tokio::task::spawn_blocking(move || errors.recv_timeout(SOON)).await.expect("ends").expect("told");
     let after = secrets(&client).get("s").await.expect("read");

@@ -25,9 +25,6 @@ const RETRY: Duration = Duration::from_secs(60);
 /// How often the addresses of claims that are gone are looked for.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// How many waiting claims are tried when an address becomes free.
-const WOKEN: usize = 8;
-
 /// How many proposals of one reconcile may turn out to be taken.
 const ATTEMPTS: usize = 16;
 
@@ -44,7 +41,9 @@ pub(crate) fn controller(ledger: Ledger) -> Controller {
         .options(WatchOptions::new().index(BY_CLAIM, by_claim))
         .cluster_scoped()
         .resync(SWEEP);
+    let woken = ledger.woken_claims();
     Controller::of::<IPClaim>(Claims { ledger })
+        .external(woken)
         .options(WatchOptions::new().index(WAITING, IndexFn::typed(waits_for)))
         .watch(addresses)
         .watches_with::<IPPool>(claims_of_pool, |watch| watch.predicate(Predicate::generation_changed()))
@@ -61,7 +60,7 @@ fn waits_for(claim: &IPClaim) -> Vec<String> {
     }
     let pool = format!("pool {}", claim.spec.pool);
     match &claim.spec.address {
-        None => vec![pool, format!("any {}", claim.spec.pool)],
+        None => vec![pool],
         Some(text) => {
             let address = text.parse::<IpAddr>().map(|address| format!("address {}", name_of(address)));
             [Ok(pool), address].into_iter().flatten().collect()
@@ -75,7 +74,7 @@ fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(waiting.iter().map(ObjectKey::of).collect())
 }
 
-/// Keeps the ledger, and maps an address to its claim; a free address also to claims that wait for it.
+/// Keeps the ledger, which wakes claims that wait for any address. Maps an address to its claim; a free one also to claims that ask for it.
 struct Addresses(Ledger);
 
 impl EventHandler<ObjectKey> for Addresses {
@@ -90,8 +89,6 @@ impl EventHandler<ObjectKey> for Addresses {
         let claims = cx.lister::<IPClaim>()?;
         let this = claims.by_index(WAITING, &format!("address {}", name_of(*address)))?;
         this.iter().for_each(|claim| keys.add(ObjectKey::of(claim)));
-        let any = claims.by_index(WAITING, &format!("any {pool}"))?;
-        any.oldest_first().take(WOKEN).for_each(|claim| keys.add(ObjectKey::of(claim)));
         Ok(())
     }
 }
@@ -140,10 +137,14 @@ impl Reconciler<IPClaim> for Claims {
         let Some(claim) = claim.filter(|claim| claim.metadata.deletion_timestamp.is_none()) else {
             return Ok(Action::done());
         };
+        self.ledger.waits_no_more(&key, &claim.spec.pool);
         let outcome = match kept {
             Some(address) => Outcome::Bound(address.spec.address),
             None => self.allocate(&cx, &claim).await?,
         };
+        if matches!(outcome, Outcome::Bound(_)) {
+            self.ledger.wake_next(&claim.spec.pool);
+        }
         let action = match outcome {
             Outcome::Bound(_) => Action::done(),
             Outcome::Waits(..) => Action::requeue_after(RETRY),
@@ -192,7 +193,7 @@ impl Claims {
     }
 
     async fn take_any(&self, cx: &Context<IPClaim>, claim: &IPClaim, ranges: &Ranges) -> Result<Outcome> {
-        let pool = &claim.spec.pool;
+        let (key, pool) = (ObjectKey::of(claim), &claim.spec.pool);
         let addresses = cx.lister::<IPAddress>()?;
         // This process may have written an address that the watch has not reported.
         let is_taken = |address| {
@@ -201,7 +202,7 @@ impl Claims {
         };
         for _ in 0..ATTEMPTS {
             let random = u128::from(cx.env().random()) << 64 | u128::from(cx.env().random());
-            let Some(proposal) = self.ledger.propose(pool, ranges, random, is_taken) else {
+            let Some(proposal) = self.ledger.propose(&key, pool, ranges, random, is_taken) else {
                 return Ok(Outcome::Waits(Reason::PoolExhausted, format!("pool {pool} has no free address")));
             };
             if take(cx, claim, proposal.address).await? {

@@ -3,6 +3,7 @@
 //! The ledger proposes and counts, and never decides: an address that it believes free may be taken, and the server says so.
 
 mod free;
+mod waiting;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,11 +16,14 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use windlass::prelude::*;
 
-use self::free::FreeRanges;
+use self::{free::FreeRanges, waiting::Waiting};
 use crate::ranges::{Number, Ranges, address, number};
 
 /// The most free addresses that one search looks at. Those that it skips are being taken by others.
 const SEARCHED: usize = 4096;
+
+/// How many waiting claims are tried when an address becomes free. One takes it; the others may be gone, or belong to another replica by now.
+const WOKEN: usize = 4;
 
 /// The ledger of a replica. Cheap to clone.
 #[derive(Clone)]
@@ -27,9 +31,37 @@ pub(crate) struct Ledger(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    changed: UnboundedSender<ObjectKey>,
-    /// Until the controller of pools takes it.
-    changes: Mutex<Option<UnboundedReceiver<ObjectKey>>>,
+    changed: Announcements,
+    woken: Announcements,
+}
+
+/// Keys for a controller.
+struct Announcements {
+    sender: UnboundedSender<ObjectKey>,
+    /// Until the controller takes it.
+    receiver: Mutex<Option<UnboundedReceiver<ObjectKey>>>,
+}
+
+impl Announcements {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { sender, receiver: Mutex::new(Some(receiver)) }
+    }
+
+    fn send(&self, key: ObjectKey) {
+        // The receiver lives as long as its controller.
+        let _ = self.sender.send(key);
+    }
+
+    /// The second call returns an empty stream.
+    fn stream(&self) -> impl Stream<Item = ObjectKey> + use<> {
+        let receiver = self.receiver.lock().take();
+        stream::unfold(receiver, |receiver| async move {
+            let mut receiver = receiver?;
+            let key = receiver.recv().await?;
+            Some((key, Some(receiver)))
+        })
+    }
 }
 
 /// The number of addresses of a pool.
@@ -47,18 +79,18 @@ pub(crate) struct Counts {
 
 impl Ledger {
     pub(crate) fn new() -> Self {
-        let (changed, changes) = mpsc::unbounded_channel();
-        Self(Arc::new(Shared { state: Mutex::default(), changed, changes: Mutex::new(Some(changes)) }))
+        let (changed, woken) = (Announcements::new(), Announcements::new());
+        Self(Arc::new(Shared { state: Mutex::default(), changed, woken }))
     }
 
-    /// The keys of pools whose counts changed. The second call returns an empty stream.
+    /// The keys of pools whose counts changed.
     pub(crate) fn changed_pools(&self) -> impl Stream<Item = ObjectKey> + use<> {
-        let changes = self.0.changes.lock().take();
-        stream::unfold(changes, |changes| async move {
-            let mut changes = changes?;
-            let key = changes.recv().await?;
-            Some((key, Some(changes)))
-        })
+        self.0.changed.stream()
+    }
+
+    /// The keys of claims that found a pool exhausted, and may find an address now.
+    pub(crate) fn woken_claims(&self) -> impl Stream<Item = ObjectKey> + use<> {
+        self.0.woken.stream()
     }
 
     /// Records that an address is taken.
@@ -69,19 +101,44 @@ impl Ledger {
 
     /// Records that an address is free again.
     pub(crate) fn freed(&self, address: IpAddr, pool: &str) {
-        self.0.state.lock().free(number(address));
+        let woken = {
+            let mut state = self.0.state.lock();
+            state.free(number(address));
+            state.claims_for(number(address))
+        };
+        woken.into_iter().for_each(|claim| self.0.woken.send(claim));
         self.announce(pool);
     }
 
     fn announce(&self, pool: &str) {
-        // The receiver lives as long as the controller of pools.
-        let _ = self.0.changed.send(ObjectKey::cluster(pool));
+        self.0.changed.send(ObjectKey::cluster(pool));
+    }
+
+    /// Records that a claim does not wait for a pool.
+    pub(crate) fn waits_no_more(&self, claim: &ObjectKey, pool: &str) {
+        if let Some(known) = self.0.state.lock().pools.get_mut(pool) {
+            known.waiting.remove(claim);
+        }
+    }
+
+    /// Wakes the claim that waits longest for a pool, if the pool has free addresses.
+    ///
+    /// Called when a claim has got an address: if several became free, the next one is for the next claim.
+    pub(crate) fn wake_next(&self, pool: &str) {
+        let mut state = self.0.state.lock();
+        let next = state.pools.get_mut(pool).filter(|known| known.free.count() > 0);
+        let woken = next.and_then(|known| known.waiting.pop());
+        drop(state);
+        woken.into_iter().for_each(|claim| self.0.woken.send(claim));
     }
 
     /// Returns an address of a pool that is free, as far as is known, and that no other caller is about to take. `random` is where the
     /// search begins, so that replicas seldom propose the same address. `is_taken` tells what the ledger does not know yet.
+    ///
+    /// If there is none, `claim` waits for an address to become free.
     pub(crate) fn propose(
         &self,
+        claim: &ObjectKey,
         pool: &str,
         ranges: &Ranges,
         random: u128,
@@ -91,11 +148,14 @@ impl Ledger {
         let state = &mut *state;
         let known = state.pools.entry(pool.to_owned()).or_default();
         known.follow(ranges, pool, &state.taken);
-        let start = ranges.nth(random.checked_rem(ranges.count())?)?;
-        let free = known.free.from(start).take(SEARCHED);
-        let chosen = free
-            .filter(|number| !state.proposed.contains(number))
-            .find(|number| !is_taken(address(*number)))?;
+        let start = random.checked_rem(ranges.count()).and_then(|index| ranges.nth(index));
+        let free = start.into_iter().flat_map(|start| known.free.from(start)).take(SEARCHED);
+        let chosen =
+            free.filter(|number| !state.proposed.contains(number)).find(|number| !is_taken(address(*number)));
+        let Some(chosen) = chosen else {
+            known.waiting.add(claim);
+            return None;
+        };
         state.proposed.insert(chosen);
         Some(Proposal { address: address(chosen), ledger: self.clone() })
     }
@@ -143,6 +203,7 @@ struct Pool {
     free: FreeRanges,
     allocated: u128,
     outside: u128,
+    waiting: Waiting,
 }
 
 impl Pool {
@@ -151,7 +212,9 @@ impl Pool {
         if self.ranges.as_ref() == Some(ranges) {
             return;
         }
-        *self = Self { ranges: Some(ranges.clone()), free: FreeRanges::of(ranges), allocated: 0, outside: 0 };
+        let waiting = std::mem::take(&mut self.waiting);
+        let (free, ranges) = (FreeRanges::of(ranges), Some(ranges.clone()));
+        *self = Self { ranges, free, allocated: 0, outside: 0, waiting };
         for (number, pool) in taken {
             self.take(*number, **pool == *name);
         }
@@ -201,16 +264,28 @@ impl State {
             known.free(number, **name == *pool);
         }
     }
+
+    /// Takes claims that wait for a free address, from each pool that has it.
+    fn claims_for(&mut self, number: Number) -> Vec<ObjectKey> {
+        let pools = self.pools.values_mut().filter(|known| known.contains(number));
+        pools.flat_map(|known| (0..WOKEN).map_while(|_| known.waiting.pop())).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::{FutureExt, StreamExt};
+
     use super::*;
     use crate::IPPoolSpec;
 
     fn ranges(cidrs: &[&str]) -> Ranges {
         let cidrs = cidrs.iter().map(ToString::to_string).collect();
         Ranges::of(&IPPoolSpec { cidrs, exclusions: Vec::new() }).expect("valid")
+    }
+
+    fn claim(name: &str) -> ObjectKey {
+        ObjectKey::namespaced("default", name)
     }
 
     fn ip(text: &str) -> IpAddr {
@@ -220,7 +295,7 @@ mod tests {
     #[test]
     fn proposals_are_distinct_until_they_end() {
         let (ledger, ranges) = (Ledger::new(), ranges(&["10.0.0.0/30"]));
-        let propose = || ledger.propose("a", &ranges, 1, |_| false);
+        let propose = || ledger.propose(&claim("one"), "a", &ranges, 1, |_| false);
         let mut all: Vec<Proposal> = (0..4).filter_map(|_| propose()).collect();
         let addresses: Vec<String> = all.iter().map(|proposal| proposal.address.to_string()).collect();
         assert_eq!(addresses, ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.0"]);
@@ -233,9 +308,11 @@ mod tests {
     fn taken_addresses_are_not_proposed() {
         let (ledger, ranges) = (Ledger::new(), ranges(&["10.0.0.0/31"]));
         ledger.taken(ip("10.0.0.0"), "a");
-        let other = ledger.propose("a", &ranges, 0, |_| false);
+        let other = ledger.propose(&claim("one"), "a", &ranges, 0, |_| false);
         assert_eq!(other.map(|proposal| proposal.address), Some(ip("10.0.0.1")));
-        assert!(ledger.propose("a", &ranges, 0, |address| address == ip("10.0.0.1")).is_none());
+        assert!(
+            ledger.propose(&claim("one"), "a", &ranges, 0, |address| address == ip("10.0.0.1")).is_none()
+        );
         ledger.freed(ip("10.0.0.0"), "a");
         assert_eq!(ledger.counts("a", &ranges).available, 2);
     }
@@ -255,5 +332,28 @@ mod tests {
         ledger.freed(ip("10.0.0.200"), "a");
         assert_eq!(counts(&narrow), Counts { total: 128, allocated: 1, available: 126, outside: 0 });
         assert_eq!(counts(&wide), Counts { total: 256, allocated: 1, available: 254, outside: 0 });
+    }
+
+    #[test]
+    fn claims_wait_in_order_and_each_free_address_wakes_some() {
+        let (ledger, ranges) = (Ledger::new(), ranges(&["10.0.0.0/31"]));
+        let mut woken = Box::pin(ledger.woken_claims());
+        let mut next = || {
+            let name = woken.as_mut().next().now_or_never().flatten();
+            name.map(|key| key.name().to_owned()).unwrap_or_default()
+        };
+        let fails = |name: &str| ledger.propose(&claim(name), "a", &ranges, 0, |_| false).is_none();
+        ledger.taken(ip("10.0.0.0"), "a");
+        ledger.taken(ip("10.0.0.1"), "a");
+        assert!((0..7).all(|number| fails(&number.to_string())) && fails("0"));
+        ledger.waits_no_more(&claim("1"), "a");
+        ledger.wake_next("a");
+        assert_eq!(next(), "", "no address is free");
+        ledger.freed(ip("10.0.0.1"), "a");
+        assert_eq!([next(), next(), next(), next(), next()], ["0", "2", "3", "4", ""]);
+        ledger.wake_next("a");
+        assert_eq!(next(), "5");
+        ledger.freed(ip("10.0.0.0"), "a");
+        assert_eq!([next(), next()], ["6", ""]);
     }
 }

@@ -1,5 +1,6 @@
 //! What a user sees of claims.
 
+use futures::future::join_all;
 use ip_pool::{IPAddress, IPClaim, manager};
 use kube::{
     CustomResourceExt,
@@ -169,6 +170,26 @@ async fn an_address_that_a_person_deleted_is_taken_again() {
     })
     .await;
     assert_eq!(user.bound("one").await, address);
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn each_address_that_becomes_free_goes_to_a_claim_that_waits() {
+    const CLAIMS: usize = 64;
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/26"], &[]).await;
+    let all = |prefix: &'static str| (0..CLAIMS).map(move |number| format!("{prefix}-{number}"));
+    join_all(all("early").map(|name| async move { user.claim(&name, "a", None).await })).await;
+    eventually(SOON, || user.is_consistent(CLAIMS)).await;
+    for name in all("late") {
+        user.claim(&name, "a", None).await;
+    }
+    for name in all("late") {
+        user.waits(&name, "PoolExhausted").await;
+    }
+    join_all(all("early").map(|name| async move { user.release(&name).await })).await;
+    eventually(SOON, || user.is_consistent(CLAIMS)).await;
     fixture.stop().await;
 }
 

@@ -14,7 +14,7 @@ use super::server_certificate::ServerCertificate;
 /// The cluster address of the service `kubernetes`.
 const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// A certificate authority that signs the certificates of a listener and of its clients. Its key never leaves the process.
+/// A certificate authority that signs the certificates of a listener and of its clients.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_der: CertificateDer<'static>,
@@ -91,6 +91,13 @@ impl Authority {
     /// Returns the authority's own certificate, PEM. Clients have to trust it.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
+    }
+
+    /// Returns the authority's private key: PKCS #8, PEM. Whoever has it can be any user.
+    ///
+    /// For the controller that signs certificate signing requests.
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 
     pub(super) fn certificate_der(&self) -> &CertificateDer<'static> {

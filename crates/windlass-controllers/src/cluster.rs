@@ -4,12 +4,13 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube_client::Client;
 use windlass_runtime::{Controller, Manager, Result};
 
+use crate::certificates::SigningAuthority;
 use crate::component::{KUBE_CONTROLLER_MANAGER, KUBE_SCHEDULER, KUBELET};
 use crate::service_account_token::SignToken;
 use crate::{
-    claim_protection, cron_job, daemon_set, deployment, disruption, endpoints, garbage_collector, job,
-    kubelet, namespace, node_lifecycle, replica_set, resource_quota, root_ca, scheduler, service_account,
-    service_account_token, stateful_set,
+    certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
+    garbage_collector, job, kubelet, namespace, node_lifecycle, pod_gc, replica_set, resource_quota, root_ca,
+    scheduler, service_account, service_account_token, stateful_set,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -25,13 +26,14 @@ pub struct Controllers {
     client: Client,
     root_ca: Option<String>,
     sign_token: Option<SignToken>,
+    authority: Option<SigningAuthority>,
     nodes: bool,
 }
 
 impl Controllers {
     /// Creates the controllers. `client` needs the rights of an administrator.
     pub fn new(client: Client) -> Self {
-        Self { client, root_ca: None, sign_token: None, nodes: true }
+        Self { client, root_ca: None, sign_token: None, authority: None, nodes: true }
     }
 
     /// Sets the certificate (PEM) for the ConfigMap `kube-root-ca.crt` of each namespace. Without it, there is no such ConfigMap.
@@ -49,6 +51,17 @@ impl Controllers {
         sign: impl Fn(&ServiceAccount, &str) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.sign_token = Some(Box::new(sign));
+        self
+    }
+
+    /// Sets the authority that signs the certificates of approved requests, for the signers `kubernetes.io/kube-apiserver-client`,
+    /// `kubernetes.io/kube-apiserver-client-kubelet`, `kubernetes.io/kubelet-serving` and `kubernetes.io/legacy-unknown`. Without it, such
+    /// requests are approved and cleaned up, but never get a certificate.
+    ///
+    /// The server must trust the authority: pass that of `windlass_apiserver::Listening`. A certificate lives as long as the request says, at
+    /// most a year (the default) and at least ten minutes.
+    pub fn sign_certificates(mut self, authority: SigningAuthority) -> Self {
+        self.authority = Some(authority);
         self
     }
 
@@ -73,18 +86,22 @@ impl Controllers {
         let tokens = self.sign_token.map(|sign| service_account_token::controller(sign, authority));
         // They write to a key as often as their cluster changes. Slowing them down would slow down rollouts.
         vec![
+            certificates::approving_controller(),
+            certificates::cleaning_controller(),
             claim_protection::controller(),
             cron_job::controller(),
             daemon_set::controller(),
             disruption::controller(),
             endpoints::endpoint_slice_controller(),
             endpoints::endpoints_controller(),
+            endpoints::endpoint_slice_mirroring_controller(),
             job::controller(),
             job::ttl_controller(),
             namespace::controller(),
             service_account::controller(),
             resource_quota::controller(),
             node_lifecycle::controller(),
+            pod_gc::controller(),
             replica_set::replica_sets(),
             replica_set::replication_controllers(),
             deployment::controller(),
@@ -93,6 +110,7 @@ impl Controllers {
         .into_iter()
         .chain(self.root_ca.map(root_ca::controller))
         .chain(tokens)
+        .chain(self.authority.map(certificates::signing_controller))
         .map(|controller| controller.field_manager(KUBE_CONTROLLER_MANAGER))
         .chain(nodes)
         .map(Controller::allow_hot_loops)

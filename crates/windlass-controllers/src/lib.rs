@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod adoption;
+mod certificates;
 mod claim_protection;
 mod cluster;
 mod component;
@@ -29,6 +30,7 @@ mod node_lifecycle;
 mod per_namespace;
 mod percent;
 mod pod_control;
+mod pod_gc;
 mod pods;
 mod readiness;
 mod replica_set;
@@ -42,6 +44,7 @@ mod service_account_token;
 mod stateful_set;
 mod wake;
 
+pub use self::certificates::{SigningAuthority, SigningAuthorityError};
 pub use self::cluster::Controllers;
 pub use self::kubelet::script;
 pub use self::readiness::can_run_pods;

@@ -50,17 +50,11 @@ pub(super) fn plan(service: &Service, found: &[Arc<Pod>], old: Option<&Endpoints
 }
 
 /// Addresses in the order of the object, with whether they are ready.
-type Addresses = Vec<(EndpointAddress, bool)>;
+pub(super) type Addresses = Vec<(EndpointAddress, bool)>;
 
 /// Returns the addresses of the pods: for each set of addresses, the ports that all of them have.
 fn subsets(service: &Service, found: &[Arc<Pod>]) -> Vec<EndpointSubset> {
-    let mut subsets: Vec<(Vec<EndpointPort>, Addresses)> = Vec::new();
-    for (port, addresses) in addresses_by_port(service, found) {
-        match subsets.iter_mut().find(|(_, known)| *known == addresses) {
-            Some((ports, _)) => ports.extend(port),
-            None => subsets.push((port.into_iter().collect(), addresses)),
-        }
-    }
+    let subsets = with_equal_addresses(addresses_by_port(service, found));
     let subset = |(ports, addresses): (Vec<EndpointPort>, Addresses)| {
         let of = |ready: bool| {
             let some = addresses.iter().filter(|(_, is_ready)| *is_ready == ready);
@@ -73,6 +67,20 @@ fn subsets(service: &Service, found: &[Arc<Pod>]) -> Vec<EndpointSubset> {
         }
     };
     subsets.into_iter().map(subset).collect()
+}
+
+/// Joins the ports that have the same addresses.
+pub(super) fn with_equal_addresses(
+    by_port: Vec<(Option<EndpointPort>, Addresses)>,
+) -> Vec<(Vec<EndpointPort>, Addresses)> {
+    let mut subsets: Vec<(Vec<EndpointPort>, Addresses)> = Vec::new();
+    for (port, addresses) in by_port {
+        match subsets.iter_mut().find(|(_, known)| *known == addresses) {
+            Some((ports, _)) => ports.extend(port),
+            None => subsets.push((port.into_iter().collect(), addresses)),
+        }
+    }
+    subsets
 }
 
 /// Returns the sorted addresses that have each port. A headless service may have no ports: then there is one entry without.
@@ -98,7 +106,7 @@ fn addresses_by_port(service: &Service, found: &[Arc<Pod>]) -> Vec<(Option<Endpo
 }
 
 /// Returns the key by which addresses are sorted: as numbers, then by the pod.
-fn order(address: &EndpointAddress) -> (Option<IpAddr>, Option<String>) {
+pub(super) fn order(address: &EndpointAddress) -> (Option<IpAddr>, Option<String>) {
     let uid = address.target_ref.as_ref().and_then(|target| target.uid.clone());
     (address.ip.parse().ok(), uid)
 }

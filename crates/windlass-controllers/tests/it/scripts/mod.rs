@@ -5,11 +5,15 @@
 //! its controller manager instead; with `WINDLASS_TEST_RECORD` as well, the recording is written anew.
 
 mod budgets;
+mod certificate;
+mod certificates;
 mod cron_jobs;
 mod daemon_sets;
 mod endpoints;
 mod jobs;
+mod mirrors;
 mod normal;
+mod pod_gc;
 mod recording;
 mod replicas;
 mod stage;

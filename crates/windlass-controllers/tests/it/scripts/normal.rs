@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use super::certificate;
+
 /// The letters of random suffixes and hashes in names.
 const LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
 /// The length of a random suffix.
@@ -108,9 +110,21 @@ fn strip(value: &mut Value) {
             ] {
                 fields.remove(key);
             }
+            // The slices of a mirror have their endpoints and ports in such an order too.
+            if fields.contains_key("addressType") {
+                for key in ["endpoints", "ports"] {
+                    fields.get_mut(key).into_iter().for_each(sort);
+                }
+            }
             for (key, value) in fields.iter_mut() {
                 if key.to_lowercase().ends_with("uid") && value.is_string() {
                     *value = "UID".into();
+                }
+                if let ("certificate", Some(text)) = (key.as_str(), value.as_str()) {
+                    *value = certificate::describe(text).into();
+                }
+                if key == "request" && value.is_string() {
+                    *value = "REQUEST".into();
                 }
                 strip(value);
             }
@@ -118,7 +132,7 @@ fn strip(value: &mut Value) {
             for subset in fields.get_mut("subsets").and_then(Value::as_array_mut).into_iter().flatten() {
                 sort(&mut subset["ports"]);
             }
-            fields.get_mut("subsets").map(sort);
+            fields.get_mut("subsets").into_iter().for_each(sort);
             let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
             fields.retain(|key, value| key != "annotations" || !is_empty(value));
         }

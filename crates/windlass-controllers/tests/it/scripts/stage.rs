@@ -9,7 +9,7 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_client::{Client, Config};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-use windlass_controllers::Controllers;
+use windlass_controllers::{Controllers, SigningAuthority};
 use windlass_test::{RunningManager, TestCluster};
 
 use super::normal::Names;
@@ -19,6 +19,8 @@ use super::recording::{KUBECONFIG, Recording};
 const QUIET: Duration = Duration::from_millis(2500);
 const POLL: Duration = Duration::from_millis(30);
 const LIMIT: Duration = Duration::from_secs(45);
+/// How long it may take until an object is gone: longer than the quarantine of a node that is missing.
+const GONE: Duration = Duration::from_secs(120);
 
 /// A script's view of its cluster.
 pub(super) struct Stage {
@@ -26,7 +28,8 @@ pub(super) struct Stage {
     namespace: String,
     recording: Recording,
     names: Names,
-    /// The resources that a step shows, as paths below the namespace: `apps/v1/statefulsets`.
+    /// The resources that a step shows: as paths below the namespace, `apps/v1/statefulsets`, or as whole paths. Of those, only the objects
+    /// with the namespace in their name belong to the script.
     shown: Vec<&'static str>,
     _cluster: Option<(TestCluster, RunningManager)>,
 }
@@ -38,7 +41,8 @@ impl Stage {
             (real(path.as_ref()).await, None)
         } else {
             let cluster = TestCluster::start().await;
-            let manager = Controllers::new(cluster.client()).without_nodes().manager();
+            let manager =
+                Controllers::new(cluster.client()).sign_certificates(authority()).without_nodes().manager();
             let running = cluster.run(manager);
             (cluster.client(), Some((cluster, running)))
         };
@@ -93,6 +97,26 @@ impl Stage {
         self.send(Method::POST, &self.path(resource), Some(&object)).await
     }
 
+    /// Creates an object as another user, who is in one group besides those of all users.
+    pub(super) async fn create_as(&self, user: &str, group: &str, resource: &str, object: &Value) {
+        let request = Request::post(self.path(resource))
+            .header("content-type", "application/json")
+            .header("impersonate-user", user)
+            .header("impersonate-group", group);
+        let created =
+            self.client.request::<Value>(request.body(serde_json::to_vec(object).unwrap()).unwrap());
+        created.await.unwrap_or_else(|error| panic!("{resource} as {user}: {error}"));
+    }
+
+    /// Waits until there is no such object.
+    pub(super) async fn gone(&self, resource: &str) {
+        let begin = Instant::now();
+        while self.try_get(&self.path(resource)).await.is_some() {
+            assert!(begin.elapsed() < GONE, "{resource} is still there");
+            sleep(POLL).await;
+        }
+    }
+
     /// Changes an object by a merge patch.
     pub(super) async fn patch(&self, resource: &str, patch: Value) -> Value {
         self.send(Method::PATCH, &self.path(resource), Some(&patch)).await
@@ -107,7 +131,12 @@ impl Stage {
     /// Returns the objects of a resource, sorted by their text.
     pub(super) async fn list(&self, resource: &str) -> Vec<Value> {
         let list = self.send(Method::GET, &self.path(resource), None).await;
-        list["items"].as_array().cloned().unwrap_or_default()
+        let mut items = list["items"].as_array().cloned().unwrap_or_default();
+        items.retain(|item| {
+            let name = item["metadata"]["name"].as_str().unwrap_or_default();
+            !resource.starts_with('/') || name.contains(&self.namespace)
+        });
+        items
     }
 
     /// Returns the names of the pods that neither have ended nor are being deleted, by completion index.
@@ -273,6 +302,9 @@ impl Stage {
     }
 
     fn path(&self, resource: &str) -> String {
+        if resource.starts_with('/') {
+            return resource.to_owned();
+        }
         if let Some(rest) = resource.strip_prefix("v1/") {
             return format!("/api/v1/namespaces/{}/{rest}", self.namespace);
         }
@@ -300,6 +332,15 @@ async fn real(kubeconfig: &std::path::Path) -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
+}
+
+/// Returns a new authority that signs certificates.
+fn authority() -> SigningAuthority {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).unwrap().pem();
+    SigningAuthority::from_pem(&certificate, &key.serialize_pem()).unwrap()
 }
 
 fn seconds(time: &str) -> String {

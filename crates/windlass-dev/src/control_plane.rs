@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::Dispatch;
 use windlass_apiserver::{Identity, Listen, Listening, Server};
-use windlass_controllers::{Controllers, can_run_pods};
+use windlass_controllers::{Controllers, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
 
 use crate::kubeconfig_file;
@@ -74,12 +74,17 @@ impl ControlPlane {
         let _entered = runtime.enter();
         let (stop, stopped) = oneshot::channel::<()>();
         let server = self.server.clone();
-        let controllers = Controllers::new(self.client())
-            .root_ca(self.listening.authority().certificate_pem())
+        let authority = self.listening.authority();
+        let mut controllers = Controllers::new(self.client())
+            .root_ca(authority.certificate_pem())
             .sign_legacy_tokens(move |account, secret| {
                 let ObjectMeta { namespace, name, uid, .. } = &account.metadata;
                 server.legacy_token(namespace.as_deref()?, name.as_deref()?, uid.as_deref()?, secret)
             });
+        match SigningAuthority::from_pem(authority.certificate_pem(), &authority.key_pem()) {
+            Ok(authority) => controllers = controllers.sign_certificates(authority),
+            Err(error) => tracing::warn!(%error, "no certificates are signed"),
+        }
         let running = runtime.spawn(controllers.run_until(async { drop(stopped.await) }));
         self.controllers = Some((stop, running));
     }

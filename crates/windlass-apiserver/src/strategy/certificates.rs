@@ -65,7 +65,6 @@ const SIGNING_REQUESTS: Facts = Facts {
         ("status", Writes::AllBut(&["spec"])),
         ("approval", Writes::AllBut(&["spec", "status.certificate"])),
     ],
-    unenforced: Some("no certificate is issued, because there is no signer"),
     ..Facts::DATA
 };
 

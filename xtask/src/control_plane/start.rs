@@ -87,6 +87,7 @@ impl Instance {
         let key = rcgen::KeyPair::generate()?;
         write_secret(&folder.join("service-accounts.key"), &key.serialize_pem())?;
         fs::write(folder.join("service-accounts.pub"), key.public_key_pem())?;
+        write_signer(&folder)?;
 
         eprintln!("starting etcd {ETCD} …");
         let etcd = format!("http://127.0.0.1:{}", free_port()?);
@@ -112,6 +113,8 @@ impl Instance {
             let mut flags = common.to_vec();
             flags.push("--service-account-private-key-file=service-accounts.key");
             flags.push("--root-ca-file=certificates/apiserver.crt");
+            flags.push("--cluster-signing-cert-file=signer.crt");
+            flags.push("--cluster-signing-key-file=signer.key");
             self.spawn(layout, "kube-controller-manager", &owned(&flags))?;
         }
         if args.scheduler {
@@ -147,6 +150,17 @@ impl Instance {
     }
 }
 
+/// Writes the authority with which the controller manager signs client certificates.
+fn write_signer(folder: &Path) -> Result {
+    let key = rcgen::KeyPair::generate()?;
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, "signer");
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::DigitalSignature];
+    fs::write(folder.join("signer.crt"), params.self_signed(&key)?.pem())?;
+    write_secret(&folder.join("signer.key"), &key.serialize_pem())
+}
+
 fn etcd_flags(clients: &str, peers: &str) -> Vec<String> {
     vec![
         "--data-dir=etcd".into(),
@@ -166,6 +180,7 @@ fn apiserver_flags(etcd: &str, port: u16) -> Vec<String> {
         "--cert-dir=certificates",
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
+        "--client-ca-file=signer.crt",
         "--service-account-issuer=https://kubernetes.default.svc",
         "--service-account-key-file=service-accounts.pub",
         "--service-account-signing-key-file=service-accounts.key",

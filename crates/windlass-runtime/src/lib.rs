@@ -83,7 +83,7 @@ pub use self::{
     health::Check,
     kind::{Object, ObjectKeyExt},
     lister::Lister,
-    manager::{Manager, RunContext, Runnable, Shutdown},
+    manager::{Manager, RunContext, Runnable, ShownQueue, Shutdown},
     metrics::Metrics,
     objects::Objects,
     permission::{Permission, Permissions, Verb},

@@ -27,7 +27,7 @@ use windlass_webhook::ServerDefaults;
 pub use self::{
     cluster::Cluster,
     declarations::{ElectionDeclaration, MetricsDeclaration, WebhookServerDeclaration},
-    run_context::RunContext,
+    run_context::{RunContext, ShownQueue},
     runnable::{Group, Runnable},
     secure_metrics::SecureMetrics,
     shutdown::Shutdown,

@@ -1,8 +1,9 @@
 //! The context of a runnable.
 
-use std::sync::Arc;
+use std::{hash::Hash, sync::Arc};
 
 use kube_client::Client;
+use windlass_workqueue::WorkQueue;
 
 use super::{ManagerState, Shutdown};
 use crate::{
@@ -59,8 +60,38 @@ impl RunContext {
         &self.state.metrics
     }
 
+    /// Shows the metrics of a work queue of your own beside those of the controllers, as `workqueue_*` with the queue's
+    /// [name](WorkQueue::name), until the returned guard is dropped. A queue replaces another one of its name.
+    pub fn show_queue<K>(&self, queue: &WorkQueue<K>) -> ShownQueue
+    where
+        K: Clone + Eq + Hash + Send + Sync + 'static,
+    {
+        let (name, shown) = (queue.name().to_owned(), queue.clone());
+        self.state.queues.add(&name, move || shown.metrics());
+        ShownQueue { name, state: self.state.clone() }
+    }
+
     /// Returns the source of wall-clock time and randomness.
     pub fn env(&self) -> &Env {
         &self.state.env
+    }
+}
+
+/// A guard for a queue whose metrics are [shown](RunContext::show_queue). Dropping it hides them.
+#[must_use = "the metrics are shown until this is dropped"]
+pub struct ShownQueue {
+    name: String,
+    state: Arc<ManagerState>,
+}
+
+impl Drop for ShownQueue {
+    fn drop(&mut self) {
+        self.state.queues.remove(&self.name);
+    }
+}
+
+impl std::fmt::Debug for ShownQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ShownQueue").field(&self.name).finish()
     }
 }

@@ -26,11 +26,12 @@
 //!
 //! [`TestCluster::run`] runs an operator's manager, [`TestCluster::run_restricted`] with exactly the rights that it declares, and
 //! [`eventually`] waits for anything else. [`Faults`] stand between a client and a server that misbehaves, and a [`Scenario`] runs an operator
-//! under faults again and again.
+//! under faults again and again. A [`DevProgram`] is an operator's command `dev`.
 #![forbid(unsafe_code)]
 
 mod clock;
 mod cluster;
+mod dev_program;
 mod eventually;
 mod faults;
 mod install;
@@ -41,6 +42,7 @@ mod wait;
 
 pub use self::clock::TestClock;
 pub use self::cluster::TestCluster;
+pub use self::dev_program::DevProgram;
 pub use self::eventually::eventually;
 pub use self::faults::{Fault, FaultRule, Faults};
 pub use self::rights::{RestrictedManager, RightsReport};

@@ -79,6 +79,7 @@ async fn run(cx: RunContext, options: Options) -> Result<()> {
         cx.recorder().clone(),
     )?;
     network_informer_factory.start();
+    let _shown = cx.show_queue(&controller.workqueue);
     let ended = Arc::new(controller).run(options.workers, options.resync, cx.shutdown()).await;
     network_informer_factory.shutdown().await;
     ended

@@ -1,16 +1,19 @@
 //! The operator on an API server in the test's process, with a stand-in of Neutron.
 
 mod controller;
+mod crd;
+mod dev;
 mod faults;
 mod keystone;
 mod neutron;
+mod queue_metrics;
 mod replicas;
 
 use std::time::Duration;
 
 use kube::{
     Api, Client,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use network::{
     Options,
@@ -28,7 +31,8 @@ const SOON: Duration = Duration::from_secs(30);
 /// The description of the operator's networks in Neutron.
 const OWNED: (&str, &str) = ("description", "samplecrd.k8s.io networks of kubernetes");
 
-/// A cluster with the CRD, a stand-in of Neutron, and a client of it.
+/// A cluster with the CRD, a stand-in of Neutron, and a client of it. With `WINDLASS_TEST_KUBECONFIG`, it is that cluster, which the tests use
+/// one after the other (`--test-threads=1`).
 struct Fixture {
     cluster: TestCluster,
     stand_in: StandIn,
@@ -37,8 +41,9 @@ struct Fixture {
 
 impl Fixture {
     async fn new() -> Self {
-        let cluster = TestCluster::start().await;
+        let cluster = cluster().await;
         cluster.install_crd::<Network>().await;
+        remove_all(&objects(&cluster.client())).await;
         let stand_in = StandIn::start().await.expect("a port");
         let neutron = Neutron::new(NeutronConfig::noauth(stand_in.url())).expect("a client");
         Self { cluster, stand_in, neutron }
@@ -105,6 +110,31 @@ impl Fixture {
             if actual == wanted { Ok(()) } else { Err(format!("{actual:?}")) }
         })
         .await;
+    }
+}
+
+async fn cluster() -> TestCluster {
+    match std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
+        Some(_) => TestCluster::from_env().await.wait_limit(SOON * 2),
+        None => TestCluster::start().await,
+    }
+}
+
+/// Removes what a test before this one has left.
+async fn remove_all(networks: &Api<Network>) {
+    for network in networks.list(&ListParams::default()).await.expect("listed") {
+        let name = network.name_any();
+        let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+        networks.patch(&name, &PatchParams::default(), &released).await.expect("patched");
+        // Without a finalizer, one that was being deleted is gone.
+        networks.delete(&name, &DeleteParams::default()).await.map(drop).or_else(gone).expect("deleted");
+    }
+}
+
+fn gone(error: kube::Error) -> kube::Result<()> {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => Ok(()),
+        other => Err(other),
     }
 }
 

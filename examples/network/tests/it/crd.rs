@@ -1,0 +1,10 @@
+//! The manifests beside the code are those of the code.
+
+use std::process::Command;
+
+#[test]
+fn the_manifests_are_up_to_date() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_network")).arg("crds").output().expect("it runs");
+    let printed = String::from_utf8(printed.stdout).expect("text");
+    assert_eq!(include_str!("../../crd.yaml"), printed, "run `network crds > crd.yaml`");
+}

@@ -49,11 +49,13 @@ pub struct ServerDefaults {
     pub files: CertificateFiles,
     /// Whether clients may use HTTP/2, besides HTTP/1.1. Default: true.
     pub http2: bool,
+    /// Whether the port and the files go before what a server says, and clients need no certificate. Default: false.
+    pub overriding: bool,
 }
 
 impl Default for ServerDefaults {
     fn default() -> Self {
-        Self { port: DEFAULT_PORT, files: CertificateFiles::default(), http2: true }
+        Self { port: DEFAULT_PORT, files: CertificateFiles::default(), http2: true, overriding: false }
     }
 }
 
@@ -176,8 +178,11 @@ impl WebhookServer {
         registry.register_collector(Box::new(CertificateExpiry(self.store.clone())));
     }
 
-    /// Sets the port and the certificate's files, if they are not set.
+    /// Sets the port and the certificate's files, if they are not set or the defaults go before.
     pub fn with_defaults(mut self, defaults: ServerDefaults) -> Self {
+        if defaults.overriding {
+            (self.host, self.port, self.certificates, self.client_ca) = (None, None, None, None);
+        }
         self.port.get_or_insert(defaults.port);
         self.certificates.get_or_insert(CertificateSource::Files(defaults.files));
         self.http2.get_or_insert(defaults.http2);

@@ -77,6 +77,10 @@ pub struct ManagerArgs {
     /// File with the private key of the webhook server, in its folder
     #[arg(long, global = true, value_name = "NAME", default_value = "tls.key")]
     pub webhook_cert_key: String,
+    /// Serve webhooks at the port and with the certificate of these flags, whatever the code says: `windlass dev` and `windlass run` set it
+    #[arg(long, global = true, value_name = "BOOL", default_value_t = false, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
+    pub webhook_local: bool,
     /// Let clients of the metrics endpoint and of the webhook server use HTTP/2, besides HTTP/1.1
     #[arg(long, global = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
@@ -174,7 +178,12 @@ impl ManagerArgs {
         let folder = self.webhook_cert_path.clone().filter(|folder| !folder.as_os_str().is_empty());
         let files = folder.map_or_else(CertificateFiles::default, CertificateFiles::in_folder);
         let files = files.certificate_name(&self.webhook_cert_name).key_name(&self.webhook_cert_key);
-        ServerDefaults { port: self.webhook_port, files, http2: self.enable_http2 }
+        ServerDefaults {
+            port: self.webhook_port,
+            files,
+            http2: self.enable_http2,
+            overriding: self.webhook_local,
+        }
     }
 
     /// Serves metrics as the flags say.

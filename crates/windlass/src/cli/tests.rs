@@ -67,6 +67,7 @@ fn flags_of_the_webhook_server() {
     let defaults = parsed("").manager.webhook_defaults();
     assert_eq!(defaults.port, 9443);
     assert!(defaults.files.certificate_path().ends_with("k8s-webhook-server/serving-certs/tls.crt"));
+    assert!(!defaults.overriding && parsed("--webhook-local").manager.webhook_defaults().overriding);
     let line = "--webhook-port 1 --webhook-cert-path /c --webhook-cert-name a.crt --webhook-cert-key a.key";
     let set = parsed(line).manager.webhook_defaults();
     assert_eq!((set.port, set.files.certificate_path()), (1, "/c/a.crt".into()));

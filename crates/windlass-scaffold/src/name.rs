@@ -54,6 +54,7 @@ const PACKAGES: &[&str] = &[
     "tokio",
     "tracing",
     "windlass",
+    "windlass-client",
     "windlass-test",
 ];
 
@@ -115,8 +116,8 @@ pub fn check_group(name: &str) -> Result<()> {
     }
     check_module("group", name, &module(name))?;
     match module(name).as_str() {
-        "generated" => {
-            wrong("group", name, "is the name of the folder for generated code; choose another one")
+        "client" | "generated" => {
+            wrong("group", name, "is the name of a folder for generated code; choose another one")
         }
         _ => Ok(()),
     }

@@ -43,7 +43,7 @@ pub struct Project {
     /// A checkout of Windlass to depend on, instead of the released crates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// What `windlass generate` has made in the api crate: modules of `api/src/generated`.
+    /// What `windlass generate` has made in the api crate: modules of `api/src`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generate: Vec<String>,
     /// The kinds.

@@ -12,24 +12,17 @@ const LIB: &str = include_str!("../../templates/api.lib.rs.txt");
 const KIND: &str = include_str!("../../templates/kind.rs.txt");
 const SAMPLE: &str = include_str!("../../templates/sample.yaml.txt");
 
-/// The feature for what `windlass generate` writes, and its dependency.
-const FEATURES: &str = "[features]\n# Clientset, informers and listers, which `windlass generate` writes.\nclient = [\"dep:windlass-client\"]\n\n";
-const CLIENT: &str = "windlass-client = { workspace = true, optional = true }\n";
-
 /// The width up to which rustfmt keeps the arguments of an attribute on one line.
 const ATTRIBUTE_WIDTH: usize = 70;
 
 pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     let (api, inherited) = (project.api_package(), inherited(project));
     let modules = modules(project);
-    let (features, client) = if project.has_client() { (FEATURES, CLIENT) } else { ("", "") };
     let values = [
         ("name", project.project_name.as_str()),
         ("api", &api),
         ("inherited", &inherited),
         ("modules", &modules),
-        ("features", features),
-        ("client", client),
     ];
     made.user("api/cargo", "api/Cargo.toml", fill(CARGO, &values));
     made.rust("api/lib", "api/src/lib.rs", &fill(LIB, &values));

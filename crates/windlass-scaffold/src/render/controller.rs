@@ -3,6 +3,7 @@
 use super::Made;
 use super::api::type_module;
 use super::builtin;
+use super::line;
 use super::template::{article, fill};
 use crate::{Project, Resource, name};
 
@@ -27,14 +28,31 @@ fn text(project: &Project, resource: &Resource) -> String {
     let kind = resource.kind.as_str();
     let (module, import) = (resource.module(), type_import(project, resource));
     let namespaced = resource.namespaced;
+    let scope = if namespaced { "default_namespaced" } else { "all" };
+    let types = type_module(project, resource);
+    let parameters = ["key: ObjectKey".to_owned(), format!("cx: Context<{kind}>")];
     let values = [
         ("kind", kind),
         ("a", article(kind)),
-        ("variable", &module),
+        ("variable", variable(&module)),
         ("import", &import),
-        ("types", &type_module(project, resource)),
-        ("imports", &format!("{{{kind}, {kind}Status}}")),
-        ("scope", if namespaced { "default_namespaced" } else { "all" }),
+        ("types", &types),
+        ("imports", &line::import(&types, &[kind, &format!("{kind}Status")])),
+        (
+            "controller",
+            &line::chain(
+                &format!("Controller::of::<{kind}>(reconcile)"),
+                &format!(".needs(Permission::status_of::<{kind}>())"),
+            ),
+        ),
+        ("signature", &line::signature("async fn reconcile", &parameters, " -> Result<Action>")),
+        (
+            "objects",
+            &line::binding(&format!("objects: Api<{kind}>"), &format!("Api::{scope}(cluster.client())")),
+        ),
+        ("install", &line::install(kind)),
+        ("object", &line::new_object(kind)),
+        ("reconciled", &line::binding("reconciled", &format!("|object: &{kind}| object.status.is_some()"))),
         ("key", if namespaced { "default/example" } else { "example" }),
         (
             "fake_key",
@@ -56,6 +74,14 @@ fn text(project: &Project, resource: &Resource) -> String {
         (false, Some(_)) => (FOREIGN, ""),
     };
     fill(&format!("{body}{test}"), &values)
+}
+
+/// The longest name of a variable. Templates have it inside of lines.
+const LONGEST_VARIABLE: usize = 24;
+
+/// Returns the name of a variable for an object of a kind, whose module is given.
+pub(super) fn variable(module: &str) -> &str {
+    if module.len() <= LONGEST_VARIABLE { module } else { "object" }
 }
 
 /// Returns the path of the type of a kind.

@@ -18,11 +18,8 @@ const CRATES: &[(&str, &str, &str)] = &[
 /// Returns the table `[workspace.dependencies]`, without its head.
 pub(super) fn table(project: &Project) -> String {
     let mut table = format!("{} = {{ path = \"api\", version = \"0.1.0\" }}\n", project.api_package());
-    for name in ["windlass", "windlass-test"] {
+    for name in ["windlass", "windlass-client", "windlass-test"] {
         table += &windlass(project, name);
-    }
-    if project.has_client() {
-        table += &windlass(project, "windlass-client");
     }
     for (name, version, rest) in CRATES {
         let _ = match *rest {

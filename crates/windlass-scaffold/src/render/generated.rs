@@ -1,11 +1,12 @@
 //! Generated code: the lists of modules, and the registry.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Made;
 use super::api::folder as api_folder;
 use super::controller::type_import;
+use super::line;
 use super::webhook::folder as webhook_folder;
 use crate::{Project, Resource, name};
 
@@ -21,21 +22,27 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
             } else {
                 String::new()
             };
-            lists.public("src/controllers", &format!("{group}{}", resource.module()));
+            let path = format!("{group}{}", resource.module());
+            lists.public("src/controllers", &path);
+            lists.leave_alone("src/controllers", &path, &resource.kind);
         }
         let folder = webhook_folder(project, resource);
         for module in webhook_modules(resource) {
             lists.public("src/webhooks", &format!("{folder}/{module}"));
+            lists.leave_alone("src/webhooks", &folder, &resource.kind);
         }
     }
     for (folder, lines) in lists.0 {
         // The user's: see `api`.
         if folder != "api/src" {
-            let text: String = lines.into_iter().collect();
+            let text: String = lines.into_values().collect();
             made.generated(&format!("{folder}/mod.rs"), &text);
         }
     }
-    made.generated("src/generated/mod.rs", "mod registry;\n\npub use self::registry::register;\n");
+    made.generated(
+        "src/generated/mod.rs",
+        "#[rustfmt::skip]\nmod registry;\n\npub use self::registry::register;\n",
+    );
     made.generated("src/generated/registry.rs", &registry(project));
 }
 
@@ -46,16 +53,16 @@ fn webhook_modules(resource: &Resource) -> Vec<String> {
     fixed.chain(webhooks.spokes.iter().map(|spoke| format!("conversion_{spoke}"))).collect()
 }
 
-/// The lines of each folder's list of modules.
+/// The lines of each folder's list of modules, by what they are sorted by.
 #[derive(Default)]
-struct Lists(BTreeMap<String, BTreeSet<String>>);
+struct Lists(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Lists {
     /// Adds a module, and the folders above it, as public ones.
     fn public(&mut self, root: &str, path: &str) {
         let mut folder = root.to_owned();
         for module in path.split('/') {
-            self.0.entry(folder.clone()).or_default().insert(format!("pub mod {module};\n"));
+            self.line(&folder, &format!("pub mod {module};\n"));
             folder = format!("{folder}/{module}");
         }
     }
@@ -64,10 +71,32 @@ impl Lists {
     fn reexported(&mut self, root: &str, path: &str) {
         let (folders, module) = path.rsplit_once('/').unwrap_or(("", path));
         self.public(root, folders);
-        let lines = self.0.entry(format!("{root}/{folders}")).or_default();
-        lines.insert(format!("mod {module};\n"));
+        let folder = format!("{root}/{folders}");
+        self.line(&folder, &format!("mod {module};\n"));
         // Behind the modules.
-        lines.insert(format!("pub use self::{module}::*;\n"));
+        self.line(&folder, &format!("pub use self::{module}::*;\n"));
+    }
+
+    fn line(&mut self, folder: &str, line: &str) {
+        self.0
+            .entry(folder.to_owned())
+            .or_default()
+            .entry(line.to_owned())
+            .or_insert_with(|| line.to_owned());
+    }
+
+    /// Keeps rustfmt away from the files of a module, if its kind is too long for the lines of the templates.
+    fn leave_alone(&mut self, root: &str, path: &str, kind: &str) {
+        if !line::is_too_long(kind) {
+            return;
+        }
+        let (folder, module) = match path.rsplit_once('/') {
+            Some((folders, module)) => (format!("{root}/{folders}"), module),
+            None => (root.to_owned(), path),
+        };
+        let line = format!("pub mod {module};\n");
+        let marked = format!("#[rustfmt::skip]\n{line}");
+        self.0.entry(folder).or_default().insert(line, marked);
     }
 }
 

@@ -5,6 +5,7 @@ mod builtin;
 mod controller;
 mod dependencies;
 mod generated;
+mod line;
 mod root;
 mod template;
 mod webhook;

@@ -1,7 +1,7 @@
 //! The files that every project has.
 
 use super::template::fill;
-use super::{BOILERPLATE, Made, dependencies};
+use super::{BOILERPLATE, Made, dependencies, line};
 use crate::{License, Project};
 
 const CARGO: &str = include_str!("../../templates/Cargo.toml.txt");
@@ -26,6 +26,7 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         (true, "mod generated;\n"),
         (webhooks, "pub mod webhooks;\n"),
     ];
+    let clients = if project.has_client() { clients(&api) } else { String::new() };
     let modules: String = modules.iter().filter(|(there, _)| *there).map(|(_, line)| *line).collect();
     let values = [
         ("name", name.as_str()),
@@ -36,6 +37,8 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         ("dependencies", &dependencies),
         ("domain", &project.domain),
         ("modules", &modules),
+        ("main", &line::main_body(&crate_name)),
+        ("clients", &clients),
         ("and_webhooks", if webhooks { " and webhooks" } else { "" }),
     ];
     made.user("cargo", "Cargo.toml", fill(CARGO, &values));
@@ -47,6 +50,14 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     if let Some(header) = made.header.filter(|_| project.license != License::None) {
         made.user("boilerplate", BOILERPLATE, header);
     }
+}
+
+/// Returns the dependencies of tests that use the clients.
+fn clients(api: &str) -> String {
+    format!(
+        "# The clients that `windlass generate` writes.\n{api} = {{ workspace = true, features = [\"client\"] }}\nwindlass-client.workspace = \
+         true\n"
+    )
 }
 
 /// Returns what the packages have in common.

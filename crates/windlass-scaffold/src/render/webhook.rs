@@ -2,7 +2,8 @@
 
 use super::Made;
 use super::api::type_module;
-use super::controller::type_import;
+use super::controller::{type_import, variable};
+use super::line;
 use super::template::{article, fill};
 use crate::{Project, Resource, name};
 
@@ -18,21 +19,20 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         let module = resource.module();
         let id = format!("{}/{}/{kind}", resource.group, resource.version);
         let example = if resource.api {
-            "{{kind}}::new(\"example\", Default::default())"
+            format!("{kind}::new(\"example\", Default::default())")
         } else {
-            "Default::default()"
+            format!("{kind}::default()")
         };
-        let signature = signature(kind);
-        let example = fill(example, &[("kind", kind)]);
-        let values = [
-            ("kind", kind),
-            ("variable", module.as_str()),
-            ("import", &import),
-            ("example", &example),
-            ("signature", &signature),
-        ];
-        let mut add = |there: bool, what: &str, template: &str| {
+        let mut add = |there: bool, what: &str, template: &str, signature: String, webhooks: String| {
             if there {
+                let values = [
+                    ("kind", kind),
+                    ("variable", variable(&module)),
+                    ("import", &import),
+                    ("example", &example),
+                    ("signature", &signature),
+                    ("webhooks", &line::binding("webhooks", &format!("Webhooks::new().{webhooks}"))),
+                ];
                 let template = if resource.external.is_some() { without_test(template) } else { template };
                 made.rust(
                     format!("{what}/{id}"),
@@ -41,25 +41,27 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
                 );
             }
         };
-        add(resource.webhooks.defaulting, "defaulting", DEFAULTING);
-        add(resource.webhooks.validation, "validation", VALIDATION);
+        let webhooks = &resource.webhooks;
+        let defaulter = format!("defaulter::<{kind}>(default)");
+        add(webhooks.defaulting, "defaulting", DEFAULTING, defaulting(kind), defaulter);
+        let validator = format!("validator::<{kind}>(validate)");
+        add(webhooks.validation, "validation", VALIDATION, validation(kind), validator);
         for spoke in &resource.webhooks.spokes {
             conversion(project, resource, spoke, made);
         }
     }
 }
 
-/// The width of a line, for rustfmt.
-const LINE: usize = 100;
+/// Returns the head of the function that sets defaults.
+fn defaulting(kind: &str) -> String {
+    let parameters = [format!("object: {kind}"), "_: AdmissionContext".to_owned()];
+    line::signature("pub async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
+}
 
-/// Returns the head of the function that sets defaults, in the format of rustfmt.
-fn signature(kind: &str) -> String {
-    let end = format!(") -> Result<{kind}, Denial> {{");
-    let line = format!("pub async fn default(object: {kind}, _: AdmissionContext{end}");
-    if line.len() <= LINE {
-        return line;
-    }
-    format!("pub async fn default(\n    object: {kind},\n    _: AdmissionContext,\n{end}")
+/// Returns the head of the function that validates.
+fn validation(kind: &str) -> String {
+    let parameters = [format!("change: Change<{kind}>"), "cx: AdmissionContext".to_owned()];
+    line::signature("pub async fn validate", &parameters, " -> Result<(), Denial>")
 }
 
 /// Returns a file without its tests: what an object of an external type must have is not known.
@@ -79,13 +81,23 @@ fn conversion(project: &Project, hub: &Resource, spoke: &str, made: &mut Made<'_
     let base = types.strip_suffix(&format!("::{version}")).unwrap_or(&types);
     let mut versions = [spoke, version];
     versions.sort_unstable();
+    let convert = |name: &str, parameter: &str, from: &str, to: &str| {
+        let parameters = [format!("{parameter}: {from}::{kind}")];
+        line::signature(
+            &format!("pub fn {name}"),
+            &parameters,
+            &format!(" -> Result<{to}::{kind}, BoxError>"),
+        )
+    };
     let values = [
         ("kind", kind.as_str()),
         ("a", article(kind)),
-        ("base", base),
+        ("imports", &line::import(base, &versions)),
+        ("to_hub", &convert("to_hub", "object", spoke, version)),
+        ("from_hub", &convert("from_hub", "hub", version, spoke)),
+        ("object", &line::new_object(&format!("{spoke}::{kind}"))),
         ("hub", version),
         ("spoke", spoke),
-        ("versions", &format!("{{{}, {}}}", versions[0], versions[1])),
     ];
     let path = format!("src/webhooks/{}/conversion_{spoke}.rs", folder(project, hub));
     let template = format!("{CONVERSION}{CONVERSION_TEST}");

@@ -1,7 +1,6 @@
 //! Whole projects. `UPDATE_EXPECT=1 cargo test -p windlass-scaffold` writes the files in tests/golden again.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use expect_test::{ExpectFile, expect_file};
@@ -27,36 +26,20 @@ fn check(sandbox: &Sandbox, expected: ExpectFile) {
     check_format(sandbox);
 }
 
-/// Checks that rustfmt would change nothing. Passes without rustfmt.
+/// Checks that `cargo fmt` would change nothing. Passes without rustfmt.
 #[track_caller]
 fn check_format(sandbox: &Sandbox) {
     let folder = tempfile::tempdir().unwrap();
-    let mut files = Vec::new();
-    for (number, path) in sandbox
-        .disk
-        .tree()
-        .into_iter()
-        .filter(|path| Path::new(path).extension().is_some_and(|extension| extension == "rs"))
-        .enumerate()
-    {
-        // rustfmt follows modules, which are elsewhere here.
-        let text = sandbox.disk.text(path);
-        if text
-            .lines()
-            .any(|line| line.starts_with("pub mod ") || line.starts_with("mod ") && line.ends_with(';'))
-        {
-            continue;
-        }
-        let file = folder.path().join(format!("f{number}.rs"));
-        std::fs::write(&file, text).unwrap();
-        files.push((path, file));
+    for path in sandbox.disk.tree() {
+        let file = folder.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, sandbox.disk.text(path)).unwrap();
     }
-    for (path, file) in files {
-        let mut command = Command::new("rustfmt");
-        command.args(["--check", "--edition", "2024"]).arg(&file).stdout(Stdio::piped());
-        let Ok(checked) = command.output() else { return };
-        assert!(checked.status.success(), "{path}:\n{}", String::from_utf8_lossy(&checked.stdout));
-    }
+    let mut command = Command::new("rustfmt");
+    command.args(["--check", "--edition", "2024", "api/src/lib.rs", "src/lib.rs", "src/main.rs"]);
+    command.current_dir(folder.path()).stdout(Stdio::piped());
+    let Ok(checked) = command.output() else { return };
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 }
 
 #[test]
@@ -139,4 +122,34 @@ fn several_groups_and_kinds_of_others() {
     };
     sandbox.webhook(&defaulting).unwrap();
     check(&sandbox, expect_file!["../golden/multigroup.txt"]);
+}
+
+#[test]
+fn long_names_leave_no_line_for_rustfmt() {
+    let kind = |letters: usize| format!("K{}", "k".repeat(letters - 1));
+    for (name, letters) in [
+        ("a", 3),
+        ("operator-demo", 16),
+        ("kubebuilder-demo", 18),
+        ("a-project-with-a-name-that-is-rather-long", 21),
+    ]
+    .into_iter()
+    .chain((22..=42).map(|letters| ("demo", letters)))
+    .chain([("p", 62)])
+    {
+        let init = Init { domain: "abc.com".into(), name: Some(name.into()), ..Init::default() };
+        let mut sandbox = Sandbox::of(&init);
+        let kind = kind(letters);
+        sandbox.create(&CreateApi { namespaced: letters % 4 != 0, ..api("foo", "v1alpha1", &kind) }).unwrap();
+        sandbox.create(&CreateApi { namespaced: letters % 4 != 0, ..api("foo", "v1", &kind) }).unwrap();
+        let webhooks = CreateWebhook {
+            gvk: gvk("foo", "v1", &kind),
+            defaulting: true,
+            validation: true,
+            conversion: true,
+            spokes: vec![],
+        };
+        sandbox.webhook(&webhooks).unwrap();
+        check_format(&sandbox);
+    }
 }

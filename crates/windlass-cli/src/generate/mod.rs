@@ -6,15 +6,18 @@ mod sources;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use windlass_codegen::client::{Api, Piece, Target, generate};
 use windlass_codegen::definition::Definition;
+use windlass_codegen::manifests::Manifests;
 use windlass_codegen::{SourceFile, types};
 use windlass_scaffold::{Disk, Writes};
 
 pub(crate) use self::place::Place;
 pub(crate) use self::wanted::Wanted;
 use crate::error::Result;
+use crate::project::Workspace;
 
 /// The files to write, and what the person should know.
 pub(crate) struct Made {
@@ -23,8 +26,8 @@ pub(crate) struct Made {
 }
 
 /// Generates the wanted pieces and compares them with the folder.
-pub(crate) fn plan(wanted: &Wanted, place: &Place) -> Result<Made> {
-    let definitions = wanted.filter(crds::read(&place.crds)?);
+pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>) -> Result<Made> {
+    let definitions = wanted.filter(definitions);
     if definitions.is_empty() {
         return Err(place.no_kinds().into());
     }
@@ -39,7 +42,7 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place) -> Result<Made> {
     let mut files = if with_types { types(&definitions) } else { Vec::new() };
     let api = api(&definitions, place, wanted, &mut remarks)?;
     let present = present(place)?;
-    let existing = Piece::ALL.into_iter().filter(|piece| has(&present, piece.module())).collect();
+    let existing = pieces(&present);
     let has_types = with_types || has(&present, "types");
     files.extend(clients(&api, wanted, place, &existing, has_types));
 
@@ -60,6 +63,17 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place) -> Result<Made> {
     Ok(Made { writes, remarks })
 }
 
+/// Compares the clients of a project with what its operator declares: the writes that would make them agree. None, if nothing was generated.
+pub(crate) fn drift(root: &Path, manifests: &Manifests) -> Result<Writes> {
+    let place = Place::of_project(Workspace::find(root)?);
+    let pieces = pieces(&present(&place)?);
+    if pieces.is_empty() {
+        return Ok(Writes::new());
+    }
+    let wanted = Wanted::pieces(pieces);
+    Ok(plan(&wanted, &place, crds::declared(manifests)?)?.writes)
+}
+
 /// The kinds, with the paths of their Rust types.
 fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut Vec<String>) -> Result<Api> {
     let sources = sources::Sources::read(&place.source_root());
@@ -77,8 +91,10 @@ fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut
         let without = version.kinds.iter().filter(|kind| !kind.has_apply_configuration);
         for kind in without.filter(|_| wanted.pieces.contains(&Piece::ApplyConfiguration)) {
             remarks.push(format!(
-                "{} {} has no apply configuration: derive ApplyConfiguration for its spec and for the structs in it",
-                version.version, kind.name
+                "{} {} has no apply configuration: {}",
+                version.version,
+                kind.name,
+                place.how_to_derive()
             ));
         }
     }
@@ -119,6 +135,11 @@ fn present(place: &Place) -> Result<Vec<String>> {
     let prefix = format!("{}/", place.output);
     let files = place.folder.list(&place.output)?;
     Ok(files.iter().filter_map(|path| path.strip_prefix(&prefix)).map(str::to_owned).collect())
+}
+
+/// The pieces that some files are of.
+fn pieces(files: &[String]) -> BTreeSet<Piece> {
+    Piece::ALL.into_iter().filter(|piece| has(files, piece.module())).collect()
 }
 
 /// Whether a module is among some files.

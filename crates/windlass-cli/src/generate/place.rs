@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_scaffold::{Folder, Plan, Project, Writes};
+use windlass_codegen::definition::Definition;
+use windlass_scaffold::{Disk, Folder, Plan, Writes};
 
+use super::crds;
 use crate::error::Result;
+use crate::manifests::{ProjectManifests, Request};
+use crate::output::Output;
 use crate::project::Workspace;
 
 /// Where the CRDs of a project are.
@@ -23,8 +27,8 @@ pub(crate) struct Place {
     pub(crate) folder: Folder,
     /// The folder of the generated code, relative to `folder`.
     pub(crate) output: String,
-    /// The files with CRDs.
-    pub(super) crds: Vec<PathBuf>,
+    /// The files and folders with CRDs. `None`: the project's operator says what it declares.
+    crds: Option<Vec<PathBuf>>,
     /// Whether the types are generated too.
     pub(super) makes_types: bool,
     /// The module of the generated code, as its crate names it.
@@ -33,7 +37,7 @@ pub(crate) struct Place {
     pub(super) public: String,
     types: String,
     /// The project, if the code goes into its api crate.
-    project: Option<Project>,
+    workspace: Option<Workspace>,
 }
 
 impl Place {
@@ -44,27 +48,42 @@ impl Place {
         types: Option<String>,
         module: Option<String>,
     ) -> Result<Self> {
-        match output {
-            None if crds.is_empty() => Self::of_project(types, module),
-            None => Err("--crd needs --output: the folder that the code goes into".into()),
-            Some(output) => Self::of_folder(crds, &output, types, module),
+        if let Some(output) = output {
+            return Self::of_folder(crds, &output, types, module);
         }
+        let current = std::env::current_dir()?;
+        let workspace = match Workspace::find(&current) {
+            Err(_) if !crds.is_empty() => {
+                return Err(
+                    "outside of a project, --crd needs --output: the folder that the code goes into".into()
+                );
+            }
+            found => found?,
+        };
+        let mut place = Self::of_project(workspace);
+        if !crds.is_empty() {
+            place.crds = Some(crds.iter().map(|path| current.join(path)).collect());
+        }
+        place.types = types.unwrap_or(place.types);
+        place.module = module.unwrap_or(place.module);
+        Ok(place)
     }
 
-    fn of_project(types: Option<String>, module: Option<String>) -> Result<Self> {
-        let Workspace { root, folder, project } = Workspace::current()?;
-        let usual = if project.multigroup { "crate::{group}::{version}" } else { "crate::{version}" };
-        let krate = project.project_name.replace('-', "_");
-        Ok(Self {
-            crds: yaml_files(&root.join(BASES)),
-            folder,
+    /// The module `client` of a project's api crate, for the kinds that the operator declares.
+    pub(super) fn of_project(workspace: Workspace) -> Self {
+        let project = &workspace.project;
+        let types = if project.multigroup { "crate::{group}::{version}" } else { "crate::{version}" };
+        let krate = project.crate_name();
+        Self {
+            crds: None,
+            folder: Folder::new(&workspace.root),
             output: CLIENT.to_owned(),
             makes_types: false,
-            module: module.unwrap_or_else(|| "crate::client".to_owned()),
+            module: "crate::client".to_owned(),
             public: format!("{krate}_api::client"),
-            types: types.unwrap_or_else(|| usual.to_owned()),
-            project: Some(project),
-        })
+            types: types.to_owned(),
+            workspace: Some(workspace),
+        }
     }
 
     /// A folder in any crate. With CRDs and without a module for their types, the types are generated.
@@ -78,7 +97,7 @@ impl Place {
         let current = std::env::current_dir()?;
         let root = if output.starts_with(&current) { current } else { parent(&output) };
         let relative = output.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
-        let crds = if crds.is_empty() { yaml_files(&root.join(BASES)) } else { crds.to_vec() };
+        let crds = if crds.is_empty() { vec![root.join(BASES)] } else { crds.to_vec() };
         let module = match module {
             Some(module) => module,
             None => module_of(&output).ok_or_else(|| {
@@ -92,18 +111,38 @@ impl Place {
         Ok(Self {
             folder: Folder::new(&root),
             output: relative,
-            crds,
+            crds: Some(crds),
             makes_types: types.is_none(),
             types: types.unwrap_or_else(|| format!("{module}::types::{{group}}::{{version}}")),
-            project: None,
+            workspace: None,
             module,
             public,
         })
     }
 
+    /// Returns the CRDs of the kinds. The operator of a project is built and asked for them; `out` gets the progress.
+    pub(crate) async fn definitions(&self, out: &mut Output) -> Result<Vec<Definition>> {
+        let workspace = match (&self.crds, &self.workspace) {
+            (Some(paths), _) => return crds::read(paths),
+            (None, Some(workspace)) => workspace,
+            (None, None) => return Ok(Vec::new()),
+        };
+        let found = ProjectManifests::load(workspace, &Request::default(), None, out).await;
+        let found = found.map_err(|error| match self.folder.list(CLIENT) {
+            Ok(files) if !files.is_empty() => format!(
+                "{error}. If it is the generated code that does not compile, make it from the CRDs of before: \
+                 windlass generate --crd {BASES}"
+            )
+            .into(),
+            _ => error,
+        })?;
+        crds::declared(&found.manifests)
+    }
+
     /// Declares the module in the project's api crate, behind its feature `client`, unless it is declared.
     pub(super) fn declare(&self, remarks: &mut Vec<String>) -> Result<Writes> {
-        let Some(project) = self.project.as_ref().filter(|project| project.generate.is_empty()) else {
+        let project = self.workspace.as_ref().map(|workspace| &workspace.project);
+        let Some(project) = project.filter(|project| project.generate.is_empty()) else {
             return Ok(Writes::new());
         };
         let mut after = project.clone();
@@ -113,6 +152,16 @@ impl Place {
             "the code is behind the feature `{FEATURE}` of {package}: enable it where it is used"
         ));
         Ok(Plan::create(Some(project), &after).run(&self.folder)?.writes)
+    }
+
+    /// What a type lacks that has no apply configuration.
+    pub(super) fn how_to_derive(&self) -> &'static str {
+        if self.workspace.is_some() {
+            "write `#[cfg_attr(feature = \"client\", derive(windlass_client::apply::ApplyConfiguration), apply(crate = \"windlass_client::apply\"))]` \
+             above #[serde(..)] at its spec, at its status and at the structs in them"
+        } else {
+            "derive ApplyConfiguration for its spec and for the structs in it"
+        }
     }
 
     /// The path of a generated file below the folder.
@@ -135,26 +184,18 @@ impl Place {
 
     /// Why there is nothing to generate.
     pub(super) fn no_kinds(&self) -> String {
-        if self.crds.is_empty() {
-            format!("there are no CRDs in {BASES}: run `windlass manifests` first, or name files with --crd")
-        } else {
-            "the files have no CRD of the wanted groups and versions".to_owned()
+        match &self.crds {
+            None => "the operator declares no CRD of the wanted groups and versions; create a kind with `windlass create api`".to_owned(),
+            Some(paths) if paths.iter().all(|path| path.is_dir() && crds::yaml_files(path).is_empty()) => {
+                format!("there are no CRDs in {BASES}: name files with --crd")
+            }
+            Some(_) => "the files have no CRD of the wanted groups and versions".to_owned(),
         }
     }
 }
 
 fn parent(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
-}
-
-/// The YAML files of a folder, sorted.
-fn yaml_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_yaml =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_yaml).collect();
-    found.sort();
-    found
 }
 
 /// The module of a folder: `crate::client` of `src/client`.

@@ -48,13 +48,18 @@ impl Wanted {
         Ok(wanted)
     }
 
+    /// Asks for pieces of the clients, for all groups.
+    pub(super) fn pieces(pieces: BTreeSet<Piece>) -> Self {
+        Self { pieces, types: Some(false), ..Self::default() }
+    }
+
     fn add(&mut self, piece: &str) -> Result<()> {
         match piece {
             "all" => self.pieces.extend(Piece::ALL),
             "client" | "clientset" => self.pieces.extend([Piece::Clientset]),
             "informer" | "informers" => self.pieces.extend([Piece::Informers]),
             "lister" | "listers" => self.pieces.extend([Piece::Listers]),
-            "applyconfiguration" => self.pieces.extend([Piece::ApplyConfiguration]),
+            "applyconfiguration" | "applyconfigurations" => self.pieces.extend([Piece::ApplyConfiguration]),
             "register" => self.pieces.extend([Piece::Register]),
             "types" => self.types = Some(true),
             "deepcopy" => {

@@ -3,16 +3,17 @@
 use clap::Args;
 use serde_json::Value;
 use windlass_codegen::manifests::compatibility::breaking_changes;
-use windlass_scaffold::Action;
+use windlass_scaffold::{Action, Writes};
 
 use crate::error::Result;
-use crate::manifests::{ProjectManifests, Request, base_definitions, parse};
+use crate::generate;
+use crate::manifests::{ProjectManifests, base_definitions, parse};
 use crate::output::Output;
 use crate::project::Workspace;
 
-/// Check the project, for CI: whether generated manifests are up to date, CRDs are compatible, and roles grant what is needed.
+/// Check the project, for CI: whether generated manifests and clients are up to date, CRDs are compatible, and roles grant what is needed.
 ///
-/// - Drift: a generated file below config/ that differs from what the code says. `windlass manifests` writes it again.
+/// - Drift: a generated file that differs from what the code says, below config/ or among the clients of `windlass generate`.
 /// - Incompatible CRDs, with --against: a field, a kind or a version that is gone, a rule that is tighter, another scope or name.
 /// - Missing rights: a right that a controller declares, and that your own files in config/rbac do not grant.
 #[derive(Args)]
@@ -41,7 +42,8 @@ impl Check {
         let base = self.against.as_deref().map(|base| base_definitions(&workspace.root, base)).transpose()?;
         let request = parse(&self.words)?;
         let found = ProjectManifests::load(&workspace, &request, None, &mut Output::stderr()).await?;
-        let mut findings = drift(&found, &workspace, &request)?;
+        let mut findings = drift(&found.writes(&workspace, &request)?, "windlass manifests");
+        findings.extend(drift(&generate::drift(&workspace.root, &found.manifests)?, "windlass generate"));
         findings.extend(base.iter().flat_map(|base| incompatible(&found, base)));
         findings.extend(missing(&found));
         for finding in &findings {
@@ -58,17 +60,16 @@ impl Check {
     }
 }
 
-fn drift(found: &ProjectManifests, workspace: &Workspace, request: &Request) -> Result<Vec<String>> {
-    let writes = found.writes(workspace, request)?;
+fn drift(writes: &Writes, command: &str) -> Vec<String> {
     let line = |(action, path): (Action, &str)| {
         let what = match action {
             Action::Create => "is missing",
             Action::Change => "differs from what the code says",
             Action::Remove => "is generated, and nothing needs it",
         };
-        format!("drift: {path} {what}: run `windlass manifests`")
+        format!("drift: {path} {what}: run `{command}`")
     };
-    Ok(writes.actions().map(line).collect())
+    writes.actions().map(line).collect()
 }
 
 fn incompatible(found: &ProjectManifests, base: &[Value]) -> Vec<String> {

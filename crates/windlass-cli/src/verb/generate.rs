@@ -11,7 +11,7 @@ use crate::output::Output;
 
 /// Write Rust code for the kinds of a project: clientset, informers, listers, apply configurations, registration, types.
 ///
-/// The kinds are those of the CRDs in config/crd/bases, which `windlass manifests` writes, or of CRDs in other files.
+/// The kinds are those that the operator of the project declares: it is built, and asked. With --crd, they are those of CRDs in files.
 #[derive(Args)]
 #[command(after_help = "\
 Pieces:
@@ -36,11 +36,11 @@ pub(crate) struct Generate {
     #[arg(value_name = "PIECE")]
     arguments: Vec<String>,
 
-    /// Files with CRDs as YAML or JSON, instead of those of the project. May be given several times.
-    #[arg(long, value_name = "FILE")]
+    /// Files with CRDs as YAML or JSON, or folders of them, instead of what the operator declares. May be given several times.
+    #[arg(long, value_name = "FILE|DIR")]
     crd: Vec<PathBuf>,
 
-    /// The folder to write into. Default: the module `client` of the project's api crate.
+    /// The folder to write into. Default: api/src/client, the module `client` of the project's api crate.
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -65,7 +65,7 @@ pub(crate) struct Generate {
 }
 
 impl Generate {
-    pub(crate) fn run(self, out: &mut Output) -> Result<()> {
+    pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let Self { arguments, crd, output, types, module, go_header_file, output_base, write } = self;
         let mut remarks = Vec::new();
         for (flag, given) in [("--go-header-file", go_header_file), ("--output-base", output_base)] {
@@ -75,7 +75,8 @@ impl Generate {
         }
         let wanted = generate::Wanted::parse(&arguments)?;
         let place = generate::Place::find(&crd, output, types, module)?;
-        let made = generate::plan(&wanted, &place)?;
+        let definitions = place.definitions(&mut Output::stderr()).await?;
+        let made = generate::plan(&wanted, &place, definitions)?;
         for remark in remarks.iter().chain(&wanted.remarks).chain(&made.remarks) {
             Output::stderr().line(format_args!("note: {remark}"));
         }

@@ -63,7 +63,7 @@ impl Verb {
                 Self::Delete(delete) => delete.run(out),
                 Self::Edit(edit) => edit.run(out),
                 Self::Update(update) => update.run(out),
-                Self::Generate(generate) => generate.run(out),
+                Self::Generate(generate) => generate.run(out).await,
                 Self::Manifests(manifests) => manifests.run(out).await,
                 Self::Check(check) => check.run(out).await,
                 Self::Dev(dev) => dev.run(out).await,

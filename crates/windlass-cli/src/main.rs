@@ -15,6 +15,7 @@ mod project;
 mod signals;
 mod user_kubeconfig;
 mod verb;
+mod webhooks;
 
 use std::process::ExitCode;
 

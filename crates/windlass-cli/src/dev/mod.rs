@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, Workspace};
 use crate::signals::ShutdownSignal;
+use crate::webhooks::WebhookArgs;
 
 /// How a session runs.
 pub(crate) struct Options {
@@ -19,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) port: u16,
     /// Whether samples are applied.
     pub(crate) samples: bool,
+    /// Where the API server reaches the webhooks.
+    pub(crate) webhooks: WebhookArgs,
     /// Flags of the operator.
     pub(crate) flags: Vec<String>,
 }
@@ -47,6 +50,7 @@ pub(crate) async fn run(
     plane.start_controllers();
     let cluster = Cluster {
         client: plane.client(),
+        server: plane.url(),
         kubeconfig: Some(kubeconfig),
         context: None,
         namespace: args.namespaces(workspace),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use kube::ResourceExt;
+use windlass_codegen::WebhooksItem;
 
 use super::Options;
 use super::changes::Changes;
@@ -13,6 +14,7 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{Child, Cluster, Operator, Workspace};
 use crate::signals::ShutdownSignal;
+use crate::webhooks::LocalWebhooks;
 
 /// The operator of a project on a cluster.
 pub(super) struct Session<'w> {
@@ -21,6 +23,8 @@ pub(super) struct Session<'w> {
     options: Options,
     samples: Samples,
     changes: Changes,
+    /// Where the operator serves its webhooks, once it has some.
+    webhooks: Option<LocalWebhooks>,
     /// What the operator declared last, as JSON.
     installed: String,
     running: Option<Running>,
@@ -47,6 +51,7 @@ impl<'w> Session<'w> {
             options,
             samples: Samples::default(),
             changes,
+            webhooks: None,
             installed: String::new(),
             running: None,
         }
@@ -94,25 +99,67 @@ impl<'w> Session<'w> {
         let built = std::fs::metadata(&program).and_then(|metadata| metadata.modified()).ok();
         let operator = Operator::new(program);
         self.install(&operator, out).await?;
+        let webhooks = operator.inventory().await?.webhooks;
+        // Without webhooks, samples need no operator.
+        if webhooks.is_none() {
+            self.apply_samples(out).await?;
+        }
+        if self.running.as_ref().is_none_or(|running| running.built != built) {
+            self.start(&operator, webhooks.is_some(), built, out).await?;
+            said(saved, out);
+        }
+        if let Some(declared) = &webhooks {
+            self.register(declared, out).await?;
+            self.apply_samples(out).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply_samples(&mut self, out: &mut Output) -> Result<()> {
         if self.options.samples {
             self.samples.apply(&self.workspace.root, &self.cluster.client, out).await?;
         }
-        if self.running.as_ref().is_some_and(|running| running.built == built) {
-            return Ok(());
+        Ok(())
+    }
+
+    /// Starts the operator, instead of the one that runs.
+    async fn start(
+        &mut self,
+        operator: &Operator,
+        has_webhooks: bool,
+        built: Option<SystemTime>,
+        out: &mut Output,
+    ) -> Result<()> {
+        let Options { webhooks, flags, .. } = &self.options;
+        if has_webhooks && self.webhooks.is_none() {
+            self.webhooks = LocalWebhooks::prepare(self.workspace, &self.cluster, webhooks, flags, out)?;
+        }
+        // Those of a build without webhooks would be called in vain.
+        if let Some(webhooks) = self.webhooks.as_mut().filter(|_| !has_webhooks) {
+            webhooks.remove(out).await?;
         }
         if let Some(mut old) = self.running.take() {
             old.child.stop().await?;
         }
-        let child = operator.start(&self.cluster, &self.options.flags)?;
+        let own = self.webhooks.as_ref().map(LocalWebhooks::flags).unwrap_or_default();
+        let child = operator.start(&self.cluster, &own, flags)?;
         self.running = Some(Running { child, built });
-        match saved {
-            None => out.line("the operator runs; it is built again when a file is saved. Ctrl-C stops it"),
-            Some(saved) => out.line(format_args!(
-                "the operator runs again, {:.1} s after the save",
-                saved.elapsed().as_secs_f64()
-            )),
-        }
         Ok(())
+    }
+
+    /// Tells the API server where the webhooks are, once the operator serves them.
+    async fn register(&mut self, declared: &WebhooksItem, out: &mut Output) -> Result<()> {
+        let (Some(webhooks), Some(running)) = (&mut self.webhooks, &mut self.running) else { return Ok(()) };
+        let registered = tokio::select! {
+            biased;
+            // Its end is reported by the next wait.
+            ended = running.child.ended() => Err(format!("the operator ended with {}", ended?).into()),
+            registered = webhooks.register(declared, out) => registered,
+        };
+        if registered.is_err() && running.child.has_ended() {
+            self.running = None;
+        }
+        registered
     }
 
     /// Installs the CRDs, if they differ from those of the last time.
@@ -163,10 +210,24 @@ impl<'w> Session<'w> {
     }
 
     async fn stop(&mut self, out: &mut Output) -> Result<()> {
+        if let Some(webhooks) = &mut self.webhooks {
+            webhooks.remove(out).await?;
+        }
         if let Some(mut running) = self.running.take() {
             out.line("stopping the operator");
             running.child.stop().await?;
         }
         Ok(())
+    }
+}
+
+/// Says that the operator runs, and how long after a save.
+fn said(saved: Option<Instant>, out: &mut Output) {
+    match saved {
+        None => out.line("the operator runs; it is built again when a file is saved. Ctrl-C stops it"),
+        Some(saved) => out.line(format_args!(
+            "the operator runs again, {:.1} s after the save",
+            saved.elapsed().as_secs_f64()
+        )),
     }
 }

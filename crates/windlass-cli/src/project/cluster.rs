@@ -62,10 +62,12 @@ impl ClusterArgs {
             (None, true) => "KUBECONFIG".to_owned(),
             (None, false) => "~/.kube/config".to_owned(),
         };
-        out.line(format_args!("cluster: {} ({place})", config.cluster_url.to_string().trim_end_matches('/')));
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        out.line(format_args!("cluster: {server} ({place})"));
         let client = ClientBuilder::new(config).build()?;
         Ok(Cluster {
             client,
+            server,
             kubeconfig,
             context: self.context.clone(),
             namespace: self.namespaces(workspace),
@@ -81,6 +83,8 @@ impl ClusterArgs {
 /// A cluster, as a client here and as flags for the operator.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
+    /// The URL of the API server.
+    pub(crate) server: String,
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) context: Option<String>,
     pub(crate) namespace: Option<String>,

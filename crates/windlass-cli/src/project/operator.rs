@@ -1,5 +1,6 @@
 //! The program of the operator.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -7,10 +8,10 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
+use windlass_codegen::Inventory;
 
 use super::Cluster;
 use crate::error::Result;
-use crate::signals::ShutdownSignal;
 
 /// How long an operator may take to shut down before it is killed.
 const GRACE: Duration = Duration::from_secs(35);
@@ -53,10 +54,15 @@ impl Operator {
         Ok(serde_saphyr::from_multiple(&text)?)
     }
 
-    /// Starts it on a cluster, with flags of the person.
-    pub(crate) fn start(&self, cluster: &Cluster, args: &[String]) -> Result<Child> {
+    /// Returns what the operator declares.
+    pub(crate) async fn inventory(&self) -> Result<Inventory> {
+        Ok(Inventory::parse(&self.ask(&["manifests"]).await?)?)
+    }
+
+    /// Starts it on a cluster, with flags of ours and of the person.
+    pub(crate) fn start(&self, cluster: &Cluster, own: &[OsString], args: &[String]) -> Result<Child> {
         let mut command = Command::new(&self.program);
-        command.arg("run").args(cluster.flags()).args(args).stdin(Stdio::null()).kill_on_drop(true);
+        command.arg("run").args(cluster.flags()).args(own).args(args).stdin(Stdio::null()).kill_on_drop(true);
         // A group of its own: Ctrl-C reaches this process only, which passes it on once. A second one would end the operator at once.
         command.process_group(0);
         let child =
@@ -74,6 +80,11 @@ impl Child {
         Ok(self.0.wait().await?)
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
     /// Asks it to shut down, and waits until it has.
     pub(crate) async fn stop(&mut self) -> Result<ExitStatus> {
         if let Some(pid) = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
@@ -85,15 +96,5 @@ impl Child {
         }
         self.0.kill().await?;
         Ok(self.0.wait().await?)
-    }
-
-    /// Waits for its end, or for the signal, on which it is stopped.
-    pub(crate) async fn run(&mut self, shutdown: &ShutdownSignal) -> Result<()> {
-        let status = tokio::select! {
-            biased;
-            () = shutdown.received() => self.stop().await?,
-            ended = self.ended() => ended?,
-        };
-        if status.success() { Ok(()) } else { Err(format!("the operator ended with {status}").into()) }
     }
 }

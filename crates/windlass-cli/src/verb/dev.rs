@@ -7,12 +7,13 @@ use crate::error::Result;
 use crate::output::Output;
 use crate::project::{ClusterArgs, Workspace};
 use crate::signals::ShutdownSignal;
+use crate::webhooks::WebhookArgs;
 
 /// Run the operator on a control plane of its own; build and start it again when a file is saved.
 ///
 /// Starts an API server, the controllers of a cluster and one simulated node in this process, installs the CRDs of the project, applies
 /// config/samples, and runs the operator. Its log and the changes of its objects appear in one stream. On each save it is built again; CRDs
-/// and samples that changed are applied, and objects are kept. With --kubeconfig or --context, all that happens on another cluster.
+/// and samples that changed are applied, and objects are kept. The API server calls the operator's webhooks. With --kubeconfig or --context, all that happens on another cluster.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +35,9 @@ pub(crate) struct Dev {
     #[command(flatten)]
     cluster: ClusterArgs,
 
+    #[command(flatten)]
+    webhooks: WebhookArgs,
+
     /// Flags of the operator.
     #[arg(last = true, value_name = "FLAG")]
     flags: Vec<String>,
@@ -43,7 +47,8 @@ impl Dev {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
         let workspace = Workspace::current()?;
-        let options = dev::Options { port: self.port, samples: !self.no_samples, flags: self.flags };
-        dev::run(&workspace, &self.cluster, options, &shutdown, out).await
+        let Self { port, no_samples, cluster, webhooks, flags } = self;
+        let options = dev::Options { port, samples: !no_samples, webhooks, flags };
+        dev::run(&workspace, &cluster, options, &shutdown, out).await
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::error::Result;
 use crate::output::Output;
 use crate::project::{ClusterArgs, Operator, Workspace};
+use crate::webhooks;
 
 /// How long a CRD may take to go: its objects are deleted before it.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
@@ -57,6 +58,7 @@ impl Uninstall {
         let workspace = Workspace::current()?;
         let cluster = self.cluster.connect(&workspace, out).await?;
         let operator = Operator::new(workspace.build(out).await?);
+        webhooks::forget(&cluster.client, &workspace).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client);
         for crd in operator.crds().await? {
             let name = crd.name_any();

@@ -1,15 +1,21 @@
 //! `windlass run`
 
+use std::convert::Infallible;
+use std::process::ExitStatus;
+
 use clap::Args;
+use windlass_codegen::WebhooksItem;
 
 use crate::error::Result;
 use crate::output::Output;
-use crate::project::{ClusterArgs, Operator, Workspace};
+use crate::project::{Child, ClusterArgs, Operator, Workspace};
 use crate::signals::ShutdownSignal;
+use crate::webhooks::{LocalWebhooks, WebhookArgs};
 
 /// Build the operator and run it on this machine, on a cluster.
 ///
-/// `windlass install` installs its CRDs. Without a cluster, `windlass cluster` starts one, or use `windlass dev`.
+/// `windlass install` installs its CRDs. Without a cluster, `windlass cluster` starts one, or use `windlass dev`. The API server calls the
+/// operator's webhooks while it runs, if it reaches this machine.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,6 +25,9 @@ Examples:
 pub(crate) struct Run {
     #[command(flatten)]
     cluster: ClusterArgs,
+
+    #[command(flatten)]
+    webhooks: WebhookArgs,
 
     /// Flags of the operator.
     #[arg(last = true, value_name = "FLAG")]
@@ -36,6 +45,52 @@ impl Run {
             program = workspace.build(out) => program?,
         };
         out.line(format_args!("running {}; Ctrl-C stops it", workspace.project.project_name));
-        Operator::new(program).start(&cluster, &self.flags)?.run(&shutdown).await
+        let operator = Operator::new(program);
+        let declared = operator.inventory().await?.webhooks;
+        let mut webhooks = match declared {
+            Some(_) => LocalWebhooks::prepare(&workspace, &cluster, &self.webhooks, &self.flags, out)?,
+            None => None,
+        };
+        let own = webhooks.as_ref().map(LocalWebhooks::flags).unwrap_or_default();
+        let mut child = operator.start(&cluster, &own, &self.flags)?;
+        let ended = tokio::select! {
+            biased;
+            () = shutdown.received() => Ok(None),
+            ended = child.ended() => ended.map(Some),
+            Err(error) = register(webhooks.as_mut(), declared.as_ref(), out) => Err(error),
+        };
+        finish(child, ended, webhooks, out).await
     }
+}
+
+/// Registers the webhooks, and never ends but with an error.
+async fn register(
+    webhooks: Option<&mut LocalWebhooks>,
+    declared: Option<&WebhooksItem>,
+    out: &mut Output,
+) -> Result<Infallible> {
+    if let (Some(webhooks), Some(declared)) = (webhooks, declared) {
+        webhooks.register(declared, out).await?;
+    }
+    std::future::pending().await
+}
+
+/// Removes the webhooks first, as long as the operator answers them; then stops it, if it has not ended.
+async fn finish(
+    mut child: Child,
+    ended: Result<Option<ExitStatus>>,
+    webhooks: Option<LocalWebhooks>,
+    out: &mut Output,
+) -> Result<()> {
+    let removed = match webhooks {
+        Some(mut webhooks) => webhooks.remove(out).await,
+        None => Ok(()),
+    };
+    let status = match &ended {
+        Ok(Some(status)) => *status,
+        _ => child.stop().await?,
+    };
+    ended?;
+    removed?;
+    if status.success() { Ok(()) } else { Err(format!("the operator ended with {status}").into()) }
 }

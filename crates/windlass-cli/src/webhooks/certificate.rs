@@ -1,0 +1,82 @@
+//! The certificate of the webhook server, and the authority that has signed it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use jiff::Timestamp;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use windlass_runtime::webhook::certificates::{Lifetimes, Location, Observed, Rotation};
+
+use crate::error::Result;
+
+/// A certificate with its key and authority, PEM.
+pub(super) struct Certificate {
+    /// The authority.
+    pub(super) authority: Vec<u8>,
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Certificate {
+    /// Issues one for a host of this machine, by an authority that exists for it alone.
+    pub(super) fn issue(host: &str, port: u16) -> Result<Self> {
+        let location = Location::Url { host: host.to_owned(), port };
+        let own = ["127.0.0.1", "localhost"].map(str::to_owned);
+        let rotation = Rotation::new(location, Lifetimes::default()).names(own);
+        let nothing = Observed { secret: None, objects: &[], serving: None };
+        let issued = rotation.plan(Timestamp::now(), nothing).map_err(|error| error.to_string())?;
+        let mut data = issued.secret.map(|secret| secret.data).unwrap_or_default();
+        let mut part = |name: &str| data.remove(name).unwrap_or_default();
+        Ok(Self { authority: part("ca.crt"), chain: part("tls.crt"), key: part("tls.key") })
+    }
+
+    /// Writes the files of the server, which only their owner may read.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)?;
+        for (name, contents) in [("tls.crt", &self.chain), ("tls.key", &self.key)] {
+            let path = folder.join(name);
+            // The mode is that of a new file.
+            if path.exists() {
+                fs::remove_file(&path)?;
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            file.write_all(contents)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the certificates of a PEM text as DER.
+pub(super) fn der(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let certificates: Vec<Vec<u8>> = CertificateDer::pem_slice_iter(pem)
+        .map(|certificate| certificate.map(|der| der.to_vec()))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_for_its_owner_only_and_each_start_has_another_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = folder.path().join("tls.key");
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            let issued = Certificate::issue("127.0.0.1", 1).expect("issued");
+            issued.write(folder.path()).expect("written");
+            assert_eq!(der(&issued.authority).expect("PEM").len(), 1);
+            assert_eq!(fs::metadata(&key).expect("a file").permissions().mode() & 0o777, 0o600);
+            seen.push(fs::read_to_string(&key).expect("a key"));
+        }
+        assert_ne!(seen[0], seen[1]);
+        assert!(Certificate::issue("not a name", 1).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! The webhooks of an operator that runs on this machine: the API server is told where they are, as long as it runs.
+
+mod address;
+mod certificate;
+mod configurations;
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use http::Request;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use windlass_codegen::WebhooksItem;
+use windlass_runtime::client::ClientBuilder;
+
+use self::address::Address;
+use self::certificate::Certificate;
+use self::configurations::{Configurations, Endpoint};
+use crate::error::Result;
+use crate::output::Output;
+use crate::project::{Cluster, Workspace};
+
+/// The field manager of the configurations.
+const FIELD_MANAGER: &str = "windlass-webhooks";
+
+/// The folder of the certificate, in the folder of the project.
+const FOLDER: &str = ".windlass/webhook";
+
+/// How long an operator may take to serve its webhooks.
+const SERVED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Where the API server reaches webhooks.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct WebhookArgs {
+    /// Address of this machine that the API server reaches, to call the operator's webhooks. Default: 127.0.0.1, if the server is on this
+    /// machine.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) webhook_host: Option<String>,
+}
+
+/// The webhooks of an operator on this machine.
+pub(crate) struct LocalWebhooks {
+    client: Client,
+    name: String,
+    endpoint: Endpoint,
+    port: u16,
+    folder: PathBuf,
+    /// Whether the API server reaches this machine.
+    is_reachable: bool,
+    registered: Configurations,
+}
+
+impl LocalWebhooks {
+    /// Chooses a port, and issues a certificate. Returns `None` if the operator's own flags say where its webhooks are.
+    pub(crate) fn prepare(
+        workspace: &Workspace,
+        cluster: &Cluster,
+        args: &WebhookArgs,
+        flags: &[String],
+        out: &mut Output,
+    ) -> Result<Option<Self>> {
+        let is_own = |flag: &String| flag.starts_with("--webhook-port") || flag.starts_with("--webhook-cert");
+        if flags.iter().any(is_own) {
+            out.line("webhooks: not registered, because the operator's flags say where they are served");
+            return Ok(None);
+        }
+        let address = Address::choose(args.webhook_host.as_deref(), &cluster.server);
+        if let Address::Unreachable = &address {
+            out.line(format_args!(
+                "webhooks: not registered. The API server {} is on another machine and cannot call this one: name an address of this \
+                 machine that it reaches with --webhook-host",
+                cluster.server
+            ));
+        }
+        // Free now; another program would have to be quick to take it.
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let certificate = Certificate::issue(address.host(), port)?;
+        let folder = workspace.root.join(FOLDER);
+        certificate.write(&folder)?;
+        Ok(Some(Self {
+            client: cluster.client.clone(),
+            name: format!("{}-local", workspace.project.project_name),
+            endpoint: Endpoint { base: address.url(port), authority: certificate.authority },
+            port,
+            folder,
+            is_reachable: !matches!(address, Address::Unreachable),
+            registered: Configurations::default(),
+        }))
+    }
+
+    /// Returns the flags by which the operator serves its webhooks there.
+    pub(crate) fn flags(&self) -> Vec<OsString> {
+        let port = self.port.to_string();
+        let flags = ["--webhook-local=true", "--webhook-port", &port, "--webhook-cert-path"];
+        flags.into_iter().map(OsString::from).chain([self.folder.clone().into()]).collect()
+    }
+
+    /// Waits until the operator serves its webhooks, and tells the API server where they are.
+    pub(crate) async fn register(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
+        if !self.is_reachable {
+            return Ok(());
+        }
+        self.served().await?;
+        let wanted = Configurations::of(&self.name, webhooks, &self.endpoint);
+        if wanted == self.registered {
+            return Ok(());
+        }
+        self.delete(&self.registered.without(&wanted)).await?;
+        for (name, conversion) in &wanted.conversions {
+            self.convert(name, conversion, out).await?;
+        }
+        for configuration in wanted.mutating.iter() {
+            let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
+            api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
+        }
+        for configuration in wanted.validating.iter() {
+            let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
+            api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
+        }
+        out.line(format_args!("webhooks: the API server calls {}: {wanted}", self.endpoint.base));
+        self.registered = wanted;
+        Ok(())
+    }
+
+    /// Makes the API server forget them.
+    pub(crate) async fn remove(&mut self, out: &mut Output) -> Result<()> {
+        let registered = std::mem::take(&mut self.registered);
+        self.delete(&registered).await?;
+        if registered != Configurations::default() {
+            out.line("webhooks: the API server does not call them any more");
+        }
+        Ok(())
+    }
+
+    /// Waits until the operator answers over HTTPS.
+    async fn served(&self) -> Result<()> {
+        let mut config = Config::new(format!("https://127.0.0.1:{}", self.port).parse()?);
+        config.root_cert = Some(certificate::der(&self.endpoint.authority)?);
+        let client = ClientBuilder::new(config).build()?;
+        let end = Instant::now() + SERVED_WITHIN;
+        loop {
+            let answer = client.request_text(Request::get("/").body(Vec::new())?).await;
+            match answer {
+                // Any answer is one: there is nothing at this path.
+                Ok(_) | Err(kube::Error::Api(_)) => return Ok(()),
+                Err(error) if Instant::now() > end => {
+                    return Err(format!(
+                        "the operator does not serve its webhooks after {} s: {error}",
+                        SERVED_WITHIN.as_secs()
+                    )
+                    .into());
+                }
+                Err(_) => sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+
+    /// Sets the conversion of an installed CRD.
+    async fn convert(&self, name: &str, conversion: &Value, out: &mut Output) -> Result<()> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        if definitions.get_opt(name).await?.is_none() {
+            out.line(format_args!("webhooks: {name} is not installed; `windlass install` installs it"));
+            return Ok(());
+        }
+        definitions.patch(name, &parameters(), &Patch::Apply(conversion)).await?;
+        Ok(())
+    }
+
+    async fn delete(&self, configurations: &Configurations) -> Result<()> {
+        if configurations.mutating.is_some() {
+            let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
+            absent(api.delete(&self.name, &DeleteParams::default()).await)?;
+        }
+        if configurations.validating.is_some() {
+            let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
+            absent(api.delete(&self.name, &DeleteParams::default()).await)?;
+        }
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for name in configurations.conversions.keys() {
+            if definitions.get_opt(name).await?.is_some() {
+                // What this field manager applied before, and does not any more, is removed.
+                let nothing = configurations::definition(name, None);
+                definitions.patch(name, &parameters(), &Patch::Apply(&nothing)).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Deletes what an operator that was killed has left.
+pub(crate) async fn forget(client: &Client, workspace: &Workspace) -> Result<()> {
+    let name = format!("{}-local", workspace.project.project_name);
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    absent(mutating.delete(&name, &DeleteParams::default()).await)?;
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    absent(validating.delete(&name, &DeleteParams::default()).await)
+}
+
+/// What is gone already needs no deletion.
+fn absent<T>(deleted: kube::Result<T>) -> Result<()> {
+    match deleted {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn parameters() -> PatchParams {
+    PatchParams::apply(FIELD_MANAGER).force()
+}

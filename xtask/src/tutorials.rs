@@ -13,7 +13,7 @@ use self::shell::Shell;
 use crate::{Result, project};
 
 /// The pages.
-const PAGES: &[&str] = &["tutorial-bar.md", "tutorial-custom-pod.md"];
+const PAGES: &[&str] = &["tutorial-bar.md", "tutorial-custom-pod.md", "tutorial-ip-pool.md"];
 
 /// Options.
 #[derive(clap::Args)]

@@ -5,13 +5,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::{Result, project};
 
 /// How long a block may take, with what it compiles.
 const PATIENCE: Duration = Duration::from_secs(900);
+
+/// The time between two looks at whether bash still runs.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A running bash. All that it and its children print is one stream of lines.
 pub(super) struct Shell {
@@ -69,7 +72,7 @@ impl Shell {
         missing.push(&mark);
         let end = Instant::now() + PATIENCE;
         while !missing.is_empty() {
-            let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) else {
+            let Some(line) = self.next_line(end) else {
                 let tail: Vec<&str> = self.said.iter().rev().take(60).rev().map(String::as_str).collect();
                 return Err(format!(
                     "after\n{typed}\nthese did not appear: {missing:?}\nit said:\n{}",
@@ -85,6 +88,18 @@ impl Shell {
             self.said.push(line);
         }
         Ok(())
+    }
+
+    /// The next line. None, if there is none until `end`, or bash has ended: what it has started may keep its output open.
+    fn next_line(&mut self, end: Instant) -> Option<String> {
+        while Instant::now() < end {
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => return Some(line),
+                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(None)) => {}
+                Err(_) => return None,
+            }
+        }
+        None
     }
 
     /// Writes a file of the project.

@@ -18,6 +18,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use kube::{Client, Config};
 use serde_json::Value;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use windlass_codegen::WebhooksItem;
 use windlass_runtime::client::ClientBuilder;
@@ -37,6 +38,9 @@ const FOLDER: &str = ".windlass/webhook";
 
 /// How long an operator may take to serve its webhooks.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The time between two looks at whether it does.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Where the API server reaches webhooks.
 #[derive(Args, Clone, Debug, Default)]
@@ -147,6 +151,10 @@ impl LocalWebhooks {
         config.root_cert = Some(certificate::der(&self.endpoint.authority)?);
         let client = ClientBuilder::new(config).build()?;
         let end = Instant::now() + SERVED_WITHIN;
+        // The client logs each connection that is refused.
+        while TcpStream::connect(("127.0.0.1", self.port)).await.is_err() && Instant::now() < end {
+            sleep(LOOK).await;
+        }
         loop {
             let answer = client.request_text(Request::get("/").body(Vec::new())?).await;
             match answer {
@@ -159,7 +167,7 @@ impl LocalWebhooks {
                     )
                     .into());
                 }
-                Err(_) => sleep(Duration::from_millis(20)).await,
+                Err(_) => sleep(LOOK).await,
             }
         }
     }

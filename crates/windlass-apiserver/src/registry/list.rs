@@ -27,6 +27,13 @@ pub(super) struct Page {
     metadata: Map<String, Value>,
 }
 
+impl Page {
+    /// A page of objects that are not stored, and so have no revision.
+    pub(super) fn of(items: Vec<Arc<Stored>>) -> Self {
+        Self { items, metadata: Map::new() }
+    }
+}
+
 pub(super) async fn list(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     let negotiated = call.negotiate()?;
     let options = ListOptions::parse(&call.query, &call.resource, false)?;

@@ -28,6 +28,7 @@ mod delete;
 mod delete_options;
 
 mod binding;
+mod component_status;
 mod connect;
 mod connect_options;
 mod eviction;
@@ -55,6 +56,10 @@ pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiE
             patch::media_type(call)?;
         }
         return Err(ApiError::bad_request("name must be provided"));
+    }
+    if component_status::is_asked(call) && matches!(verb, "get" | "list" | "watch") {
+        call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
+        return component_status::answer(call).await;
     }
     let fits = match verb {
         // Definitions serve any path of theirs with any verb, and look closer afterwards.

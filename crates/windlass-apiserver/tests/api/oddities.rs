@@ -117,3 +117,51 @@ async fn unusual_bodies_are_read_as_the_real_server_does() {
         201 true
     "#]].assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn component_statuses_are_found_out_when_asked_for() {
+    let api = Api::start();
+    let path = "/api/v1/componentstatuses";
+    let list = api.get(path).await.is(200).json();
+    assert_eq!((&list["kind"], &list["metadata"]), (&json!("ComponentStatusList"), &json!({})));
+    let mut names: Vec<&str> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["controller-manager", "etcd-0", "scheduler"]);
+    let store = api.get(&format!("{path}/etcd-0")).await.is(200).json();
+    assert_eq!(
+        store,
+        json!({
+            "kind": "ComponentStatus",
+            "apiVersion": "v1",
+            "metadata": {"name": "etcd-0"},
+            "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+        })
+    );
+    let selected = api.get(&format!("{path}?fieldSelector=metadata.name%3Dscheduler")).await.is(200).json();
+    assert_eq!(selected["items"].as_array().map(Vec::len), Some(1));
+    let labelled = api.get(&format!("{path}?labelSelector=a%3Db")).await.is(200).json();
+    assert_eq!(labelled["items"], json!([]));
+    let table = api
+        .request(Method::GET, &format!("{path}/etcd-0"))
+        .accept("application/json;as=Table;v=v1;g=meta.k8s.io");
+    assert_eq!(table.send().await.is(200).json()["rows"][0]["cells"], json!(["etcd-0", "Healthy", "ok", ""]));
+    let mut seen = Vec::new();
+    for path in [format!("{path}/none"), format!("{path}?watch=1")] {
+        seen.push(api.get(&path).await.to_string());
+    }
+    seen.push(api.post(path, json!({})).await.to_string());
+    expect![[r#"
+        404
+        Warning: 299 - "v1 ComponentStatus is deprecated in v1.19+" NotFound: componentstatus "none" not found
+        kind="componentstatus" name="none"
+        405
+        Warning: 299 - "v1 ComponentStatus is deprecated in v1.19+" MethodNotAllowed: watch is not supported on resources of kind "componentstatuses"
+        kind="componentstatuses"
+        405 MethodNotAllowed: the server does not allow this method on the requested resource
+    "#]].assert_eq(&lines(&seen));
+}

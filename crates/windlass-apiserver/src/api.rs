@@ -53,8 +53,8 @@ impl Handle for Api {
             let (accepted, body) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    let pretty = respond::wants_pretty(&head.headers, head.uri.query());
-                    return finish(respond::error(&error, pretty), &head.method, &audit_id);
+                    let response = respond::error(&error, &head.headers, head.uri.query());
+                    return finish(response, &head.method, &audit_id);
                 }
             };
             let identity = accepted.identity.clone();
@@ -65,9 +65,7 @@ impl Handle for Api {
             let work = accepted.deadline.within(self.route_apart(&request, &identity, accepted));
             let response = match Box::pin(or_internal(request.uri(), work)).await {
                 Ok(response) => response,
-                Err(error) => {
-                    respond::error(&error, respond::wants_pretty(request.headers(), request.uri().query()))
-                }
+                Err(error) => respond::error(&error, request.headers(), request.uri().query()),
             };
             let response = finish(response, request.method(), &audit_id);
             match &self.intercept {
@@ -217,8 +215,7 @@ impl Api {
         let is_write = !matches!(call.route.verb, "get" | "list" | "watch");
         let in_flight = self.metrics.begin(is_write);
         let response = registry::dispatch(&mut call).await.unwrap_or_else(|error| {
-            let pretty = respond::wants_pretty(request.headers(), request.uri().query());
-            let mut response = respond::error(&error, pretty);
+            let mut response = respond::error(&error, request.headers(), request.uri().query());
             if !error.is_of_router() {
                 respond::warn(response.headers_mut(), &call.warnings);
             }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::body::Body;
 use crate::store::write_object;
-use crate::wire::{self, ApiError};
+use crate::wire::{self, ApiError, Format, Negotiated, Target};
 
 /// Whether the client wants indented JSON.
 pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
@@ -27,20 +27,42 @@ pub(crate) fn page_not_found() -> Response<Body> {
     response
 }
 
-/// The response to a failure, with a `Status`.
-pub(crate) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
+/// Appends the line feed that compact JSON ends with.
+pub(crate) fn line(json: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(json.len() + 1);
+    line.extend_from_slice(json);
+    line.push(b'\n');
+    line
+}
+
+/// The response to a failure, with a `Status` in the format that the client wants.
+pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) -> Response<Body> {
     let status = error.status();
     let json = status.to_json();
-    let json = if pretty { indent(&json) } else { json };
-    let mut response = Response::new(Body::full(json));
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let (format, body) = match wire::negotiate(accept, Target::Object) {
+        Ok(Negotiated { format: Format::Yaml, .. }) => (Format::Yaml, yaml(&json)),
+        // Where negotiation fails, the real server writes for people.
+        Ok(wanted) if error.code() != 406 && !wanted.pretty && !wants_pretty(headers, query) => {
+            (Format::Json, line(&json))
+        }
+        _ => (Format::Json, indent(&json)),
+    };
+    let mut response = Response::new(Body::full(body));
     *response.status_mut() = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     let retry_after = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     if retry_after > 0 {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
     }
     response
+}
+
+/// Writes JSON as YAML.
+fn yaml(json: &[u8]) -> Vec<u8> {
+    let value = serde_json::from_slice(json).unwrap_or_default();
+    wire::to_yaml(&value).map_or_else(|_| json.to_vec(), String::into_bytes)
 }
 
 /// Indents JSON by two spaces. The order of the fields stays.

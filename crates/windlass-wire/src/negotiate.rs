@@ -79,6 +79,8 @@ pub enum Target {
     Custom,
     /// A watch of a custom resource.
     CustomWatch,
+    /// A document of discovery, which has no other representation.
+    Document,
 }
 
 impl Target {
@@ -140,6 +142,9 @@ fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
         return None;
     }
     let representation = representation(clause)?;
+    if target == Target::Document && representation != Representation::Object {
+        return None;
+    }
     Some(Negotiated { format, representation, pretty: clause.parameter("pretty") == Some("1") })
 }
 

@@ -4,7 +4,7 @@ mod aggregated;
 mod health;
 mod legacy;
 
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, USER_AGENT, VARY};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
@@ -13,11 +13,14 @@ use sha2::{Digest, Sha512};
 pub use self::health::HealthCheck;
 use crate::body::Body;
 use crate::resource::ServedResources;
-use crate::wire::{ApiError, Format, MediaType, Target, negotiate, pretty_by_user_agent};
+use crate::respond::{line, wants_pretty};
+use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 
 /// The Kubernetes minor version whose behaviour this server has.
 const MINOR: &str = "36";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+const ONLY_JSON: &str = "406: Not Acceptable\n\nAvailable representations: application/json";
 
 /// Answers a GET of one of the documents; `None` if the path names none of them.
 pub(crate) fn respond(
@@ -30,17 +33,18 @@ pub(crate) fn respond(
     let segments: Vec<&str> =
         path.trim_matches('/').split('/').filter(|segment| !segment.is_empty()).collect();
     Some(match segments[..] {
-        [] => document(headers, &json!({ "paths": legacy::paths(table) })),
-        ["version"] => document(headers, &version()),
+        [] => raw(&json!({ "paths": legacy::paths(table) })),
+        ["version"] if accepts_json(headers) => raw(&version()),
+        ["version"] => Err(ApiError::not_acceptable_text(ONLY_JSON)),
         ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
         ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
         ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
-        ["api"] => document(headers, &legacy::versions()),
-        ["apis"] => document(headers, &legacy::group_list(table)),
-        ["api", version] => document(headers, &legacy::resource_list("", table.version("", version)?)),
-        ["apis", group] if !group.is_empty() => document(headers, &legacy::group(table.group(group)?)),
+        ["api"] => document(headers, query, &legacy::versions()),
+        ["apis"] => document(headers, query, &legacy::group_list(table)),
+        ["api", version] => document(headers, query, &legacy::resource_list("", table.version("", version)?)),
+        ["apis", group] if !group.is_empty() => document(headers, query, &legacy::group(table.group(group)?)),
         ["apis", group, version] => {
-            document(headers, &legacy::resource_list(group, table.version(group, version)?))
+            document(headers, query, &legacy::resource_list(group, table.version(group, version)?))
         }
         _ => return None,
     })
@@ -92,12 +96,31 @@ fn platform_architecture() -> &'static str {
     }
 }
 
-fn document(headers: &HeaderMap, document: &impl Serialize) -> Result<Response<Body>, ApiError> {
-    let negotiated = negotiate(text(headers, &ACCEPT), Target::Object)?;
-    let pretty = negotiated.pretty || text(headers, &USER_AGENT).is_some_and(pretty_by_user_agent);
+/// Whether the client accepts JSON, in the eyes of the real server's router.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let Some(accept) = text(headers, &ACCEPT) else { return true };
+    let mut clauses = MediaType::parse_accept(accept).into_iter();
+    clauses.any(|clause| matches!(clause.essence.as_str(), "*/*" | "application/json"))
+}
+
+/// Replies with indented JSON, whatever the client accepts.
+fn raw(document: &impl Serialize) -> Result<Response<Body>, ApiError> {
+    let body = serde_json::to_vec_pretty(document).map_err(ApiError::internal)?;
+    let mut response = Response::new(Body::full(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn document(
+    headers: &HeaderMap,
+    query: Option<&str>,
+    document: &impl Serialize,
+) -> Result<Response<Body>, ApiError> {
+    let negotiated = negotiate(text(headers, &ACCEPT), Target::Document)?;
+    let pretty = negotiated.pretty || wants_pretty(headers, query);
     let body = match negotiated.format {
         Format::Json if pretty => serde_json::to_vec_pretty(document).map_err(ApiError::internal)?,
-        Format::Json => serde_json::to_vec(document).map_err(ApiError::internal)?,
+        Format::Json => line(&serde_json::to_vec(document).map_err(ApiError::internal)?),
         Format::Yaml => serde_saphyr::to_string(document).map_err(ApiError::internal)?.into_bytes(),
     };
     let mut response = Response::new(Body::full(body));
@@ -122,7 +145,7 @@ fn wants_aggregated(headers: &HeaderMap) -> bool {
 }
 
 fn aggregated(table: &ServedResources, headers: &HeaderMap, core: bool) -> Response<Body> {
-    let body = serde_json::to_vec(&aggregated::list(table, core)).unwrap_or_default();
+    let body = line(&serde_json::to_vec(&aggregated::list(table, core)).unwrap_or_default());
     let etag = etag(&body);
     let known =
         text(headers, &IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == etag));

@@ -57,7 +57,8 @@ pub(super) async fn reply(
     let Some(second) = pieces.next() else { return call.json(StatusCode::OK, first, negotiated).await };
     if negotiated.format == Format::Json && !negotiated.pretty {
         // A long list is written while it is sent.
-        return Ok(call.stream([first, second].into_iter().chain(pieces), negotiated));
+        let line_feed = Bytes::from_static(b"\n");
+        return Ok(call.stream([first, second].into_iter().chain(pieces).chain([line_feed]), negotiated));
     }
     let mut all = Vec::from(first);
     all.extend_from_slice(&second);

@@ -102,7 +102,7 @@ impl Call<'_> {
     ) -> Result<Response<Body>, ApiError> {
         let bytes = match negotiated.format {
             Format::Json if negotiated.pretty => apart(json.len(), move || Ok(indent(&json).into())).await?,
-            Format::Json => json,
+            Format::Json => respond::line(&json).into(),
             Format::Yaml => {
                 let length = json.len();
                 let write = move || {

@@ -16,6 +16,7 @@ pub(super) fn is_review(call: &Call<'_>) -> bool {
 
 /// Answers a review.
 pub(super) async fn answer(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let mut review = call.decode(options)?;
     let kind = &call.resource.kind.clone();

@@ -52,7 +52,7 @@ pub(crate) trait Handle: Send + Sync + 'static {
 
 /// Returns the reply to a request that never reaches the handler.
 fn refuse(error: &crate::wire::ApiError) -> Response<Body> {
-    let body = Body::full(error.status().to_json());
+    let body = Body::full(crate::respond::line(&error.status().to_json()));
     let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(error.code()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

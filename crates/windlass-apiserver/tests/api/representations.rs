@@ -462,3 +462,162 @@ async fn a_form_that_is_not_available_is_refused_before_anything_else() {
 
         Available representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"#]]);
 }
+
+/// The form of a reply: code, media type, whether JSON is indented, and whether a line feed ends it.
+async fn form(api: &Api, method: Method, path: &str, headers: &[(&str, &str)]) -> String {
+    let mut request = api.request(method, path);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let reply = request.body("application/json", "{}").send().await;
+    let media_type = reply.header("content-type").unwrap_or("-").split(';').next().unwrap_or_default();
+    let style = if reply.body.starts_with(b"{\n") { "indented" } else { "compact" };
+    let end = if reply.body.ends_with(b"\n") { "a line feed" } else { "none" };
+    format!("{} {media_type} {style} {end}", reply.code)
+}
+
+#[tokio::test]
+async fn compact_json_ends_with_a_line_feed() {
+    let api = Api::start();
+    let mut seen = Vec::new();
+    for path in [
+        "/api/v1/namespaces/default",
+        "/api/v1/namespaces",
+        "/api/v1/namespaces/none",
+        "/api",
+        "/apis",
+        "/api/v1",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/version",
+        "/",
+        "/apis/none",
+    ] {
+        for (query, headers) in [
+            ("", vec![]),
+            ("?pretty=true", vec![]),
+            ("?pretty=false", vec![("x-none", "")]),
+            ("", vec![("accept", "application/yaml")]),
+            ("", vec![("accept", "application/json;pretty=1")]),
+        ] {
+            let form = form(&api, Method::GET, &format!("{path}{query}"), &headers).await;
+            let (name, value) = headers.first().copied().unwrap_or_default();
+            seen.push(format!("{path}{query} {name} {value}: {form}"));
+        }
+    }
+    for accept in [
+        TABLE,
+        METADATA,
+        METADATA_LIST,
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+    ] {
+        for path in ["/api/v1/namespaces/default", "/api/v1/namespaces", "/apis"] {
+            let form = form(&api, Method::GET, path, &[("accept", accept)]).await;
+            seen.push(format!("{path} {accept}: {form}"));
+        }
+    }
+    for (method, path) in [
+        (Method::POST, "/api/v1/namespaces/default/configmaps?dryRun=All"),
+        (Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+        (Method::DELETE, "/api/v1/namespaces/default/configmaps/none"),
+        (Method::GET, "/version"),
+    ] {
+        for accept in ["application/json", "application/yaml", "text/html", "*/*"] {
+            let form = form(&api, method.clone(), path, &[("accept", accept)]).await;
+            seen.push(format!("{method} {path} {accept}: {form}"));
+        }
+    }
+    let anonymous = api.impersonating("nobody", &[]);
+    for accept in ["application/json", "application/yaml", "application/json;pretty=1"] {
+        let form = form(&anonymous, Method::GET, "/api/v1/secrets", &[("accept", accept)]).await;
+        seen.push(format!("forbidden {accept}: {form}"));
+    }
+    expect![[r#"
+        /api/v1/namespaces/default  : 200 application/json compact a line feed
+        /api/v1/namespaces/default?pretty=true  : 200 application/json indented none
+        /api/v1/namespaces/default?pretty=false x-none : 200 application/json compact a line feed
+        /api/v1/namespaces/default accept application/yaml: 200 application/yaml compact a line feed
+        /api/v1/namespaces/default accept application/json;pretty=1: 200 application/json indented none
+        /api/v1/namespaces  : 200 application/json compact a line feed
+        /api/v1/namespaces?pretty=true  : 200 application/json indented none
+        /api/v1/namespaces?pretty=false x-none : 200 application/json compact a line feed
+        /api/v1/namespaces accept application/yaml: 200 application/yaml compact a line feed
+        /api/v1/namespaces accept application/json;pretty=1: 200 application/json indented none
+        /api/v1/namespaces/none  : 404 application/json compact a line feed
+        /api/v1/namespaces/none?pretty=true  : 404 application/json indented none
+        /api/v1/namespaces/none?pretty=false x-none : 404 application/json compact a line feed
+        /api/v1/namespaces/none accept application/yaml: 404 application/yaml compact a line feed
+        /api/v1/namespaces/none accept application/json;pretty=1: 404 application/json indented none
+        /api  : 200 application/json compact a line feed
+        /api?pretty=true  : 200 application/json indented none
+        /api?pretty=false x-none : 200 application/json compact a line feed
+        /api accept application/yaml: 200 application/yaml compact a line feed
+        /api accept application/json;pretty=1: 200 application/json indented none
+        /apis  : 200 application/json compact a line feed
+        /apis?pretty=true  : 200 application/json indented none
+        /apis?pretty=false x-none : 200 application/json compact a line feed
+        /apis accept application/yaml: 200 application/yaml compact a line feed
+        /apis accept application/json;pretty=1: 200 application/json indented none
+        /api/v1  : 200 application/json compact a line feed
+        /api/v1?pretty=true  : 200 application/json indented none
+        /api/v1?pretty=false x-none : 200 application/json compact a line feed
+        /api/v1 accept application/yaml: 200 application/yaml compact a line feed
+        /api/v1 accept application/json;pretty=1: 200 application/json indented none
+        /apis/apps  : 200 application/json compact a line feed
+        /apis/apps?pretty=true  : 200 application/json indented none
+        /apis/apps?pretty=false x-none : 200 application/json compact a line feed
+        /apis/apps accept application/yaml: 200 application/yaml compact a line feed
+        /apis/apps accept application/json;pretty=1: 200 application/json indented none
+        /apis/apps/v1  : 200 application/json compact a line feed
+        /apis/apps/v1?pretty=true  : 200 application/json indented none
+        /apis/apps/v1?pretty=false x-none : 200 application/json compact a line feed
+        /apis/apps/v1 accept application/yaml: 200 application/yaml compact a line feed
+        /apis/apps/v1 accept application/json;pretty=1: 200 application/json indented none
+        /version  : 200 application/json indented none
+        /version?pretty=true  : 200 application/json indented none
+        /version?pretty=false x-none : 200 application/json indented none
+        /version accept application/yaml: 406 application/yaml compact a line feed
+        /version accept application/json;pretty=1: 200 application/json indented none
+        /  : 200 application/json indented none
+        /?pretty=true  : 200 application/json indented none
+        /?pretty=false x-none : 200 application/json indented none
+        / accept application/yaml: 200 application/json indented none
+        / accept application/json;pretty=1: 200 application/json indented none
+        /apis/none  : 404 text/plain compact a line feed
+        /apis/none?pretty=true  : 404 text/plain compact a line feed
+        /apis/none?pretty=false x-none : 404 text/plain compact a line feed
+        /apis/none accept application/yaml: 404 text/plain compact a line feed
+        /apis/none accept application/json;pretty=1: 404 text/plain compact a line feed
+        /api/v1/namespaces/default application/json;as=Table;v=v1;g=meta.k8s.io,application/json: 200 application/json compact a line feed
+        /api/v1/namespaces application/json;as=Table;v=v1;g=meta.k8s.io,application/json: 200 application/json compact a line feed
+        /apis application/json;as=Table;v=v1;g=meta.k8s.io,application/json: 200 application/json compact a line feed
+        /api/v1/namespaces/default application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io: 200 application/json compact a line feed
+        /api/v1/namespaces application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io: 406 application/json indented none
+        /apis application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io: 406 application/json indented none
+        /api/v1/namespaces/default application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io: 406 application/json indented none
+        /api/v1/namespaces application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io: 200 application/json compact a line feed
+        /apis application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io: 406 application/json indented none
+        /api/v1/namespaces/default application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList: 406 application/json indented none
+        /api/v1/namespaces application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList: 406 application/json indented none
+        /apis application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList: 200 application/json compact a line feed
+        POST /api/v1/namespaces/default/configmaps?dryRun=All application/json: 422 application/json compact a line feed
+        POST /api/v1/namespaces/default/configmaps?dryRun=All application/yaml: 422 application/yaml compact a line feed
+        POST /api/v1/namespaces/default/configmaps?dryRun=All text/html: 406 application/json indented none
+        POST /api/v1/namespaces/default/configmaps?dryRun=All */*: 422 application/json compact a line feed
+        POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews application/json: 422 application/json compact a line feed
+        POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews application/yaml: 422 application/yaml compact a line feed
+        POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews text/html: 406 application/json indented none
+        POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews */*: 422 application/json compact a line feed
+        DELETE /api/v1/namespaces/default/configmaps/none application/json: 404 application/json compact a line feed
+        DELETE /api/v1/namespaces/default/configmaps/none application/yaml: 404 application/yaml compact a line feed
+        DELETE /api/v1/namespaces/default/configmaps/none text/html: 406 application/json indented none
+        DELETE /api/v1/namespaces/default/configmaps/none */*: 404 application/json compact a line feed
+        GET /version application/json: 200 application/json indented none
+        GET /version application/yaml: 406 application/yaml compact a line feed
+        GET /version text/html: 406 application/json indented none
+        GET /version */*: 200 application/json indented none
+        forbidden application/json: 403 application/json compact a line feed
+        forbidden application/yaml: 403 application/yaml compact a line feed
+        forbidden application/json;pretty=1: 403 application/json indented none
+    "#]].assert_eq(&crate::harness::lines(&seen));
+}

@@ -1,6 +1,7 @@
 //! `DELETE` of one object and of collections: finalizers, grace periods, preconditions, propagation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Response, StatusCode};
 use serde_json::Value;
@@ -15,6 +16,12 @@ use crate::resource::Resource;
 use crate::store::{Rejected, Stored, View};
 use crate::strategy::Grace;
 use crate::wire::{self, ApiError, Details, Status};
+
+/// How long an object whose grace period is over stays terminating before it is removed.
+///
+/// The real server needs a second write to etcd for the removal. Controllers that wake up for a terminating pod rely on
+/// that time: they find the pod in their cache, and react to its end.
+const TERMINATING: Duration = Duration::from_millis(5);
 
 /// The outcome of a deletion.
 pub(crate) enum Deleted {
@@ -126,7 +133,12 @@ pub(super) async fn remove(
         match write::commit_draft(call.state, resource, &key, Some(current.rv), draft, |_| Ok(())).await {
             Ok(stored) => match fate {
                 Fate::Stays => return Ok(Deleted::Pending(stored)),
-                Fate::IsMarked => (last, granted) = (Some(stored), grace),
+                Fate::IsMarked => {
+                    (last, granted) = (Some(stored), grace);
+                    if call.route.verb == "delete" {
+                        tokio::time::sleep(TERMINATING).await;
+                    }
+                }
                 Fate::Goes => return Ok(Deleted::Gone(stored)),
             },
             Err(Rejected::Guarded(error)) => return Err(error),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use windlass_apiserver::Server;
 
 use crate::fixtures::{config_map, labelled, pod, secret, widget, widgets_path};
 use crate::harness::{Api, MERGE_PATCH};
@@ -469,4 +470,24 @@ async fn a_grace_period_beyond_the_end_of_time_is_long() {
         assert_eq!(sooner.at("/metadata/deletionGracePeriodSeconds"), 5);
         api.delete_with(&path, json!({"gracePeriodSeconds": 0})).await.is(200);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_seen_terminating_before_it_is_removed() {
+    // Always embedded: on the real server the time between its two writes is not certain.
+    let api = Api::embedded(&Server::builder().build().unwrap());
+    let ns = api.namespace().await;
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&pods, pod("a")).await.is(201);
+    let mut watch = api.watch(&pods).await;
+    assert_eq!(watch.next().await.kind, "ADDED");
+    let path = format!("{pods}/a");
+    let deleted = async { api.delete(&path).await.is(200) };
+    let seen = async {
+        assert_eq!(watch.next().await.kind, "MODIFIED");
+        api.get(&path).await.is(200).at("/metadata/deletionGracePeriodSeconds")
+    };
+    let (_, grace) = tokio::join!(deleted, seen);
+    assert_eq!(grace, 0);
+    assert_eq!(watch.next().await.kind, "DELETED");
 }

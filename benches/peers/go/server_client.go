@@ -21,6 +21,7 @@ const (
 	jsonType   = "application/json"
 	mergePatch = "application/merge-patch+json"
 	jsonPatch  = "application/json-patch+json"
+	applyPatch = "application/apply-patch+yaml"
 	protobuf   = "application/vnd.kubernetes.protobuf"
 	// typed is what the typed clients of client-go accept.
 	typed = protobuf + "," + jsonType

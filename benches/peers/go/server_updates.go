@@ -10,6 +10,13 @@ import (
 // updated is the number of objects of a kind that are updated in turn.
 const updated = 100
 
+const (
+	// applied is the number of fields that an apply sets.
+	applied = 200
+	// applies is the number of applies that are measured.
+	applies = 4000
+)
+
 // loadUpdates updates objects of five kinds and follows the server's memory.
 func (r *run) loadUpdates() error {
 	client, err := dial(r.config, true)
@@ -38,6 +45,9 @@ func (r *run) loadUpdates() error {
 	if _, _, err := parallel("create", updated*len(kinds), workers, create); err != nil {
 		return err
 	}
+	if err := r.applyInTurns(clients); err != nil {
+		return err
+	}
 	r.settle(2*time.Second, "memory before the updates")
 	r.memory("before")
 
@@ -60,6 +70,22 @@ func (r *run) loadUpdates() error {
 	}
 	say("memory grew by %.1f bytes an update in the second half", r.result["slope"])
 	return nil
+}
+
+// applyInTurns lets two managers apply all fields of the same objects in turn. Each apply changes one field and takes it
+// from the other manager.
+func (r *run) applyInTurns(clients []*client) error {
+	return r.measure("apply", applies, workers, func(worker, n int) error {
+		data := make(map[string]string, applied)
+		for field := range applied {
+			data[fmt.Sprintf("field-%d", field)] = "value"
+		}
+		data[fmt.Sprintf("field-%d", n%applied)] = fmt.Sprint(n)
+		object := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": fmt.Sprintf("applied-%d", worker)}, "data": data}
+		path := fmt.Sprintf("%s/applied-%d?force=true&fieldManager=manager-%d", configMaps, worker, n%2)
+		_, err := clients[worker].do(request{method: http.MethodPatch, path: path, contentType: applyPatch, body: encode(object)})
+		return err
+	})
 }
 
 type updatedKind struct {

@@ -294,6 +294,8 @@ fn about_variables(variables: &Place<'_>, warnings: &mut Warnings) {
 
 /// The ports up to which a port is compared with others of the same number.
 const MOST_PORTS: usize = 100;
+/// The warnings about pairs of ports after which no more are looked for: the headers of a reply hold fewer.
+const MOST_PAIRS: usize = 1_000;
 
 fn about_ports(spec: &Place<'_>, warnings: &mut Warnings) {
     let ports = || {
@@ -303,6 +305,7 @@ fn about_ports(spec: &Place<'_>, warnings: &mut Warnings) {
             .flat_map(|container| container.at("ports").items())
     };
     let mut all: BTreeMap<(i64, &str), Vec<Place<'_>>> = BTreeMap::new();
+    let mut pairs = 0;
     for port in ports() {
         let host = |port: &Place<'_>| (port.at("hostPort").int(), !port.at("hostIP").text().is_empty());
         let (number, has_address) = host(&port);
@@ -317,7 +320,7 @@ fn about_ports(spec: &Place<'_>, warnings: &mut Warnings) {
             )));
         }
         let same = all.entry((port.at("containerPort").int(), port.at("protocol").text())).or_default();
-        for other in same.iter().take(MOST_PORTS) {
+        for other in same.iter().take(if pairs < MOST_PAIRS { MOST_PORTS } else { 0 }) {
             let (other_number, other_has_address) = host(other);
             let is_same_address = port.at("hostIP").text() == other.at("hostIP").text();
             let what = if is_same_address && number == other_number {
@@ -329,6 +332,7 @@ fn about_ports(spec: &Place<'_>, warnings: &mut Warnings) {
             } else {
                 continue;
             };
+            pairs += 1;
             warnings.push(port.warning(format!("{what} port definition with {}", other.path())));
         }
         same.push(port);

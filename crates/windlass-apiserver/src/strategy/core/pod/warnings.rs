@@ -367,3 +367,17 @@ fn about_selectors(affinity: &Place<'_>, warnings: &mut Warnings) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::pod_warnings;
+
+    #[test]
+    fn many_equal_ports_have_few_warnings() {
+        let ports = vec![json!({"containerPort": 80, "protocol": "TCP"}); 3_000];
+        let pod = json!({"spec": {"containers": [{"name": "c", "image": "i", "ports": ports}]}});
+        assert!(pod_warnings(&pod).len() <= 1_100);
+    }
+}

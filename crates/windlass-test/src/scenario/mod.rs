@@ -142,6 +142,7 @@ impl Scenario {
                     while failed.lock().is_none() {
                         let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         let Some(seed) = seeds.get(place) else { return };
+                        report_progress(place, seeds.len());
                         let run = self.run(*seed);
                         let mut failed = failed.lock();
                         let first = failed.as_ref().is_none_or(|known| known.seed() > run.seed());
@@ -153,6 +154,14 @@ impl Scenario {
             }
         });
         failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// Says every hundred runs how many there are.
+#[expect(clippy::print_stderr, reason = "progress is for the person at the terminal")]
+fn report_progress(done: usize, all: usize) {
+    if done > 0 && done.is_multiple_of(100) {
+        eprintln!("{done} of {all} runs");
     }
 }
 

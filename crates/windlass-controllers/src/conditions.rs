@@ -1,6 +1,6 @@
 //! Conditions of the built-in kinds.
 
-use k8s_openapi::api::apps::v1::{DeploymentCondition, ReplicaSetCondition};
+use k8s_openapi::api::apps::v1::ReplicaSetCondition;
 use k8s_openapi::api::core::v1::{NamespaceCondition, NodeCondition, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -28,7 +28,7 @@ macro_rules! condition {
         }
     )+};
 }
-condition!(DeploymentCondition, NamespaceCondition, NodeCondition, PodCondition, ReplicaSetCondition);
+condition!(NamespaceCondition, NodeCondition, PodCondition, ReplicaSetCondition);
 
 /// Replaces the condition of the type of `next`, or appends it.
 ///

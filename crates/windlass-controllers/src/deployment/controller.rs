@@ -16,6 +16,10 @@ use crate::adoption;
 use crate::component::{self, KUBE_CONTROLLER_MANAGER};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The earlier revisions of a ReplicaSet that a rollback made the current one again.
+const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+/// The greatest length of that annotation.
+const MAX_HISTORY: usize = 2000;
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
 
@@ -79,7 +83,10 @@ async fn run_task(
             record_scaling(deployment, name, *from, *to, cx);
         }
         Task::SetRevision { name, revision } => {
-            let annotations = json!({ REVISION: revision.to_string() });
+            let mut annotations = json!({ REVISION: revision.to_string() });
+            if let Some(history) = find(name).and_then(|set| history(set)) {
+                annotations[REVISION_HISTORY] = history.into();
+            }
             patch_set(deployment, name, json!({ "metadata": { "annotations": annotations } }), cx).await?;
         }
         Task::DeleteOld { name } => {
@@ -89,6 +96,19 @@ async fn run_task(
         }
     }
     Ok(TaskResult::Done)
+}
+
+/// Returns the revisions that a ReplicaSet had, with the present one: what it must remember when it gets another.
+fn history(set: &ReplicaSet) -> Option<String> {
+    let present = set.annotations().get(REVISION)?.clone();
+    let before = set.annotations().get(REVISION_HISTORY).filter(|before| !before.is_empty());
+    let Some(before) = before else { return Some(present) };
+    let mut history = format!("{before},{present}");
+    while history.len() > MAX_HISTORY {
+        let (_, newer) = history.split_once(',')?;
+        history = newer.to_owned();
+    }
+    Some(history)
 }
 
 /// Handles a name that exists already: of a ReplicaSet of ours that the cache has not seen yet, or of another owner.
@@ -156,7 +176,9 @@ async fn write_status(
     cx: &Context<Deployment>,
 ) -> Result<()> {
     let mut next = Deployment { status: Some(status), ..deployment.clone() };
-    next.annotations_mut().insert(REVISION.to_owned(), revision.to_string());
+    if revision > 0 {
+        next.annotations_mut().insert(REVISION.to_owned(), revision.to_string());
+    }
     if serde_json::to_value(&next).map_err(Error::other)?
         == serde_json::to_value(deployment).map_err(Error::other)?
     {

@@ -1,5 +1,6 @@
 //! The Deployment controller.
 
+mod conditions;
 mod controller;
 mod plan;
 mod rolling;

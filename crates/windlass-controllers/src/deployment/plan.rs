@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
+use super::conditions::{self, LATE, PAUSED};
 use super::rolling::{self, Bounds, ReplicaCounts};
-use crate::conditions;
 
 /// The label that distinguishes the pods of one template from those of another.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
@@ -91,14 +91,19 @@ impl<'a> Rollout<'a> {
             replicas,
             bounds: Bounds::resolve(rolling.max_surge.as_ref(), rolling.max_unavailable.as_ref(), replicas),
             recreate: strategy.type_.as_deref() == Some("Recreate"),
-            revision: new.map_or(0, revision_of).max(newest_old + 1),
+            // A pause delays the next revision. 0 stands for none.
+            revision: if spec.paused == Some(true) && new.is_none() {
+                newest_old
+            } else {
+                new.map_or(0, revision_of).max(newest_old + 1)
+            },
             new,
             old,
         }
     }
 
     fn tasks(&self) -> Vec<Task> {
-        let paused = self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true);
+        let paused = self.is_paused();
         let old: Vec<ReplicaCounts> = self.old.iter().map(|set| count(set)).collect();
         let new = self.new.map(count).unwrap_or_default();
         let idle = old.iter().all(|set| set.wanted == 0) && self.old.iter().all(|set| running(set) == 0);
@@ -134,6 +139,10 @@ impl<'a> Rollout<'a> {
             tasks.extend(self.resize_old(&rolling::scale_down(new, &old, self.replicas, self.bounds)));
         }
         tasks
+    }
+
+    fn is_paused(&self) -> bool {
+        self.deployment.spec.as_ref().and_then(|spec| spec.paused) == Some(true)
     }
 
     /// Scales the newest ReplicaSet if the Deployment is paused and the ReplicaSet of its new template does not exist yet.
@@ -213,15 +222,15 @@ impl<'a> Rollout<'a> {
         let serves =
             totals.available >= self.replicas - if self.recreate { 0 } else { self.bounds.unavailable };
         let available = if serves {
-            new_condition(
+            conditions::new(
                 "Available",
-                true,
+                "True",
                 "MinimumReplicasAvailable",
                 "Deployment has minimum availability.".to_owned(),
             )
         } else {
             let message = "Deployment does not have minimum availability.".to_owned();
-            new_condition("Available", false, "MinimumReplicasUnavailable", message)
+            conditions::new("Available", "False", "MinimumReplicasUnavailable", message)
         };
         conditions::set(list, DeploymentCondition { last_update_time: None, ..available }, &Time(now));
         let (progressing, wake_at) = self.progressing(&before, totals, now);
@@ -261,17 +270,24 @@ impl<'a> Rollout<'a> {
             )
         };
         let old = before.conditions.iter().flatten().find(|condition| condition.type_ == "Progressing");
-        let reached = old.is_some_and(|old| old.reason.as_deref() == Some("NewReplicaSetAvailable"));
+        let was = |reason| old.is_some_and(|old| old.reason.as_deref() == Some(reason));
+        if self.is_paused() {
+            let paused = conditions::new("Progressing", "Unknown", PAUSED, "Deployment is paused".to_owned());
+            // A rollout that is late stays late.
+            return (old.filter(|_| was(LATE)).cloned().unwrap_or(paused), None);
+        }
+        let reached = was("NewReplicaSetAvailable");
         if self.is_complete() {
-            let done = new_condition(
+            let done = conditions::new(
                 "Progressing",
-                true,
+                "True",
                 "NewReplicaSetAvailable",
                 of_set("has successfully progressed."),
             );
             return (done, None);
         }
         let moved = old.is_none()
+            || was(PAUSED)
             || before.updated_replicas.unwrap_or(0) != totals.updated
             || before.ready_replicas.unwrap_or(0) != totals.ready
             || before.available_replicas.unwrap_or(0) != totals.available
@@ -280,7 +296,7 @@ impl<'a> Rollout<'a> {
             // The rollout is complete. A pod that is replaced later does not start a new one.
             return (old.cloned().unwrap_or_default(), None);
         }
-        let mut next = new_condition("Progressing", true, "ReplicaSetUpdated", of_set("is progressing."));
+        let mut next = conditions::new("Progressing", "True", "ReplicaSetUpdated", of_set("is progressing."));
         let deadline =
             self.deployment.spec.as_ref().and_then(|spec| spec.progress_deadline_seconds).unwrap_or(600);
         let since = match old.and_then(|old| old.last_update_time.as_ref()) {
@@ -289,12 +305,7 @@ impl<'a> Rollout<'a> {
         };
         let due = since.checked_add(SignedDuration::from_secs(deadline.into())).unwrap_or(Timestamp::MAX);
         if due <= now {
-            let late = new_condition(
-                "Progressing",
-                false,
-                "ProgressDeadlineExceeded",
-                of_set("has timed out progressing."),
-            );
+            let late = conditions::new("Progressing", "False", LATE, of_set("has timed out progressing."));
             return (late, None);
         }
         next.last_update_time = Some(Time(since));
@@ -309,16 +320,6 @@ struct Totals {
     updated: i32,
     ready: i32,
     available: i32,
-}
-
-fn new_condition(kind: &str, holds: bool, reason: &str, message: String) -> DeploymentCondition {
-    DeploymentCondition {
-        type_: kind.to_owned(),
-        status: if holds { "True" } else { "False" }.to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(message),
-        ..DeploymentCondition::default()
-    }
 }
 
 /// Returns a number as a status contains it: absent if it is 0.

@@ -9,6 +9,7 @@ mod certificate;
 mod certificates;
 mod cron_jobs;
 mod daemon_sets;
+mod deployments;
 mod endpoints;
 mod jobs;
 mod mirrors;

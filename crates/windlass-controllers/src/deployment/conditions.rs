@@ -1,0 +1,38 @@
+//! The conditions of a Deployment, in the order in which they changed.
+
+use k8s_openapi::api::apps::v1::DeploymentCondition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+/// The reason of the condition `Progressing` of a paused rollout.
+pub(super) const PAUSED: &str = "DeploymentPaused";
+/// Its reason when a rollout makes no progress.
+pub(super) const LATE: &str = "ProgressDeadlineExceeded";
+
+/// Returns a condition without times.
+pub(super) fn new(kind: &str, status: &str, reason: &str, message: String) -> DeploymentCondition {
+    DeploymentCondition {
+        type_: kind.to_owned(),
+        status: status.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        ..DeploymentCondition::default()
+    }
+}
+
+/// Replaces the condition of the type of `next`. One whose status or reason changes becomes the last one.
+///
+/// `lastTransitionTime` becomes `now` if the status changes, and is kept otherwise.
+pub(super) fn set(conditions: &mut Vec<DeploymentCondition>, mut next: DeploymentCondition, now: &Time) {
+    let place = conditions.iter().position(|condition| condition.type_ == next.type_);
+    let old = place.map(|place| &conditions[place]);
+    let since = old.filter(|old| old.status == next.status).and_then(|old| old.last_transition_time.clone());
+    let is_same = old.is_some_and(|old| old.status == next.status && old.reason == next.reason);
+    next.last_transition_time = since.or_else(|| Some(now.clone()));
+    match place {
+        Some(place) if is_same => conditions[place] = next,
+        _ => {
+            conditions.retain(|condition| condition.type_ != next.type_);
+            conditions.push(next);
+        }
+    }
+}

@@ -80,10 +80,9 @@ impl DevProgram {
         let pid = self.process.id().unwrap_or_else(|| panic!("the program has ended")).to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status().await;
         assert!(sent.is_ok_and(|sent| sent.success()), "no signal could be sent to process {pid}");
-        match timeout(LIMIT, self.process.wait()).await {
-            Ok(ended) => ended.unwrap_or_else(|error| panic!("process {pid}: {error}")),
-            Err(_) => panic!("process {pid} runs {LIMIT:?} after SIGINT"),
-        }
+        let ended = timeout(LIMIT, self.process.wait()).await;
+        let ended = ended.unwrap_or_else(|_| panic!("process {pid} runs {LIMIT:?} after SIGINT"));
+        ended.unwrap_or_else(|error| panic!("process {pid}: {error}"))
     }
 }
 

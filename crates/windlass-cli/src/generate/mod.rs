@@ -152,3 +152,77 @@ fn top(path: &str) -> String {
     let first = path.split('/').next().unwrap_or_default();
     first.trim_end_matches(".rs").to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+    use windlass_codegen::Inventory;
+    use windlass_codegen::manifests::Options;
+    use windlass_scaffold::{Folder, Plan, Project};
+
+    use super::*;
+
+    /// What an operator with a kind declares.
+    fn declared(kind: &str) -> Manifests {
+        let schema = json!({ "type": "object", "properties": { "spec": { "type": "object" } } });
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": format!("{}s.foo.abc.com", kind.to_lowercase()) },
+            "spec": { "group": "foo.abc.com", "scope": "Namespaced",
+                "names": { "kind": kind, "plural": format!("{}s", kind.to_lowercase()), "singular": kind.to_lowercase() },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }] },
+        });
+        let crds = vec![serde_json::from_value(crd).expect("a CRD")];
+        let inventory = Inventory { format: Inventory::FORMAT, crds, ..Inventory::default() };
+        Manifests::new(&inventory, Options::new("web")).expect("manifests")
+    }
+
+    fn actions(writes: &Writes) -> Vec<String> {
+        writes.actions().map(|(action, path)| format!("{} {path}", action.done())).collect()
+    }
+
+    #[test]
+    fn the_clients_of_a_project_are_stable_and_their_drift_is_seen() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, disk) = (folder.path(), Folder::new(folder.path()));
+        let project = Project::new("web", "abc.com", "0.1.0");
+        let made = Plan::create(None, &project).run(&disk).expect("a project");
+        made.writes.apply(&disk).expect("written");
+        let bar = declared("Bar");
+        assert_eq!(
+            actions(&drift(root, &bar).expect("checked")),
+            Vec::<String>::new(),
+            "nothing was generated"
+        );
+
+        let generate = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let place = Place::of_project(Workspace::find(root).expect("a project"));
+            let definitions = crds::declared(&bar).expect("definitions");
+            let wanted = Wanted::parse(&words).expect("understood");
+            let writes = plan(&wanted, &place, definitions).expect("generated").writes;
+            writes.apply(&disk).expect("written");
+            actions(&writes)
+        };
+        let written = generate(&["client,listers"]);
+        assert!(written.contains(&"created api/src/client/clientset/foo/v1.rs".to_owned()), "{written:?}");
+        assert!(written.contains(&"changed api/src/lib.rs".to_owned()), "{written:?}");
+        assert_eq!(generate(&["client,listers"]), Vec::<String>::new());
+        assert_eq!(
+            actions(&drift(root, &bar).expect("checked")),
+            Vec::<String>::new(),
+            "informers are not wanted"
+        );
+        assert!(generate(&[]).contains(&"created api/src/client/informers/foo/v1.rs".to_owned()));
+
+        let listers = root.join("api/src/client/listers/foo/v1.rs");
+        let text = fs::read_to_string(&listers).expect("a file");
+        fs::write(&listers, text.replace("Bar", "Baz")).expect("written");
+        let found = drift(root, &bar).expect("checked");
+        assert_eq!(actions(&found), ["changed api/src/client/listers/foo/v1.rs"]);
+        let renamed = actions(&drift(root, &declared("Zoo")).expect("checked"));
+        assert!(renamed.contains(&"changed api/src/client/clientset/foo/v1.rs".to_owned()), "{renamed:?}");
+    }
+}

@@ -62,7 +62,7 @@ impl Configurations {
                 webhooks: Some(mutating),
             }),
             validating: (!validating.is_empty())
-                .then(|| ValidatingWebhookConfiguration { metadata, webhooks: Some(validating) }),
+                .then_some(ValidatingWebhookConfiguration { metadata, webhooks: Some(validating) }),
         }
     }
 

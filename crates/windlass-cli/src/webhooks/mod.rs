@@ -122,11 +122,11 @@ impl LocalWebhooks {
         for (name, conversion) in &wanted.conversions {
             self.convert(name, conversion, out).await?;
         }
-        for configuration in wanted.mutating.iter() {
+        if let Some(configuration) = &wanted.mutating {
             let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
             api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
         }
-        for configuration in wanted.validating.iter() {
+        if let Some(configuration) = &wanted.validating {
             let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
             api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
         }

@@ -1,20 +1,24 @@
 //! `cargo xtask crd-types`: Rust types from the CRDs of well-known projects, which their samples must survive.
 //!
 //! The CRDs come out of the projects' Go modules and are not part of this repository. The types are compiled in a crate of their own below `target/`.
-//! Every object in the YAML files of a project that is of one of its kinds is decoded and encoded again, and must be the same.
+//! The schema of the types is compared with that of the CRDs. Every object in the YAML files of a project that is of one of its kinds is decoded and
+//! encoded again, and must be the same.
+
+mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
+use std::{env, fs};
 
 use serde_json::Value;
 use windlass_codegen::client::group_module;
 use windlass_codegen::definition::Definition;
 use windlass_codegen::types::{Options, generate};
 
+use self::schema::Differences;
 use crate::{Result, project};
 
 /// A project: its Go module, and the folder with its CRDs.
@@ -71,29 +75,54 @@ fn check(name: &str, module: &str, crds: &str, folder: &Path) -> Result {
     let millis = begin.elapsed().as_millis();
     let lines: usize = files.iter().map(|file| file.text.lines().count()).sum();
     let kinds = kinds(&definitions);
-    let samples = samples(&source, &kinds);
+    let mut samples = samples(&source, &kinds);
+    samples.retain(|sample| has_required_fields(sample, &definitions));
 
     let _ = fs::remove_dir_all(folder);
     for file in &files {
         write(&folder.join("src/types").join(&file.path), &file.text)?;
     }
-    write(&folder.join("src/main.rs"), &main(&kinds))?;
+    let has_definition = |api_version: &str, kind: &str| {
+        let (group, version) = api_version.split_once('/').unwrap_or_default();
+        let attribute = format!("#[kube(group = {group:?}, version = {version:?}, kind = {kind:?},");
+        files.iter().any(|file| file.text.contains(&attribute))
+    };
+    write(&folder.join("src/main.rs"), &main(&kinds, has_definition))?;
     write(&folder.join("Cargo.toml"), &manifest(name))?;
     fs::copy(project::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
     write(&folder.join("samples.json"), &serde_json::to_string(&samples)?)?;
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| project::root().join("target"), PathBuf::from);
     let output = Command::new("cargo")
         .args(["run", "--quiet", "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
-        .arg(folder.join("samples.json"))
-        .env("CARGO_TARGET_DIR", project::root().join("target"))
+        .args([folder.join("samples.json"), folder.join("schemas.json")])
+        .env("CARGO_TARGET_DIR", target)
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let same = text.lines().last().unwrap_or_default().to_owned();
     println!("{name:<22}{:>7}{lines:>8}{millis:>9}{:>10}   {same}", kinds.len(), samples.len());
-    if output.status.success() {
-        return Ok(());
+    if !output.status.success() {
+        return Err(format!("{text}{}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    Err(format!("{text}{}", String::from_utf8_lossy(&output.stderr)).into())
+    compare(&definitions, &folder.join("schemas.json"))
+}
+
+/// Compares the schemas of the types with those of the definitions, and prints how they differ.
+fn compare(definitions: &[Definition], schemas: &Path) -> Result {
+    let schemas: Value = serde_json::from_str(&fs::read_to_string(schemas)?)?;
+    let mut differences = Differences::default();
+    for definition in definitions {
+        let (group, kind) = (&definition.spec.group, &definition.spec.names.kind);
+        for version in &definition.spec.versions {
+            let ours = &schemas[format!("{group}/{} {kind}", version.name)];
+            if !ours.is_null() {
+                differences.add(kind, version.open_api_schema(), ours);
+            }
+        }
+    }
+    print!("{}", differences.report());
+    if differences.are_explained() { Ok(()) } else { Err("the schemas differ for no known reason".into()) }
 }
 
 /// The folder of a module in the cache of the Go tools.
@@ -154,6 +183,22 @@ fn samples(folder: &Path, kinds: &BTreeSet<(String, String, String)>) -> Vec<Val
     found
 }
 
+/// Whether a sample has the fields that its CRD requires of a spec: the documentation has some without.
+fn has_required_fields(sample: &Value, definitions: &[Definition]) -> bool {
+    let versions = definitions.iter().flat_map(|definition| {
+        definition.spec.versions.iter().map(move |version| (&definition.spec, version))
+    });
+    let mut of_kind = versions.filter(|(spec, version)| {
+        sample["kind"] == spec.names.kind
+            && sample["apiVersion"] == format!("{}/{}", spec.group, version.name)
+    });
+    of_kind.all(|(_, version)| {
+        let required = version.open_api_schema()["properties"]["spec"]["required"].as_array();
+        let mut names = required.into_iter().flatten().filter_map(Value::as_str);
+        names.all(|name| !sample["spec"][name].is_null())
+    })
+}
+
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.values().any(|value| value.is_null() || has_null(value)),
@@ -191,10 +236,13 @@ fn write(path: &Path, text: &str) -> Result {
     Ok(fs::write(path, text)?)
 }
 
-fn main(kinds: &BTreeSet<(String, String, String)>) -> String {
+fn main(kinds: &BTreeSet<(String, String, String)>, has_definition: impl Fn(&str, &str) -> bool) -> String {
     let mut calls = String::new();
     for (api_version, kind, path) in kinds {
         let _ = writeln!(calls, "    report.check::<{path}>(&samples, {api_version:?}, {kind:?});");
+        if has_definition(api_version, kind) {
+            let _ = writeln!(calls, "    schema::<{path}>(&mut report, {api_version:?}, {kind:?});");
+        }
     }
     MAIN.replace("    // The kinds.\n", &calls)
 }

@@ -1,9 +1,10 @@
 //! The structs and enums of a group and version, with names that do not clash.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::occurrences::{Identity, Occurrences};
 use super::shape::Shape;
 use crate::definition::{Definition, Version};
 use crate::names;
@@ -38,6 +39,11 @@ const TAKEN: &[&str] = &[
 pub(super) struct Model {
     pub(super) types: Vec<Type>,
     names: BTreeSet<String>,
+    occurrences: Occurrences,
+    /// The names of the structs and enums that were declared.
+    declared: BTreeMap<Identity, String>,
+    /// The kind whose types are added.
+    kind: String,
 }
 
 /// A type to declare.
@@ -90,11 +96,25 @@ pub(super) struct Variant {
 }
 
 impl Model {
+    /// Makes the types of the kinds of a group and version.
+    pub(super) fn of(kinds: &[(&Definition, &Version)]) -> Self {
+        let mut model = Self::default();
+        for (definition, version) in kinds {
+            let kind = &definition.spec.names.kind;
+            // The derive macro gives the kind its name.
+            model.names.insert(kind.clone());
+            let schema = version.open_api_schema();
+            for part in ["spec", "status"] {
+                model.occurrences.add_fields(kind, &schema["properties"][part], 1);
+            }
+        }
+        kinds.iter().for_each(|(definition, version)| model.add(definition, version));
+        model
+    }
+
     /// Adds the types of a version of a kind.
-    pub(super) fn add(&mut self, definition: &Definition, version: &Version) {
-        let kind = &definition.spec.names.kind;
-        // The derive macro gives the kind its name.
-        self.names.insert(kind.clone());
+    fn add(&mut self, definition: &Definition, version: &Version) {
+        self.kind.clone_from(&definition.spec.names.kind);
         let schema = version.open_api_schema();
         let is_usual = |name: &str| matches!(name, "apiVersion" | "kind" | "metadata" | "spec" | "status");
         let properties = schema["properties"].as_object();
@@ -176,21 +196,33 @@ impl Model {
             Shape::Json => "Value".to_owned(),
             Shape::List(items) => format!("Vec<{}>", self.rust_type(items, name, depth + 1)),
             Shape::Map(values) => format!("BTreeMap<String, {}>", self.rust_type(values, name, depth + 1)),
-            Shape::Enum(schema) => {
-                let name = self.name(name);
-                let body = Body::Enum(variants(schema));
-                self.types.push(Type { name: name.clone(), doc: doc(schema), body });
-                name
-            }
-            Shape::Struct(schema) => {
-                let name = self.name(name);
-                let place = self.types.len();
-                let fields = self.fields(schema, &name, depth);
-                let body = Body::Struct { fields, is_open: is_open(schema) };
-                self.types.insert(place, Type { name: name.clone(), doc: doc(schema), body });
-                name
-            }
+            Shape::Enum(schema) => self.declare(schema, name, |_, _| Body::Enum(variants(schema))),
+            Shape::Struct(schema) => self.declare(schema, name, |model, name| {
+                let fields = model.fields(schema, name, depth);
+                Body::Struct { fields, is_open: is_open(schema) }
+            }),
         }
+    }
+
+    /// Returns the name of the type of a schema, which is declared at its first occurrence.
+    fn declare(&mut self, schema: &Value, path: &str, body: impl FnOnce(&mut Self, &str) -> Body) -> String {
+        let identity = Identity::of(schema);
+        if let Some(name) = self.declared.get(&identity) {
+            return name.clone();
+        }
+        let name = self.name(self.without_kind(path, &identity).unwrap_or(path));
+        self.declared.insert(identity, name.clone());
+        let place = self.types.len();
+        let body = body(self, &name);
+        self.types.insert(place, Type { name: name.clone(), doc: doc(schema), body });
+        name
+    }
+
+    /// Returns the path of a type that several kinds have, without the first of them. `None` if that name is taken.
+    fn without_kind<'p>(&self, path: &'p str, identity: &Identity) -> Option<&'p str> {
+        let rest = path.strip_prefix(self.kind.as_str())?;
+        let is_free = !rest.is_empty() && !self.names.contains(rest) && !TAKEN.contains(&rest);
+        (self.occurrences.is_shared(identity) && is_free).then_some(rest)
     }
 
     fn name(&mut self, wanted: &str) -> String {

@@ -78,7 +78,7 @@ fn names_do_not_clash() {
     let text = of_spec(json!({
         "fooBar": { "type": "object", "properties": { "x": { "type": "string" } } },
         "foo-bar": { "type": "string" },
-        "foo": { "type": "object", "properties": { "bar": { "type": "object", "properties": { "x": { "type": "string" } } } } },
+        "foo": { "type": "object", "properties": { "bar": { "type": "object", "properties": { "z": { "type": "string" } } } } },
         "self": { "type": "string" }, "Spec": { "type": "object", "properties": { "y": { "type": "string" } } },
     }));
     has(
@@ -94,6 +94,44 @@ fn names_do_not_clash() {
             "pub struct FooFooBar2 {",
         ],
     );
+}
+
+#[test]
+fn equal_schemas_are_one_type_which_several_kinds_name_without_a_kind() {
+    let reference = |about: &str| json!({ "type": "object", "description": about, "required": ["key"], "properties": { "key": { "type": "string" } } });
+    let definition = |kind: &str, properties: Value| {
+        let spec = json!({ "type": "object", "properties": properties });
+        let document = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": kind },
+            "spec": { "group": "a.example.com", "scope": "Namespaced", "names": { "kind": kind, "plural": kind.to_lowercase() },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "properties": { "spec": spec } } } }] },
+        });
+        Definition::parse(&document).expect("a definition").expect("a CRD")
+    };
+    let only_one = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
+    let kinds = [
+        definition(
+            "Foo",
+            json!({ "tlsKey": reference("One."), "caKey": reference("Two."), "left": only_one, "right": only_one }),
+        ),
+        // The kind has the name that the shared type would have.
+        definition("TlsKey", json!({ "bar": reference("Three.") })),
+        definition("Zoo", json!({ "bars": { "type": "array", "items": reference("Four.") } })),
+    ];
+    let text = generate(&kinds, &Options::default())[0].text.clone();
+    has(
+        &text,
+        &[
+            "pub struct CaKey {",
+            "pub ca_key: Option<CaKey>,",
+            "pub tls_key: Option<CaKey>,",
+            "pub bar: Option<CaKey>,",
+            "pub bars: Option<Vec<CaKey>>,",
+            "pub left: Option<FooLeft>,",
+            "pub right: Option<FooLeft>,",
+        ],
+    );
+    assert_eq!(text.matches("pub struct ").count(), 5, "{text}");
 }
 
 #[test]

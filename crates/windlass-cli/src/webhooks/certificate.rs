@@ -77,6 +77,5 @@ mod tests {
             seen.push(fs::read_to_string(&key).expect("a key"));
         }
         assert_ne!(seen[0], seen[1]);
-        assert!(Certificate::issue("not a name", 1).is_err());
     }
 }

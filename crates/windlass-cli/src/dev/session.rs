@@ -134,7 +134,7 @@ impl<'w> Session<'w> {
         if has_webhooks && self.webhooks.is_none() {
             self.webhooks = LocalWebhooks::prepare(self.workspace, &self.cluster, webhooks, flags, out)?;
         }
-        // Those of a build without webhooks would be called in vain.
+        // A build without webhooks answers no calls: writes would fail.
         if let Some(webhooks) = self.webhooks.as_mut().filter(|_| !has_webhooks) {
             webhooks.remove(out).await?;
         }

@@ -12,6 +12,7 @@ mod crd_types;
 mod envtest;
 mod faults;
 mod go_module;
+mod keystone;
 mod neutron;
 mod package;
 mod project;
@@ -54,6 +55,8 @@ enum Task {
     Faults(faults::Args),
     /// Pack all crates as they are released; with --project, build a scaffolded project from the packages
     Package(package::Args),
+    /// Install and run a real OpenStack Keystone, for the client of the example `network`
+    Keystone(keystone::Args),
     /// Install and run a real OpenStack Neutron, for the example network
     Neutron(neutron::Args),
     /// Run the Go tests of structured-merge-diff, or of strategic merge patches, with windlass-schema
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Task::Envtest(args) => envtest::run(&args),
         Task::Faults(args) => faults::run(&args),
         Task::Package(args) => package::run(&args),
+        Task::Keystone(args) => keystone::run(args),
         Task::Neutron(args) => neutron::run(args),
         Task::Smd(args) => smd::run(args),
         Task::Tidy(args) => tidy::run(args),

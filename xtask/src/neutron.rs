@@ -163,7 +163,11 @@ impl Home {
     }
 }
 
-fn command(program: &Path, arguments: &[&str], folder: &Path) -> Result {
+/// Runs a program to its end.
+///
+/// # Errors
+/// It cannot be run, or fails.
+pub(crate) fn command(program: &Path, arguments: &[&str], folder: &Path) -> Result {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output.map_err(|error| format!("cannot run {}: {error}", program.display()))?;
     if output.status.success() {
@@ -172,6 +176,6 @@ fn command(program: &Path, arguments: &[&str], folder: &Path) -> Result {
     Err(format!("{} failed:\n{}", program.display(), String::from_utf8_lossy(&output.stderr)).into())
 }
 
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -108,3 +108,6 @@ impl std::fmt::Debug for Credentials {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,13 +59,7 @@ pub(crate) fn run(args: Args) -> Result {
     let home = Home(cache_folder()?.join(format!("keystone-{KEYSTONE}")));
     match args.action.unwrap_or(Action::Status) {
         Action::Start { port } => home.start(port),
-        Action::Stop => match home.running() {
-            Some((_, process)) => process.stop(),
-            None => {
-                println!("Keystone does not run");
-                Ok(())
-            }
-        },
+        Action::Stop => home.stop(),
         Action::Status => {
             match home.running() {
                 Some((url, _)) => println!("Keystone {KEYSTONE} runs at {url}"),
@@ -109,6 +103,14 @@ impl Home {
         Ok(())
     }
 
+    fn stop(&self) -> Result {
+        let Some((_, process)) = self.running() else {
+            println!("Keystone does not run");
+            return Ok(());
+        };
+        process.stop()
+    }
+
     fn install(&self) -> Result {
         if self.path("venv/bin/keystone-manage").is_file() {
             return Ok(());
@@ -142,7 +144,7 @@ impl Home {
             command(&self.path("venv/bin/keystone-manage"), &all, &run)
         };
         manage(&["db_sync"])?;
-        // The keys belong to whoever runs the server.
+        // The keys belong to the user that runs the server.
         let (user, group) = (id("-un")?, id("-gn")?);
         for keys in ["fernet_setup", "credential_setup"] {
             manage(&[keys, "--keystone-user", &user, "--keystone-group", &group])?;

@@ -1,4 +1,4 @@
-//! Deletes requests that nobody needs any more.
+//! Deletes old requests.
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};

@@ -93,7 +93,7 @@ impl Authority {
         &self.certificate_pem
     }
 
-    /// Returns the authority's private key: PKCS #8, PEM. A program that has it can act as any user.
+    /// Returns the authority's private key: PKCS #8, PEM. Its holder can sign a certificate for any user.
     ///
     /// For the controller that signs certificate signing requests.
     pub fn key_pem(&self) -> String {

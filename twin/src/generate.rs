@@ -12,6 +12,7 @@ mod mistakes;
 mod objects;
 mod reads;
 mod users;
+mod webhooks;
 mod writes;
 
 use std::sync::Arc;
@@ -72,6 +73,8 @@ struct Episode {
     objects: Vec<Known>,
     definitions: Vec<Definition>,
     watches: usize,
+    /// The paths of the configurations of webhooks.
+    webhooks: Vec<String>,
     /// Whether some steps are those of a user with few rights.
     has_user: bool,
 }
@@ -97,6 +100,7 @@ impl Episode {
             objects: Vec::new(),
             definitions: Vec::new(),
             watches: 0,
+            webhooks: Vec::new(),
             has_user: false,
         }
     }
@@ -113,6 +117,9 @@ impl Episode {
         }
         if self.random.u32(..4) == 0 {
             self.grant();
+        }
+        if self.random.u32(..4) == 0 {
+            self.register();
         }
     }
 
@@ -131,7 +138,7 @@ impl Episode {
     }
 
     fn any_step(&mut self) {
-        match self.random.u32(..110) {
+        match self.random.u32(..112) {
             0..20 => self.create(),
             20..26 => self.get(),
             26..37 => self.list(),
@@ -151,6 +158,7 @@ impl Episode {
             96..98 => self.namespace_life(),
             100..109 => self.apply(),
             109 if self.has_user => self.ask(),
+            110..112 => self.change_webhooks(),
             _ => self.change_definitions(),
         }
     }

@@ -16,6 +16,7 @@ mod shrink;
 pub mod transcript;
 mod twin;
 mod watch;
+mod webhook;
 
 pub use compare::Difference;
 pub use generate::script;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::op::PLACEHOLDER;
 use crate::outcome::Outcome;
+use crate::webhook::{self, Webhook};
 
 /// Replaces uids and resource versions with labels, numbered in the order of their appearance.
 ///
@@ -15,6 +16,8 @@ use crate::outcome::Outcome;
 /// write without a change.
 pub(crate) struct Normaliser {
     id: String,
+    /// The URL and the authority of the webhook server, which stand for the placeholders of scripts.
+    webhook: [String; 2],
     /// The label of each uid: the name of its object.
     uids: BTreeMap<String, String>,
     /// The number of objects, each with its own uid, that had a name.
@@ -25,9 +28,10 @@ pub(crate) struct Normaliser {
 
 impl Normaliser {
     /// A normaliser for a server on which `id` stands for the placeholder.
-    pub(crate) fn new(id: &str) -> Self {
+    pub(crate) fn new(id: &str, webhook: &Webhook) -> Self {
         Normaliser {
             id: id.to_owned(),
+            webhook: [webhook.url.clone(), webhook.authority.clone()],
             uids: BTreeMap::new(),
             namesakes: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -161,7 +165,9 @@ impl Normaliser {
     }
 
     fn text(&self, text: &str) -> String {
-        let text = text.replace(&self.id, PLACEHOLDER);
+        let [url, authority] = &self.webhook;
+        let text = text.replace(&self.id, PLACEHOLDER).replace(url, webhook::URL);
+        let text = text.replace(authority, webhook::AUTHORITY);
         let text = GENERATED.replace_all(&text, "${1}+");
         let label =
             |found: &Captures<'_>| self.uids.get(&found[0]).cloned().unwrap_or_else(|| "uid:?".to_owned());

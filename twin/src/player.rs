@@ -13,18 +13,20 @@ use crate::op::{self, Op, PLACEHOLDER};
 use crate::outcome::{HEADERS, Outcome};
 use crate::server::Session;
 use crate::watch::Watch;
+use crate::webhook;
 
 /// The time in which the real server finishes what it does after its reply, such as serving a new kind.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// The time in which a watch of the real server delivers an event.
 const DELIVERY: Duration = Duration::from_millis(1500);
 /// The resources that the real server follows with a watch of its own, so that a write takes effect some milliseconds later.
-const FOLLOWED: [&str; 6] = [
+const FOLLOWED: [&str; 7] = [
     "customresourcedefinitions",
     "priorityclasses",
     "storageclasses",
     "ingressclasses",
     "limitranges",
+    "webhookconfigurations",
     "rbac.authorization.k8s.io",
 ];
 
@@ -40,7 +42,7 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(session: Session) -> Self {
-        let normaliser = Normaliser::new(&session.id);
+        let normaliser = Normaliser::new(&session.id, &session.webhook);
         Player {
             session,
             normaliser,
@@ -218,7 +220,9 @@ impl Player {
 
     fn fill_all(&self, value: &mut Value) {
         match value {
-            Value::String(text) if text.contains("{{") || text.contains(PLACEHOLDER) => {
+            Value::String(text)
+                if text.contains("{{") || text.contains(PLACEHOLDER) || text == webhook::AUTHORITY =>
+            {
                 *text = self.fill(text, false);
             }
             Value::Object(fields) => {
@@ -235,6 +239,8 @@ impl Player {
 
     /// Replaces the placeholder and the references.
     fn fill(&self, text: &str, in_url: bool) -> String {
+        let webhook = &self.session.webhook;
+        let text = text.replace(webhook::URL, &webhook.url).replace(webhook::AUTHORITY, &webhook.authority);
         let text = text.replace(PLACEHOLDER, &self.session.id);
         let (mut filled, mut rest) = (String::new(), text.as_str());
         while let Some((before, after)) = rest.split_once("{{") {
@@ -275,7 +281,8 @@ impl Player {
         };
         // Objects before their namespaces and definitions: their paths are longer.
         let mut paths: Vec<String> = std::mem::take(&mut self.created).into_iter().collect();
-        paths.sort_by_key(|path| path.matches('/').count());
+        // Webhooks go first: they could refuse the other deletions.
+        paths.sort_by_key(|path| (path.contains("webhookconfigurations"), path.matches('/').count()));
         for path in paths.iter().rev() {
             let (reply, _) = self.request(&delete, path).await;
             if reply.body["metadata"]["finalizers"].is_array() {

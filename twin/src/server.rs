@@ -9,6 +9,7 @@ use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use windlass_apiserver::{Identity, Server};
 
 use crate::op::PLACEHOLDER;
+use crate::webhook::Webhook;
 
 /// How to reach a server.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) id: String,
     /// Whether other runs use the server. Then some of its parts follow writes with a delay.
     pub(crate) shared: bool,
+    /// The webhook server of the script.
+    pub(crate) webhook: Webhook,
 }
 
 impl Backend {
@@ -38,15 +41,16 @@ impl Backend {
 
     /// Opens the server for one script.
     pub(crate) async fn open(&self) -> Result<Session, Box<dyn std::error::Error>> {
+        let webhook = Webhook::start().await?;
         match self {
             Backend::Embedded => {
                 // The real server has no controller that aggregates them.
                 let server = Server::builder().aggregate_cluster_roles(false).build()?;
                 let client = Client::new(server.service(Identity::admin()), "default");
-                Ok(Session { client, id: PLACEHOLDER.to_owned(), shared: false })
+                Ok(Session { client, id: PLACEHOLDER.to_owned(), shared: false, webhook })
             }
             Backend::Real(path) => {
-                Ok(Session { client: connect(path).await?, id: unique_id(), shared: true })
+                Ok(Session { client: connect(path).await?, id: unique_id(), shared: true, webhook })
             }
         }
     }

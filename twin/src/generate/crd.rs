@@ -8,6 +8,7 @@ use windlass_schema::Schema;
 
 use super::{pick, values};
 use crate::kind::Kind;
+use crate::webhook;
 
 /// The API group of the run's custom resources.
 pub(super) const GROUP: &str = "twin00.example.com";
@@ -53,10 +54,22 @@ pub(super) fn definition(random: &mut Rng, plural: &str) -> Definition {
     if random.u32(..6) == 0 {
         object["spec"]["conversion"] = json!({"strategy": "None"});
     }
+    if random.u32(..3) == 0 {
+        object["spec"]["conversion"] = conversion(random);
+    }
     if random.u32(..12) == 0 {
         object["spec"]["preserveUnknownFields"] = false.into();
     }
     Definition { name: format!("{plural}.{GROUP}"), object }
+}
+
+/// Returns a conversion by the webhook server, which rarely refuses.
+fn conversion(random: &mut Rng) -> Value {
+    let path = if random.u32(..6) == 0 { "/convert-error" } else { "/convert" };
+    json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": format!("{}{path}", webhook::URL), "caBundle": webhook::AUTHORITY}
+    }})
 }
 
 fn kind_of(plural: &str) -> String {

@@ -72,7 +72,7 @@ pub(super) fn warnings(resource: &Resource, object: &Value, old: Option<&Value>)
     warnings
 }
 
-/// Checks that the replicas that the scale subresource shows are integers and not negative.
+/// Checks the fields that the scale subresource shows: replicas are integers and not negative, the selector is a text.
 fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = if of_status { &scale.status_replicas } else { &scale.spec_replicas };
@@ -85,24 +85,40 @@ fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldErro
         }
         Ok(_) => {}
     }
+    if let Some(path) = scale.label_selector.as_ref().filter(|_| of_status)
+        && let Err(why) = check_text(object, path)
+    {
+        errors.push(FieldError::invalid(path.as_str(), "", format!("{path} accessor error: {why}")));
+    }
     errors
 }
 
 fn integer_at(object: &Value, path: &str) -> Result<Option<i64>, String> {
+    match value_at(object, path)? {
+        None => Ok(None),
+        Some(Value::Number(number)) if number.is_i64() => Ok(number.as_i64()),
+        Some(other) => Err(unexpected(other, "int64")),
+    }
+}
+
+fn check_text(object: &Value, path: &str) -> Result<(), String> {
+    match value_at(object, path)? {
+        None | Some(Value::String(_)) => Ok(()),
+        Some(other) => Err(unexpected(other, "string")),
+    }
+}
+
+/// Returns the value at a path, or why there can be none.
+fn value_at<'o>(object: &'o Value, path: &str) -> Result<Option<&'o Value>, String> {
     let mut value = object;
     for segment in path.split('.').filter(|segment| !segment.is_empty()) {
-        let Some(fields) = value.as_object() else {
-            return Err(format!(
-                "{} is of the type {}, expected map[string]interface{{}}",
-                go_value(value),
-                go_type(value)
-            ));
-        };
+        let fields = value.as_object().ok_or_else(|| unexpected(value, "map[string]interface{}"))?;
         let Some(found) = fields.get(segment) else { return Ok(None) };
         value = found;
     }
-    match value {
-        Value::Number(number) if number.is_i64() => Ok(number.as_i64()),
-        other => Err(format!("{} is of the type {}, expected int64", go_value(other), go_type(other))),
-    }
+    Ok(Some(value))
+}
+
+fn unexpected(value: &Value, expected: &str) -> String {
+    format!("{} is of the type {}, expected {expected}", go_value(value), go_type(value))
 }

@@ -81,6 +81,13 @@ async fn a_status_is_validated_and_pruned() {
         - FieldValueInvalid .status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected int64
         - FieldValueTypeInvalid status.phase: Invalid value: "integer": phase in body must be of type string: "integer"
         - FieldValueTypeInvalid status.replicas: Invalid value: "string": replicas in body must be of type integer: "string""#]]);
+    let none = json!({"status": 5});
+    api.patch(&format!("{path}/a/status"), MERGE_PATCH, none).await.shows(expect![[r#"
+        422 Invalid: Widget.ID.example.com "a" is invalid: [as below]
+        group="ID.example.com" kind="Widget" name="a"
+        - FieldValueInvalid .status.replicas: Invalid value: 0: .status.replicas accessor error: 5 is of the type int64, expected map[string]interface{}
+        - FieldValueInvalid .status.selector: Invalid value: "": .status.selector accessor error: 5 is of the type int64, expected map[string]interface{}
+        - FieldValueTypeInvalid status: Invalid value: "integer":  in body must be of type object: "integer""#]]);
     let odd = json!({"status": {"bogus": 1, "phase": "Ready"}});
     let patched = api.patch(&format!("{path}/a/status"), MERGE_PATCH, odd).await.is(200);
     assert_eq!(patched.at("/status"), json!({"phase": "Ready"}));

@@ -300,10 +300,13 @@ async fn a_pod_has_the_preemption_policy_of_its_priority_class() {
     let ns = api.namespace().await;
     let pod = json!({"metadata": {"name": "a"}, "spec": {
         "preemptionPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}});
+    let unnamed = json!({"spec": pod["spec"]});
     expect![[r#"
         403 Forbidden: pods "a" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name
         kind="pods" name="a"
-    "#]].assert_eq(&created(&api, &format!("/api/v1/namespaces/{ns}/pods"), [pod]).await);
+        403 Forbidden: pods "Unknown" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name
+        kind="pods" name="Unknown"
+    "#]].assert_eq(&created(&api, &format!("/api/v1/namespaces/{ns}/pods"), [pod, unnamed]).await);
 }
 
 #[tokio::test]

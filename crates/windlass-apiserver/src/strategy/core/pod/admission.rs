@@ -87,8 +87,8 @@ pub(super) fn keep_priority(object: &mut Value, old: &Value) {
 
 /// The name by which a new pod is refused.
 fn name_of(object: &Value) -> String {
-    let name = meta::name(object);
-    if name.is_empty() { meta::text(object, "generateName").to_owned() } else { name.to_owned() }
+    let names = [meta::name(object), meta::text(object, "generateName"), "Unknown"];
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// The runtime class of a pod, if it has one.

@@ -89,7 +89,7 @@ impl<Q: QueueKey> AnyController for Controller<Q> {
             for watch in self.primary_watch.take().into_iter().chain(self.watches.drain(..)) {
                 running.declare(watch).await?;
             }
-            self.handle.connect(running.clone());
+            self.handle.connect(&running);
             self.running = Some(running);
             Ok(())
         })

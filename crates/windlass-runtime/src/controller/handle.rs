@@ -1,6 +1,6 @@
 //! A handle to a running controller.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -24,7 +24,8 @@ pub struct ControllerHandle<Q: QueueKey = ObjectKey> {
 }
 
 struct Link<Q: QueueKey> {
-    running: watch::Sender<Option<Arc<Running<Q>>>>,
+    /// The controller, once it runs. Weak, because a reconcile function may hold a handle of its own controller.
+    running: watch::Sender<Option<Weak<Running<Q>>>>,
     /// Keys that were queued before the controller had a queue.
     early: Mutex<Vec<(Q, AddOptions)>>,
 }
@@ -40,10 +41,10 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         Self { link: Arc::new(Link { running: watch::channel(None).0, early: Mutex::default() }) }
     }
 
-    pub(super) fn connect(&self, running: Arc<Running<Q>>) {
+    pub(super) fn connect(&self, running: &Arc<Running<Q>>) {
         let early = {
             let mut early = self.link.early.lock();
-            self.link.running.send_replace(Some(running.clone()));
+            self.link.running.send_replace(Some(Arc::downgrade(running)));
             std::mem::take(&mut *early)
         };
         for (key, options) in early {
@@ -51,7 +52,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
         }
     }
 
-    /// Queues a key.
+    /// Queues a key. Does nothing once the controller has ended.
     pub fn enqueue(&self, key: Q) {
         self.enqueue_with(key, AddOptions::new());
     }
@@ -67,7 +68,7 @@ impl<Q: QueueKey> ControllerHandle<Q> {
             }
             running
         });
-        if let Some(running) = running {
+        if let Some(running) = running.and_then(|running| running.upgrade()) {
             running.queue.add_with(key, options);
         }
     }
@@ -80,12 +81,14 @@ impl<Q: QueueKey> ControllerHandle<Q> {
     pub async fn watch(&self, watch: Watch<Q>) -> Result<WatchId> {
         let mut running = self.link.running.subscribe();
         let running = running.wait_for(Option::is_some).await.map_err(|_| Error::stopped())?.clone();
-        running.ok_or_else(Error::stopped)?.add_watch(watch).await
+        let running = running.and_then(|running| running.upgrade()).ok_or_else(Error::stopped)?;
+        running.add_watch(watch).await
     }
 
     /// Removes a watch that [`watch`](Self::watch) added. Its cache is dropped if it has no other user.
     pub fn unwatch(&self, id: WatchId) {
-        if let Some(running) = self.link.running.borrow().as_ref() {
+        let running = self.link.running.borrow().as_ref().and_then(Weak::upgrade);
+        if let Some(running) = running {
             running.remove_watch(id);
         }
     }

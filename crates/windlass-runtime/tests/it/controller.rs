@@ -2,7 +2,7 @@ use std::{
     collections::BTreeSet,
     convert::Infallible,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,8 +15,8 @@ use kube_core::{ApiResource, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, Permission, Predicate, Reconciler,
-    Result, Verb, Watch, informer::WatchOptions, owner::Owned,
+    Action, BoxError, Context, Controller, ControllerHandle, Error, Manager, ObjectKey, Permission,
+    Predicate, Reconciler, Result, Verb, Watch, informer::WatchOptions, owner::Owned,
 };
 use windlass_test::{TestCluster, eventually};
 
@@ -321,6 +321,30 @@ async fn keys_are_worked_on_together_but_never_one_key_twice() {
     running.stop().await.expect("a graceful end");
     assert_eq!(overlaps.load(Ordering::SeqCst), 0);
     assert_eq!(most.load(Ordering::SeqCst), 4);
+}
+
+/// What a reconcile function holds goes with its manager, even if that is a handle of its own controller.
+#[tokio::test]
+async fn a_controller_that_holds_its_own_handle_is_freed() {
+    let cluster = TestCluster::start().await;
+    let (kept, handle) = (Arc::new(AtomicU32::new(0)), Arc::new(OnceLock::new()));
+    let controller = {
+        let (kept, handle) = (kept.clone(), handle.clone());
+        Controller::<String>::keyed("again", move |_: String, _: Context<()>| {
+            if kept.fetch_add(1, Ordering::SeqCst) == 0 {
+                let handle: Option<&ControllerHandle<String>> = handle.get();
+                handle.expect("set before").enqueue("second".to_owned());
+            }
+            async { Ok::<_, Infallible>(Action::done()) }
+        })
+    };
+    let own = handle.get_or_init(|| controller.handle()).clone();
+    let running = run(Manager::new(cluster.client()).controller(controller));
+    own.enqueue("first".to_owned());
+    eventually(SOON, || async { expect_eq(kept.load(Ordering::SeqCst), 2) }).await;
+    running.stop().await.expect("a graceful end");
+    drop((own, handle));
+    eventually(SOON, || async { expect_eq(Arc::strong_count(&kept), 1) }).await;
 }
 
 #[tokio::test]

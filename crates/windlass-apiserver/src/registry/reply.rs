@@ -90,7 +90,12 @@ impl Call<'_> {
     }
 
     fn not_a_list(&self) -> ApiError {
-        ApiError::wrong_form(false, &self.resource.go_type())
+        let go_type = match (self.route.subresource.as_str(), self.resource.is_custom()) {
+            ("scale", false) => "autoscaling.Scale".to_owned(),
+            ("scale", true) => "v1.Scale".to_owned(),
+            _ => self.resource.go_type(),
+        };
+        ApiError::wrong_form(false, &go_type)
     }
 
     /// JSON bytes in the format that was asked for, compressed if large.

@@ -419,7 +419,13 @@ async fn a_list_is_not_shown_as_the_metadata_of_one_object() {
     let autoscalers = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
     get(&autoscalers, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*autoscaling.HorizontalPodAutoscalerList)"]);
     get(&format!("/apis/events.k8s.io/v1/namespaces/{ns}/events"), METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*core.EventList)"]);
-    get(&widgets_path(&api).await, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"]);
+    let widgets = widgets_path(&api).await;
+    get(&widgets, METADATA).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"]);
+    let deployments = format!("/apis/apps/v1/namespaces/{ns}/deployments");
+    api.post(&deployments, deployment("a")).await.is(201);
+    get(&format!("{deployments}/a/scale"), METADATA_LIST).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadataList, but the requested object is not a list (*autoscaling.Scale)"]);
+    api.post(&widgets, widget(&api, "a")).await.is(201);
+    get(&format!("{widgets}/a/scale"), METADATA_LIST).await.shows(expect!["406 NotAcceptable: you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)"]);
 }
 
 #[tokio::test]

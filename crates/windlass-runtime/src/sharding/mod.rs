@@ -146,12 +146,14 @@ impl Sharding {
 
     /// The rights to keep the Leases of the group.
     pub(crate) fn permissions(&self) -> Vec<Permission> {
-        let verbs = [Verb::Get, Verb::List, Verb::Create, Verb::Update, Verb::Delete];
-        let permission = Permission::to::<Lease>(verbs);
-        vec![match &self.namespace {
+        let always = Permission::to::<Lease>([Verb::List, Verb::Create]);
+        // Not needed by a replica that is alone for a short time.
+        let sometimes = Permission::to::<Lease>([Verb::Get, Verb::Update, Verb::Delete]).optional();
+        let placed = |permission: Permission| match &self.namespace {
             Some(namespace) => permission.in_namespace(namespace),
             None => permission.in_operator_namespace(),
-        }]
+        };
+        [always, sometimes].map(placed).into()
     }
 
     /// Checks the configuration.

@@ -42,6 +42,8 @@ const ENFORCED: &[(&str, &[&str])] = &[
         ],
     ),
     ("batch", &["cronjobs", "jobs"]),
+    // The controllers approve and sign them.
+    ("certificates.k8s.io", &["certificatesigningrequests"]),
     ("coordination.k8s.io", &["leases"]),
     ("discovery.k8s.io", &["endpointslices"]),
     ("events.k8s.io", &["events"]),

@@ -161,7 +161,7 @@ fn what_needs_a_kubelet_or_metrics_says_so() {
         {
             let said = kubectl.fails(arguments, "");
             assert!(
-                said.contains("this server has no connection to nodes and pods"),
+                said.contains("the nodes of this server are simulated, and their pods run no processes"),
                 "{arguments:?}: {said}"
             );
         }
@@ -176,7 +176,10 @@ fn a_debugging_container_runs_and_cannot_be_attached_to() {
         let output = kubectl.run(&["debug", "web", "--image=busybox", "--container=look", "-it"], "");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("couldn't attach to pod/web"), "{said}");
-        assert!(said.contains("this server has no connection to nodes and pods"), "{said}");
+        assert!(
+            said.contains("the nodes of this server are simulated, and their pods run no processes"),
+            "{said}"
+        );
         let running = "jsonpath={.status.ephemeralContainerStatuses[?(@.name==\"look\")].state.running}";
         kubectl.until(&["get", "pod", "web", "-o", running], |state| state.contains("startedAt"));
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use kube_core::{Resource, ResourceExt};
-use windlass_runtime::{Action, Context, Controller, MapContext, ObjectKey, Result};
+use windlass_runtime::{Action, Context, Controller, Delta, MapContext, ObjectKey, Predicate, Result};
 
 use super::legacy_plan::plan;
 use super::member;
@@ -15,8 +15,14 @@ pub(crate) fn controller() -> Controller {
     Controller::of::<Service>(reconcile)
         .named("endpoint-controller")
         .watches::<Pod>(member::services_of)
-        .watches::<Endpoints>(service_of)
+        .watches_with::<Endpoints>(service_of, |watch| watch.predicate(Predicate::new(is_missing_or_left)))
         .concurrency(4)
+}
+
+/// Endpoints are written again when they are deleted. Those that are there at the start may have lost their Service. New ones may be
+/// older than their Service.
+fn is_missing_or_left(delta: &Delta) -> bool {
+    matches!(delta, Delta::Deleted { .. } | Delta::Added { initial: true, .. })
 }
 
 /// Returns the Service with the name of the Endpoints.

@@ -2,11 +2,14 @@
 //!
 //! The server decides who gets an address: it belongs to the claim for which the object `IPAddress` of its name was created. Everything
 //! else, counts and free ranges, follows from these objects.
+//!
+//! Other programs read them with [`client`], which is generated: `examples/addresses.rs` does.
 #![forbid(unsafe_code)]
 
 mod address;
 mod claim;
 mod claims;
+pub mod client;
 mod ledger;
 mod pool;
 mod pools;

@@ -126,11 +126,14 @@ fn mistakes_are_explained() {
     assert!(refused("generate all --crd crd.yaml --output src/x").contains("is not generated"));
 }
 
-/// The client of the example is what its CRD gives.
+/// The clients of the examples are what their CRDs give.
 #[test]
-fn the_example_is_up_to_date() {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/network");
-    let line =
-        "generate all --crd crd.yaml --output src/client --types crate::apis::{group}::{version} --diff";
-    assert_eq!(succeeds(&example, line).0, "");
+fn the_examples_are_up_to_date() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let network = "generate all --types crate::apis::{group}::{version}";
+    let ip_pool = "generate client,informers,listers --types crate";
+    for (example, line) in [("network", network), ("ip-pool", ip_pool)] {
+        let line = format!("{line} --crd crd.yaml --output src/client --diff");
+        assert_eq!(succeeds(&examples.join(example), &line).0, "", "{example}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The operator on a control plane in the test's process.
 
 mod claims;
+mod clientset;
 mod crd;
 mod dev;
 mod faults;

@@ -1,9 +1,10 @@
 //! `cargo xtask crd-types`: Rust types from the CRDs of well-known projects, which their samples must survive.
 //!
 //! The CRDs come out of the projects' Go modules and are not part of this repository. The types are compiled in a crate of their own below `target/`.
-//! The schema of the types is compared with that of the CRDs. Every object in the YAML files of a project that is of one of its kinds is decoded and
-//! encoded again, and must be the same.
+//! The schema of the types is compared with that of the CRDs. Every object in the YAML files of a project that is of one of its kinds, and that its
+//! CRD accepts, is decoded and encoded again, and must be the same.
 
+mod samples;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,26 +19,48 @@ use windlass_codegen::client::group_module;
 use windlass_codegen::definition::Definition;
 use windlass_codegen::types::{Options, generate};
 
+use self::samples::{documents, samples, yaml_files};
 use self::schema::Differences;
 use crate::{Result, project};
 
-/// A project: its Go module, and the folder with its CRDs.
-const PROJECTS: &[(&str, &str, &str)] = &[
-    ("cert-manager", "github.com/cert-manager/cert-manager@v1.21.2", "deploy/crds"),
-    (
+/// A well-known project.
+struct KnownProject {
+    name: &'static str,
+    /// Its Go module.
+    module: &'static str,
+    /// The folder with its CRDs.
+    crds: &'static str,
+    /// The module with its samples, if that is another one.
+    samples: Option<&'static str>,
+}
+
+const fn project(name: &'static str, module: &'static str, crds: &'static str) -> KnownProject {
+    KnownProject { name, module, crds, samples: None }
+}
+
+const PROJECTS: &[KnownProject] = &[
+    project("cert-manager", "github.com/cert-manager/cert-manager@v1.21.2", "deploy/crds"),
+    project(
         "prometheus-operator",
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
         "example/prometheus-operator-crd-full",
     ),
-    ("istio", "istio.io/api@v1.31.1", "kubernetes"),
-    ("cluster-api", "sigs.k8s.io/cluster-api@v1.14.2", "core/config/crd/bases"),
-    ("knative-serving", "knative.dev/serving@v0.51.0", "config/core/300-resources"),
-    ("keda", "github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases"),
-    ("gateway-api", "sigs.k8s.io/gateway-api@v1.4.0", "config/crd/experimental"),
-    ("argo-cd", "github.com/argoproj/argo-cd/v3@v3.2.0", "manifests/crds"),
-    ("tekton-pipeline", "github.com/tektoncd/pipeline@v1.6.0", "config/300-crds"),
-    ("flux-source", "github.com/fluxcd/source-controller@v1.7.0", "config/crd/bases"),
-    ("velero", "github.com/vmware-tanzu/velero@v1.18.3", "config/crd/v1/bases"),
+    project("istio", "istio.io/api@v1.31.1", "kubernetes"),
+    KnownProject {
+        name: "cluster-api",
+        module: "sigs.k8s.io/cluster-api@v1.14.2",
+        crds: "core/config/crd/bases",
+        samples: Some("sigs.k8s.io/cluster-api/test@v1.14.2"),
+    },
+    project("knative-serving", "knative.dev/serving@v0.51.0", "config/core/300-resources"),
+    project("keda", "github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases"),
+    project("gateway-api", "sigs.k8s.io/gateway-api@v1.4.0", "config/crd/experimental"),
+    project("argo-cd", "github.com/argoproj/argo-cd/v3@v3.2.0", "manifests/crds"),
+    project("argo-rollouts", "github.com/argoproj/argo-rollouts@v1.8.3", "manifests/crds"),
+    project("tekton-pipeline", "github.com/tektoncd/pipeline@v1.6.0", "config/300-crds"),
+    project("flux-source", "github.com/fluxcd/source-controller@v1.7.0", "config/crd/bases"),
+    project("kueue", "sigs.k8s.io/kueue@v0.14.0", "config/components/crd/bases"),
+    project("velero", "github.com/vmware-tanzu/velero@v1.18.3", "config/crd/v1/bases"),
 ];
 
 const MAIN: &str = include_str!("crd_types/round_trip.rs.txt");
@@ -53,21 +76,25 @@ pub(crate) fn run(args: &Args) -> Result {
     let folder = project::root().join("target/crd-types");
     let wanted = |name: &str| args.projects.is_empty() || args.projects.iter().any(|wanted| wanted == name);
     let mut failed = Vec::new();
-    println!("{:<22}{:>7}{:>8}{:>9}{:>10}   same", "project", "kinds", "lines", "ms", "samples");
-    for (name, module, crds) in PROJECTS.iter().filter(|(name, ..)| wanted(name)) {
-        if let Err(error) = check(name, module, crds, &folder.join(name)) {
-            println!("{name}: {error}");
-            failed.push(*name);
+    println!(
+        "{:<22}{:>7}{:>8}{:>9}{:>10}{:>7}{:>9}",
+        "project", "kinds", "lines", "ms", "samples", "same", "build s"
+    );
+    for known in PROJECTS.iter().filter(|known| wanted(known.name)) {
+        if let Err(error) = check(known, &folder.join(known.name)) {
+            println!("{}: {error}", known.name);
+            failed.push(known.name);
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
-fn check(name: &str, module: &str, crds: &str, folder: &Path) -> Result {
-    let source = download(module)?;
-    let definitions = definitions(&source.join(crds))?;
+fn check(known: &KnownProject, folder: &Path) -> Result {
+    let name = known.name;
+    let source = download(known.module)?;
+    let definitions = definitions(&source.join(known.crds))?;
     if definitions.is_empty() {
-        return Err(format!("{}: no CRDs", source.join(crds).display()).into());
+        return Err(format!("{}: no CRDs", source.join(known.crds).display()).into());
     }
     let begin = Instant::now();
     let options = Options { apply: Some("windlass_client::apply".to_owned()), ..Options::default() };
@@ -75,8 +102,8 @@ fn check(name: &str, module: &str, crds: &str, folder: &Path) -> Result {
     let millis = begin.elapsed().as_millis();
     let lines: usize = files.iter().map(|file| file.text.lines().count()).sum();
     let kinds = kinds(&definitions);
-    let mut samples = samples(&source, &kinds);
-    samples.retain(|sample| has_required_fields(sample, &definitions));
+    let source = known.samples.map_or(Ok(source), download)?;
+    let samples = samples(&source, &definitions);
 
     let _ = fs::remove_dir_all(folder);
     for file in &files {
@@ -93,6 +120,7 @@ fn check(name: &str, module: &str, crds: &str, folder: &Path) -> Result {
     write(&folder.join("samples.json"), &serde_json::to_string(&samples)?)?;
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| project::root().join("target"), PathBuf::from);
+    let begin = Instant::now();
     let output = Command::new("cargo")
         .args(["run", "--quiet", "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
@@ -101,7 +129,8 @@ fn check(name: &str, module: &str, crds: &str, folder: &Path) -> Result {
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let same = text.lines().last().unwrap_or_default().to_owned();
-    println!("{name:<22}{:>7}{lines:>8}{millis:>9}{:>10}   {same}", kinds.len(), samples.len());
+    let seconds = begin.elapsed().as_secs();
+    println!("{name:<22}{:>7}{lines:>8}{millis:>9}{:>10}{same:>7}{seconds:>9}", kinds.len(), samples.len());
     if !output.status.success() {
         return Err(format!("{text}{}", String::from_utf8_lossy(&output.stderr)).into());
     }
@@ -156,78 +185,6 @@ fn kinds(definitions: &[Definition]) -> BTreeSet<(String, String, String)> {
             found.insert((format!("{group}/{}", version.name), kind.clone(), path));
         }
     }
-    found
-}
-
-/// The objects of these kinds in the files of a project.
-fn samples(folder: &Path, kinds: &BTreeSet<(String, String, String)>) -> Vec<Value> {
-    let mut found = Vec::new();
-    for path in yaml_files(folder) {
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        if !kinds.iter().any(|(api_version, ..)| text.contains(api_version.as_str())) {
-            continue;
-        }
-        for document in documents(&path) {
-            let is_of = |(api_version, kind, _): &(String, String, String)| {
-                document["apiVersion"] == api_version.as_str() && document["kind"] == kind.as_str()
-            };
-            // Objects without a spec are parts of patches; a null is a place to fill in.
-            let is_whole = document["metadata"]["name"].is_string()
-                && !document["spec"].is_null()
-                && !has_null(&document);
-            if is_whole && kinds.iter().any(is_of) {
-                found.push(document);
-            }
-        }
-    }
-    found
-}
-
-/// Whether a sample has the fields that its CRD requires of a spec: the documentation has some without.
-fn has_required_fields(sample: &Value, definitions: &[Definition]) -> bool {
-    let versions = definitions.iter().flat_map(|definition| {
-        definition.spec.versions.iter().map(move |version| (&definition.spec, version))
-    });
-    let mut of_kind = versions.filter(|(spec, version)| {
-        sample["kind"] == spec.names.kind
-            && sample["apiVersion"] == format!("{}/{}", spec.group, version.name)
-    });
-    of_kind.all(|(_, version)| {
-        let required = version.open_api_schema()["properties"]["spec"]["required"].as_array();
-        let mut names = required.into_iter().flatten().filter_map(Value::as_str);
-        names.all(|name| !sample["spec"][name].is_null())
-    })
-}
-
-fn has_null(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.values().any(|value| value.is_null() || has_null(value)),
-        Value::Array(items) => items.iter().any(has_null),
-        _ => false,
-    }
-}
-
-/// The documents of a file; none if it is a template or broken.
-fn documents(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));
-    parts.filter_map(|part| serde_saphyr::from_str(part).ok()).collect()
-}
-
-fn yaml_files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
     found
 }
 

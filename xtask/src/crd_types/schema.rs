@@ -27,9 +27,11 @@ const RULES: &[&str] = &[
     "minimum",
     "multipleOf",
     "pattern",
+    "x-kubernetes-embedded-resource",
     "x-kubernetes-list-map-keys",
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
 ];
 
 /// The differences of a project, by reason.
@@ -148,6 +150,12 @@ fn reason(name: &str, was: &Value, is: &Value, original: &Map<String, Value>) ->
             Some("a default that is an object or a list of objects is left out")
         }
         "x-kubernetes-preserve-unknown-fields" if was.is_null() => Some("what has no type is kept as JSON"),
+        "format" if was.is_null() && (is == "int64" || is == "double") => {
+            Some("a number without a format has that of its Rust type, which limits nothing")
+        }
+        "additionalProperties" if was.is_null() && *is == true => {
+            Some("an object without known fields is a map of JSON")
+        }
         "oneOf" | "anyOf" | "allOf" | "not" if is.is_null() => {
             Some("anyOf, oneOf, allOf and not are left out: they limit values, and make no types")
         }

@@ -51,6 +51,8 @@ pub(super) struct Type {
     pub(super) name: String,
     pub(super) doc: String,
     pub(super) body: Body,
+    /// The schema of a spec or a status, whose limits belong to the type. The limits of other types belong to the fields that have them.
+    pub(super) part: Option<Value>,
 }
 
 pub(super) enum Body {
@@ -139,7 +141,7 @@ impl Model {
             let name = self.name(&format!("{kind}Status"));
             let fields = self.fields(status, &name, 1);
             let body = Body::Struct { fields, is_open: is_open(status) };
-            self.types.push(Type { name: name.clone(), doc: doc(status), body });
+            self.types.push(Type { name: name.clone(), doc: doc(status), body, part: Some(status.clone()) });
             name
         });
         let kind = Box::new(Kind {
@@ -150,7 +152,8 @@ impl Model {
         });
         let documentation = if doc(spec).is_empty() { doc(schema) } else { doc(spec) };
         let body = Body::Spec { kind, fields, is_open: is_open(spec) };
-        self.types.insert(place, Type { name: spec_name, doc: documentation, body });
+        self.types
+            .insert(place, Type { name: spec_name, doc: documentation, body, part: Some(spec.clone()) });
     }
 
     /// Adds a kind whose objects have other fields.
@@ -166,7 +169,7 @@ impl Model {
             is_default: false,
         };
         let body = Body::Object { kind: Box::new(kind), fields };
-        self.types.insert(place, Type { name, doc: doc(schema), body });
+        self.types.insert(place, Type { name, doc: doc(schema), body, part: None });
     }
 
     fn fields(&mut self, schema: &Value, owner: &str, depth: usize) -> Vec<Field> {
@@ -214,7 +217,7 @@ impl Model {
         self.declared.insert(identity, name.clone());
         let place = self.types.len();
         let body = body(self, &name);
-        self.types.insert(place, Type { name: name.clone(), doc: doc(schema), body });
+        self.types.insert(place, Type { name: name.clone(), doc: doc(schema), body, part: None });
         name
     }
 

@@ -7,6 +7,19 @@ use serde_json::Value;
 use super::Options;
 use super::model::{Body, Field, Kind, Model, Type, Variant};
 
+/// What is not repeated of the schema of elements: words for people, and what makes no types.
+const LEFT_OUT: &[&str] = &[
+    "allOf",
+    "anyOf",
+    "description",
+    "example",
+    "externalDocs",
+    "not",
+    "oneOf",
+    "title",
+    "x-kubernetes-validations",
+];
+
 /// The width of documentation.
 const WIDTH: usize = 100;
 
@@ -48,6 +61,7 @@ fn uses_type(text: &str, name: &str) -> bool {
 
 fn declare(made: &Type, options: &Options) -> String {
     let mut text = "\n".to_owned() + &doc(&made.doc, "");
+    let rules = made.part.as_ref().map(rules_of_part).unwrap_or_default();
     match &made.body {
         Body::Enum(variants) => {
             text +=
@@ -59,6 +73,7 @@ fn declare(made: &Type, options: &Options) -> String {
             let default = if fields.iter().all(Field::has_default) { ", Default" } else { "" };
             let list = format!("Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema{default}");
             text += &derives(&list, options);
+            text += &rules;
             let _ = writeln!(text, "pub struct {} {{", made.name);
             declare_fields(&mut text, fields, *is_open);
         }
@@ -69,6 +84,7 @@ fn declare(made: &Type, options: &Options) -> String {
             );
             text += &derives(&list, options);
             text += &attributes(kind);
+            text += &rules;
             let _ = writeln!(text, "pub struct {} {{", made.name);
             declare_fields(&mut text, fields, *is_open);
         }
@@ -130,7 +146,60 @@ fn declare_fields(text: &mut String, fields: &[Field], is_open: bool) {
 
 /// What the schema of a field says beside its type: limits, patterns, and how lists and maps are merged.
 fn rules(field: &Field) -> String {
-    let mut extensions = Vec::new();
+    let mut extensions = extensions(&field.schema);
+    if field.rust_type == "String" && field.schema["format"].is_string() {
+        extensions.insert(0, format!("\"format\" = {}", literal(&field.schema["format"])));
+    }
+    let is_number = ["i32", "i64", "f64"].contains(&field.rust_type.as_str());
+    if is_number && field.schema["enum"].is_array() {
+        extensions.push(format!("\"enum\" = {}", literal(&field.schema["enum"])));
+    }
+    if field.rust_type == "Value" && field.schema["x-kubernetes-preserve-unknown-fields"].is_null() {
+        extensions.push("\"x-kubernetes-preserve-unknown-fields\" = true".to_owned());
+    }
+    if let Some((name, elements)) = elements(&field.schema) {
+        extensions.push(format!("{name:?} = serde_json::json!({})", literal(&elements)));
+    }
+    attribute("    ", &extensions)
+}
+
+/// The schema of the elements of a list or map, if it says more than the types of Rust do.
+///
+/// An attribute belongs to a field: the elements are repeated in it. Those with types of their own are not.
+fn elements(schema: &Value) -> Option<(&'static str, Value)> {
+    let name = ["items", "additionalProperties"].into_iter().find(|name| schema[*name].is_object())?;
+    let elements = &schema[name];
+    let is_leaf = elements["properties"].is_null()
+        && elements["items"].is_null()
+        && !elements["additionalProperties"].is_object()
+        && elements["enum"].is_null();
+    let mut limits = elements.as_object()?.clone();
+    limits.retain(|name, value| !value.is_null() && !LEFT_OUT.contains(&name.as_str()));
+    let is_of_type = |(name, value): (&String, &Value)| match name.as_str() {
+        "type" | "x-kubernetes-int-or-string" => true,
+        "format" => elements["type"] != "string" || value == "date-time",
+        _ => false,
+    };
+    let says_more = !limits.iter().all(is_of_type);
+    (is_leaf && says_more).then_some((name, Value::Object(limits)))
+}
+
+/// The same of a spec or a status.
+fn rules_of_part(schema: &Value) -> String {
+    let mut extensions = extensions(schema);
+    // A field for all others says this.
+    extensions.retain(|extension| !extension.starts_with("\"x-kubernetes-preserve-unknown-fields\""));
+    attribute("", &extensions)
+}
+
+fn attribute(indent: &str, extensions: &[String]) -> String {
+    if extensions.is_empty() {
+        return String::new();
+    }
+    format!("{indent}#[schemars(extend({}))]\n", extensions.join(", "))
+}
+
+fn extensions(schema: &Value) -> Vec<String> {
     let copied = [
         "minimum",
         "maximum",
@@ -153,27 +222,31 @@ fn rules(field: &Field) -> String {
         "x-kubernetes-validations",
     ];
     let is_plain = |value: &Value| !value.is_object() && !value.is_null();
-    for name in copied {
-        let value = &field.schema[name];
-        let is_literal = is_plain(value) && value.as_array().is_none_or(|items| items.iter().all(is_plain));
-        // The macro takes literals; validations are lists of objects.
-        if is_literal {
-            extensions.push(format!("{name:?} = {}", literal(value)));
-        }
-    }
-    if field.rust_type == "Value" && field.schema["x-kubernetes-preserve-unknown-fields"].is_null() {
-        extensions.push("\"x-kubernetes-preserve-unknown-fields\" = true".to_owned());
-    }
-    if extensions.is_empty() {
-        return String::new();
-    }
-    format!("    #[schemars(extend({}))]\n", extensions.join(", "))
+    // The macro takes literals; validations are lists of objects.
+    let is_literal =
+        |value: &Value| is_plain(value) && value.as_array().is_none_or(|items| items.iter().all(is_plain));
+    let present = copied.into_iter().map(|name| (name, &schema[name]));
+    present
+        .filter(|(_, value)| is_literal(value))
+        .map(|(name, value)| format!("{name:?} = {}", literal(value)))
+        .collect()
 }
 
 fn literal(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{name:?}: {}", literal(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
         Value::String(text) => format!("{text:?}"),
+        // Without a suffix, the compiler takes an integer for an i32.
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(small), _) if i32::try_from(small).is_ok() => small.to_string(),
+            (Some(large), _) => format!("{large}_i64"),
+            (None, Some(huge)) => format!("{huge}_u64"),
+            (None, None) => number.to_string(),
+        },
         other => other.to_string(),
     }
 }

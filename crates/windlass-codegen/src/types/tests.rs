@@ -74,6 +74,52 @@ fn fields_have_the_types_of_the_schema() {
 }
 
 #[test]
+fn limits_of_any_size_and_formats_are_kept() {
+    let text = types(json!({ "type": "object", "properties": {
+        "spec": { "type": "object", "minProperties": 1, "x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "port": { "type": "integer", "maximum": 4_294_967_295_u32 },
+            "huge": { "type": "integer", "minimum": -2_147_483_649_i64, "maximum": u64::MAX },
+            "bundle": { "type": "string", "format": "byte" },
+            "since": { "type": "string", "format": "date-time" },
+            "code": { "type": "integer", "enum": [301, 302] },
+        } },
+        "status": { "type": "object", "maxProperties": 3 },
+    } }));
+    has(
+        &text,
+        &[
+            "#[schemars(extend(\"minProperties\" = 1))]",
+            "#[schemars(extend(\"maxProperties\" = 3))]",
+            "#[schemars(extend(\"maximum\" = 4294967295_i64))]",
+            "#[schemars(extend(\"minimum\" = -2147483649_i64, \"maximum\" = 18446744073709551615_u64))]",
+            "#[schemars(extend(\"format\" = \"byte\"))]",
+            "#[schemars(extend(\"enum\" = [301, 302]))]",
+        ],
+    );
+    assert_eq!(text.matches("extend(").count(), 6, "{text}");
+}
+
+#[test]
+fn limits_of_elements_are_repeated_at_their_field() {
+    let text = of_spec(json!({
+        "hosts": { "type": "array", "maxItems": 5, "items": { "type": "string", "maxLength": 63, "description": "A host." } },
+        "limits": { "type": "object", "additionalProperties": { "x-kubernetes-int-or-string": true, "pattern": "^[0-9]+$" } },
+        "routes": { "type": "array", "items": { "x-kubernetes-preserve-unknown-fields": true } },
+        "words": { "type": "array", "items": { "type": "string" } },
+        "parts": { "type": "array", "items": { "type": "object", "minProperties": 1, "properties": { "x": { "type": "string" } } } },
+    }));
+    has(
+        &text,
+        &[
+            "#[schemars(extend(\"maxItems\" = 5, \"items\" = serde_json::json!({\"maxLength\": 63, \"type\": \"string\"})))]",
+            "#[schemars(extend(\"additionalProperties\" = serde_json::json!({\"pattern\": \"^[0-9]+$\", \"x-kubernetes-int-or-string\": true})))]",
+            "#[schemars(extend(\"items\" = serde_json::json!({\"x-kubernetes-preserve-unknown-fields\": true})))]",
+        ],
+    );
+    assert_eq!(text.matches("extend(").count(), 3, "{text}");
+}
+
+#[test]
 fn names_do_not_clash() {
     let text = of_spec(json!({
         "fooBar": { "type": "object", "properties": { "x": { "type": "string" } } },

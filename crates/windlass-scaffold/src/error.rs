@@ -27,12 +27,20 @@ pub enum Error {
     #[error("windlass.toml: {0}")]
     State(String),
     /// Files of the user would be overwritten.
-    #[error("{} already: {}. Move them away, or overwrite them with --force", exist(.0), .0.join(", "))]
+    #[error("{} already: {}. Move {them} away, or overwrite {them} with --force", exist(.0), .0.join(", "), them = them(.0))]
     Exists(Vec<String>),
     /// Files of the user would be deleted.
-    #[error("{} changed since windlass wrote them, and not committed: {}. Commit them, or delete them with --force", are(.0), .0.join(", "))]
+    #[error("{} changed since windlass wrote them, and not committed: {}. Commit {them}, or delete {them} with --force", are(.0), .0.join(", "), them = them(.0))]
     Edited(Vec<String>),
-    /// A file or folder could not be read or written.
+    /// A file or folder could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A file or folder could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -50,6 +58,10 @@ impl Error {
 
 fn exist(files: &[String]) -> &'static str {
     if files.len() == 1 { "a file exists" } else { "files exist" }
+}
+
+fn them(files: &[String]) -> &'static str {
+    if files.len() == 1 { "it" } else { "them" }
 }
 
 fn are(files: &[String]) -> &'static str {

@@ -83,7 +83,7 @@ impl Disk for Folder {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(None)
             }
-            Err(source) => Err(Error::Io { path: full, source }),
+            Err(source) => Err(Error::Read { path: full, source }),
         }
     }
 
@@ -93,7 +93,7 @@ impl Disk for Folder {
             return Ok(Vec::new());
         }
         let mut found = Vec::new();
-        Self::collect(&full, folder, &mut found).map_err(|source| Error::Io { path: full, source })?;
+        Self::collect(&full, folder, &mut found).map_err(|source| Error::Read { path: full, source })?;
         found.sort();
         Ok(found)
     }

@@ -166,6 +166,25 @@ pub fn check_plural(name: &str) -> Result<()> {
     wrong("plural", name, "is not a DNS-1123 label (a-z, 0-9 and -); choose another one with --plural")
 }
 
+/// Checks the name of a controller: a DNS-1123 label that is a module, too.
+pub fn check_controller(name: &str) -> Result<()> {
+    if !is_label(name) {
+        return wrong("controller name", name, "is not a DNS-1123 label (a-z, 0-9 and -, at most 63)");
+    }
+    check_module("controller name", name, &module(name))
+}
+
+/// Checks the path of a webhook.
+pub fn check_path(path: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.');
+    let segments = path.strip_prefix('/').map(|rest| rest.split('/'));
+    let is_path = segments.is_some_and(|mut parts| parts.all(|part| !part.is_empty() && part != ".."));
+    if is_path && path.bytes().all(is_plain) {
+        return Ok(());
+    }
+    wrong("webhook path", path, "is not a path such as /mutate-my-kind (letters, digits, -, _, . and /)")
+}
+
 fn check_module(what: &'static str, name: &str, module: &str) -> Result<()> {
     if KEYWORDS.contains(&module) {
         return wrong(
@@ -283,5 +302,13 @@ mod tests {
         assert!(said(check_project("test")).contains("reserved"));
         assert!(said(check_domain("Example.com")).contains("--domain"));
         assert!(said(check_group("Foo")).contains("DNS-1123"));
+        assert!(
+            said(check_controller("Backup_1")).contains("controller name \"Backup_1\" is not a DNS-1123")
+        );
+        assert!(check_controller("bar-backup").is_ok() && check_controller("loop").is_err());
+        assert!(check_path("/mutate-v2/bar_1.x").is_ok());
+        for wrong in ["", "/", "mutate", "/a//b", "/a/../b", "/a\"b", "/a?b"] {
+            assert!(said(check_path(wrong)).contains("webhook path"), "{wrong}");
+        }
     }
 }

@@ -12,6 +12,9 @@ use crate::{Disk, Error, Project, Result, STATE, Writes};
 /// The folder with the scaffolded texts, for the three-way merge.
 const BASE: &str = ".windlass/base";
 
+/// Files that a folder may have already, such as that of a new repository. They stay.
+const KEPT: &[&str] = &["README.md", ".gitignore"];
+
 /// A plan: the project that is there, and the one that is wanted.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
@@ -40,6 +43,8 @@ pub struct Outcome {
     pub conflicts: Vec<String>,
     /// Files that are left as they are, because what was scaffolded is not known any more, although the template has changed.
     pub unmerged: Vec<String>,
+    /// Files that the folder had before the project, and that stay as they are.
+    pub kept: Vec<String>,
 }
 
 impl<'a> Plan<'a> {
@@ -141,7 +146,9 @@ impl Work<'_> {
     fn add(&mut self, file: &File) -> Result<()> {
         let present = self.disk.read(&file.path)?;
         if present.is_some_and(|present| present != file.text) && !self.plan.force {
-            self.exist.push(file.path.clone());
+            let is_kept = KEPT.contains(&file.path.as_str());
+            let list = if is_kept { &mut self.outcome.kept } else { &mut self.exist };
+            list.push(file.path.clone());
             return Ok(());
         }
         self.outcome.writes.write(self.disk, &file.path, &file.text)?;
@@ -153,6 +160,9 @@ impl Work<'_> {
         // A file that the user has deleted stays deleted.
         let Some(ours) = self.disk.read(&known.path)? else { return Ok(()) };
         let moved = file.path != known.path;
+        if !self.project.files.contains_key(&known.path) && KEPT.contains(&known.path.as_str()) {
+            return Ok(());
+        }
         let Some(base) = self.base(known)? else {
             if ours != file.text {
                 self.outcome.unmerged.push(known.path.clone());
@@ -171,7 +181,8 @@ impl Work<'_> {
             }
         };
         if moved {
-            if self.disk.read(&file.path)?.is_some() && !self.plan.force {
+            // An interrupted command may have moved it already.
+            if self.disk.read(&file.path)?.is_some_and(|there| there != text) && !self.plan.force {
                 self.exist.push(file.path.clone());
                 return Ok(());
             }

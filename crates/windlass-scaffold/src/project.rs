@@ -46,6 +46,9 @@ pub struct Project {
     /// What `windlass generate` has made in the api crate: modules of `api/src`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generate: Vec<String>,
+    /// The groups and versions that it was asked for, such as `foo:v1,v2`. Empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generate_for: Vec<String>,
     /// The kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
@@ -72,6 +75,9 @@ pub struct Resource {
     pub api: bool,
     /// Whether the project has a controller for it.
     pub controller: bool,
+    /// Further controllers for it, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_controllers: Vec<String>,
     /// Whether this is the version in which objects are stored, of several.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub storage: bool,
@@ -90,9 +96,15 @@ pub struct Webhooks {
     /// A mutating webhook that sets defaults.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub defaulting: bool,
+    /// The path of that webhook, if it is not the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defaulting_path: Option<String>,
     /// A validating webhook.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub validation: bool,
+    /// The path of that webhook, if it is not the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_path: Option<String>,
     /// The versions that are converted to and from this one, the hub.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spokes: Vec<String>,
@@ -139,6 +151,7 @@ impl Project {
             namespaced: false,
             path: None,
             generate: Vec::new(),
+            generate_for: Vec::new(),
             resources: Vec::new(),
             files: BTreeMap::new(),
         }
@@ -179,6 +192,10 @@ impl Project {
             name::check_kind(&resource.kind)?;
             name::check_plural(&resource.plural)?;
             resource.webhooks.spokes.iter().try_for_each(|spoke| name::check_version(spoke))?;
+            resource.named_controllers.iter().try_for_each(|name| name::check_controller(name))?;
+            let webhooks = &resource.webhooks;
+            let paths = webhooks.defaulting_path.iter().chain(&webhooks.validation_path);
+            paths.into_iter().try_for_each(|path| name::check_path(path))?;
         }
         Ok(())
     }
@@ -248,6 +265,18 @@ impl Resource {
     /// Returns the name of the module of the kind: `custom_pod`.
     pub fn module(&self) -> String {
         name::module(&self.kind)
+    }
+
+    /// Whether the project has code for it.
+    pub(crate) fn is_used(&self) -> bool {
+        self.api || self.controller || !self.named_controllers.is_empty() || !self.webhooks.is_empty()
+    }
+
+    /// Returns the controllers: the module of each, and its name, if it has one of its own.
+    pub(crate) fn controllers(&self) -> impl Iterator<Item = (String, Option<&str>)> {
+        let usual = self.controller.then(|| (self.module(), None));
+        let named = self.named_controllers.iter().map(|name| (name::module(name), Some(name.as_str())));
+        usual.into_iter().chain(named)
     }
 
     /// Returns the path of the sample: `config/samples/foo_v1_bar.yaml`.

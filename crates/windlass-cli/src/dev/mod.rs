@@ -10,7 +10,7 @@ use windlass_dev::ControlPlane;
 use self::session::Session;
 use crate::error::Result;
 use crate::output::Output;
-use crate::project::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, Workspace};
+use crate::project::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, Workspace, warn_of_replaced};
 use crate::signals::ShutdownSignal;
 use crate::webhooks::WebhookArgs;
 
@@ -40,6 +40,7 @@ pub(crate) async fn run(
     }
     let mut plane = ControlPlane::start(options.port).await?;
     let kubeconfig = workspace.root.join(LOCAL_KUBECONFIG);
+    warn_of_replaced(&kubeconfig, LOCAL_KUBECONFIG.as_ref(), out);
     plane.write_kubeconfig(&kubeconfig)?;
     out.line(format_args!(
         "control plane: ready in {} ms at {}",

@@ -26,6 +26,8 @@ pub(crate) struct Made {
 }
 
 /// Generates the wanted pieces and compares them with the folder.
+///
+/// If a project's clients were made for other groups or versions so far, all pieces that it has are made again.
 pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>) -> Result<Made> {
     let definitions = wanted.filter(definitions);
     if definitions.is_empty() {
@@ -44,7 +46,12 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>)
     let present = present(place)?;
     let existing = pieces(&present);
     let has_types = with_types || has(&present, "types");
-    files.extend(clients(&api, wanted, place, &existing, has_types));
+    let groups = wanted.groups();
+    let mut now = wanted.pieces.clone();
+    if place.made_for().is_some_and(|before| before != groups) {
+        now.extend(&existing);
+    }
+    files.extend(clients(&api, &now, place, &existing, has_types));
 
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     // What this run does not make, and an earlier one has made, stays.
@@ -58,7 +65,7 @@ pub(crate) fn plan(wanted: &Wanted, place: &Place, definitions: Vec<Definition>)
         }
     }
     texts.extend(files.into_iter().map(|file| (place.path(&file.path), file.text)));
-    let mut writes = place.declare(&mut remarks)?;
+    let mut writes = place.declare(groups, &mut remarks)?;
     writes.generated(&place.folder, &place.output, texts)?;
     Ok(Made { writes, remarks })
 }
@@ -70,7 +77,7 @@ pub(crate) fn drift(root: &Path, manifests: &Manifests) -> Result<Writes> {
     if pieces.is_empty() {
         return Ok(Writes::new());
     }
-    let wanted = Wanted::pieces(pieces);
+    let wanted = Wanted::pieces(pieces, place.made_for().unwrap_or_default());
     Ok(plan(&wanted, &place, crds::declared(manifests)?)?.writes)
 }
 
@@ -103,7 +110,7 @@ fn api(definitions: &[Definition], place: &Place, wanted: &Wanted, remarks: &mut
 
 fn clients(
     api: &Api,
-    wanted: &Wanted,
+    wanted: &BTreeSet<Piece>,
     place: &Place,
     existing: &BTreeSet<Piece>,
     has_types: bool,
@@ -114,7 +121,7 @@ fn clients(
         public: place.public.clone(),
         note: None,
     };
-    let mut files = generate(api, &target, &wanted.pieces, existing);
+    let mut files = generate(api, &target, wanted, existing);
     if has_types {
         for root in files.iter_mut().filter(|file| file.path == "mod.rs") {
             root.text += "/// The types of the kinds.\n#[rustfmt::skip]\npub mod types;\n";
@@ -157,6 +164,7 @@ fn top(path: &str) -> String {
 mod tests {
     use std::fs;
 
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
     use serde_json::json;
     use windlass_codegen::Inventory;
     use windlass_codegen::manifests::Options;
@@ -166,17 +174,24 @@ mod tests {
 
     /// What an operator with a kind declares.
     fn declared(kind: &str) -> Manifests {
+        manifests(vec![crd("foo", kind)])
+    }
+
+    fn manifests(crds: Vec<CustomResourceDefinition>) -> Manifests {
+        let inventory = Inventory { format: Inventory::FORMAT, crds, ..Inventory::default() };
+        Manifests::new(&inventory, Options::new("web")).expect("manifests")
+    }
+
+    fn crd(group: &str, kind: &str) -> CustomResourceDefinition {
         let schema = json!({ "type": "object", "properties": { "spec": { "type": "object" } } });
         let crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": format!("{}s.foo.abc.com", kind.to_lowercase()) },
-            "spec": { "group": "foo.abc.com", "scope": "Namespaced",
+            "metadata": { "name": format!("{}s.{group}.abc.com", kind.to_lowercase()) },
+            "spec": { "group": format!("{group}.abc.com"), "scope": "Namespaced",
                 "names": { "kind": kind, "plural": format!("{}s", kind.to_lowercase()), "singular": kind.to_lowercase() },
                 "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }] },
         });
-        let crds = vec![serde_json::from_value(crd).expect("a CRD")];
-        let inventory = Inventory { format: Inventory::FORMAT, crds, ..Inventory::default() };
-        Manifests::new(&inventory, Options::new("web")).expect("manifests")
+        serde_json::from_value(crd).expect("a CRD")
     }
 
     fn actions(writes: &Writes) -> Vec<String> {
@@ -197,15 +212,7 @@ mod tests {
             "nothing was generated"
         );
 
-        let generate = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let place = Place::of_project(Workspace::find(root).expect("a project"));
-            let definitions = crds::declared(&bar).expect("definitions");
-            let wanted = Wanted::parse(&words).expect("understood");
-            let writes = plan(&wanted, &place, definitions).expect("generated").writes;
-            writes.apply(&disk).expect("written");
-            actions(&writes)
-        };
+        let generate = |words: &[&str]| generate(root, words, &bar);
         let written = generate(&["client,listers"]);
         assert!(written.contains(&"created api/src/client/clientset/foo/v1.rs".to_owned()), "{written:?}");
         assert!(written.contains(&"changed api/src/lib.rs".to_owned()), "{written:?}");
@@ -224,5 +231,37 @@ mod tests {
         assert_eq!(actions(&found), ["changed api/src/client/listers/foo/v1.rs"]);
         let renamed = actions(&drift(root, &declared("Zoo")).expect("checked"));
         assert!(renamed.contains(&"changed api/src/client/clientset/foo/v1.rs".to_owned()), "{renamed:?}");
+    }
+
+    /// Generates what the words ask for into a project, and returns what was done.
+    fn generate(root: &Path, words: &[&str], declared: &Manifests) -> Vec<String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let place = Place::of_project(Workspace::find(root).expect("a project"));
+        let definitions = crds::declared(declared).expect("definitions");
+        let wanted = Wanted::parse(&words).expect("understood");
+        let writes = plan(&wanted, &place, definitions).expect("generated").writes;
+        writes.apply(&Folder::new(root)).expect("written");
+        actions(&writes)
+    }
+
+    #[test]
+    fn clients_of_some_groups_have_no_drift_because_of_the_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, disk) = (folder.path(), Folder::new(folder.path()));
+        let project = Project::new("web", "abc.com", "0.1.0");
+        Plan::create(None, &project).run(&disk).expect("a project").writes.apply(&disk).expect("written");
+        let both = manifests(vec![crd("foo", "Bar"), crd("web", "Site")]);
+        let none: [&str; 0] = [];
+
+        generate(root, &["client,listers", "foo:v1"], &both);
+        assert_eq!(actions(&drift(root, &both).expect("checked")), none, "clients of web are not wanted");
+
+        // Other groups are for all pieces that there are.
+        let written = generate(root, &["listers"], &both);
+        assert!(written.contains(&"created api/src/client/clientset/web/v1.rs".to_owned()), "{written:?}");
+        assert_eq!(actions(&drift(root, &both).expect("checked")), none);
+        let written = generate(root, &["listers", "web:v1"], &both);
+        assert!(written.contains(&"removed api/src/client/clientset/foo/v1.rs".to_owned()), "{written:?}");
+        assert_eq!(actions(&drift(root, &both).expect("checked")), none);
     }
 }

@@ -139,18 +139,27 @@ impl Place {
         crds::declared(&found.manifests)
     }
 
-    /// Declares the module in the project's api crate, behind its feature `client`, unless it is declared.
-    pub(super) fn declare(&self, remarks: &mut Vec<String>) -> Result<Writes> {
-        let project = self.workspace.as_ref().map(|workspace| &workspace.project);
-        let Some(project) = project.filter(|project| project.generate.is_empty()) else {
+    /// Returns the groups and versions that the project's clients were made for. `None` outside of a project.
+    pub(super) fn made_for(&self) -> Option<&[String]> {
+        self.workspace.as_ref().map(|workspace| workspace.project.generate_for.as_slice())
+    }
+
+    /// Declares the module in the project's api crate, behind its feature `client`, unless it is declared, and remembers the groups.
+    pub(super) fn declare(&self, groups: Vec<String>, remarks: &mut Vec<String>) -> Result<Writes> {
+        let Some(workspace) = &self.workspace else { return Ok(Writes::new()) };
+        let project = &workspace.project;
+        if !project.generate.is_empty() && project.generate_for == groups {
             return Ok(Writes::new());
-        };
+        }
         let mut after = project.clone();
-        after.generate.push(FEATURE.to_owned());
-        let package = project.api_package();
-        remarks.push(format!(
-            "the code is behind the feature `{FEATURE}` of {package}: enable it where it is used"
-        ));
+        after.generate_for = groups;
+        if project.generate.is_empty() {
+            after.generate.push(FEATURE.to_owned());
+            let package = project.api_package();
+            remarks.push(format!(
+                "the code is behind the feature `{FEATURE}` of {package}: enable it where it is used"
+            ));
+        }
         Ok(Plan::create(Some(project), &after).run(&self.folder)?.writes)
     }
 

@@ -35,22 +35,35 @@ impl Wanted {
             wanted.types = Some(false);
         }
         for argument in rest {
-            match argument.split_once(':') {
-                Some((group, versions)) => {
-                    let versions = versions.split(',').map(str::to_owned);
-                    wanted.groups.entry(group.to_owned()).or_default().extend(versions);
-                }
-                None => wanted.remarks.push(format!(
+            if !wanted.add_group(argument) {
+                wanted.remarks.push(format!(
                     "the package {argument:?} has no meaning here: code goes to --output, and types are found by their crate"
-                )),
+                ));
             }
         }
         Ok(wanted)
     }
 
-    /// Asks for pieces of the clients, for all groups.
-    pub(super) fn pieces(pieces: BTreeSet<Piece>) -> Self {
-        Self { pieces, types: Some(false), ..Self::default() }
+    /// Asks for pieces of the clients, for the groups and versions that `groups` names.
+    pub(super) fn pieces(pieces: BTreeSet<Piece>, groups: &[String]) -> Self {
+        let mut wanted = Self { pieces, types: Some(false), ..Self::default() };
+        for group in groups {
+            wanted.add_group(group);
+        }
+        wanted
+    }
+
+    /// Adds a group with its versions, written as `foo:v1,v2`. Returns whether it is one.
+    fn add_group(&mut self, text: &str) -> bool {
+        let Some((group, versions)) = text.split_once(':') else { return false };
+        let versions = versions.split(',').map(str::to_owned);
+        self.groups.entry(group.to_owned()).or_default().extend(versions);
+        true
+    }
+
+    /// Returns the groups and versions that were named, written as `foo:v1,v2`. Empty: all.
+    pub(super) fn groups(&self) -> Vec<String> {
+        self.groups.iter().map(|(group, versions)| format!("{group}:{}", versions.join(","))).collect()
     }
 
     fn add(&mut self, piece: &str) -> Result<()> {

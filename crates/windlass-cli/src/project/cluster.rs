@@ -47,7 +47,7 @@ impl ClusterArgs {
     pub(crate) async fn connect(&self, workspace: &Workspace, out: &mut Output) -> Result<Cluster> {
         let local = workspace.root.join(LOCAL_KUBECONFIG);
         let by_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
-        let use_local = !self.is_named() && !by_environment && answers(&local);
+        let use_local = !self.is_named() && !by_environment && running_server(&local).is_some();
         let kubeconfig = if use_local { Some(local) } else { self.kubeconfig.clone() };
         let source =
             ConfigSource { kubeconfig: kubeconfig.clone(), context: self.context.clone(), master: None };
@@ -106,13 +106,23 @@ impl Cluster {
     }
 }
 
-/// Whether the server of a kubeconfig accepts connections: the file stays when the cluster has ended.
-fn answers(kubeconfig: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(kubeconfig) else { return false };
+/// Returns the URL of a kubeconfig's server, if it accepts connections: the file stays when the cluster has ended.
+fn running_server(kubeconfig: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(kubeconfig).ok()?;
     let server = text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("server:"));
-    let host = server
-        .and_then(|url| url.trim().trim_matches('"').split_once("://"))
-        .map(|(_, host)| host.trim_end_matches('/'));
-    let Some(addresses) = host.and_then(|host| host.to_socket_addrs().ok()) else { return false };
-    addresses.into_iter().any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok())
+    let url = server?.trim().trim_matches('"');
+    let host = url.split_once("://")?.1.trim_end_matches('/');
+    let mut addresses = host.to_socket_addrs().ok()?;
+    let is_running = addresses.any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok());
+    is_running.then(|| url.to_owned())
+}
+
+/// Says that a kubeconfig, which is about to be written, names another cluster that runs.
+pub(crate) fn warn_of_replaced(kubeconfig: &Path, shown: &Path, out: &mut Output) {
+    if let Some(server) = running_server(kubeconfig) {
+        let file = shown.display();
+        out.line(format_args!(
+            "note: another cluster runs, {server}; {file} was its kubeconfig, and is that of this one now"
+        ));
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use windlass_scaffold::{Disk, Folder, Project, STATE};
 
 pub(crate) use self::cargo::Cargo;
-pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG};
+pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, warn_of_replaced};
 pub(crate) use self::operator::{Child, Operator};
 use crate::error::Result;
 

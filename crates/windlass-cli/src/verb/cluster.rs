@@ -7,6 +7,7 @@ use windlass_dev::ControlPlane;
 
 use crate::error::Result;
 use crate::output::Output;
+use crate::project::warn_of_replaced;
 use crate::signals::ShutdownSignal;
 
 /// The default path of the kubeconfig.
@@ -61,6 +62,7 @@ impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
         let mut plane = ControlPlane::start(self.port).await?;
+        warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;
         let path = self.kubeconfig.display();
         out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));

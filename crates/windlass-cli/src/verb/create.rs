@@ -1,7 +1,7 @@
 //! `windlass create`
 
 use clap::{Args, Subcommand};
-use windlass_scaffold::{CreateApi, CreateWebhook, External, Gvk, Outcome, Plan, Project, Resource};
+use windlass_scaffold::{CreateApi, CreateWebhook, External, Folder, Gvk, Outcome, Plan, Project, Resource};
 
 use super::foreign::ForeignArgs;
 use super::write_args::WriteArgs;
@@ -77,6 +77,7 @@ Examples:
   windlass create api --group apps --version v1 --kind Website
   windlass create api --group apps --version v2 --kind Website --controller=false
   windlass create api --group apps --version v1 --kind Deployment --resource=false     # a controller of a built-in kind
+  windlass create api --group apps --version v1 --kind Website --controller-name website-backup     # a second controller
 
 Without --resource and --controller, both are made.")]
 struct ApiArgs {
@@ -91,19 +92,23 @@ struct ApiArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     resource: Option<bool>,
 
-    /// Make a controller.
+    /// Make a controller. Default: true, unless another version of the kind has one.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     controller: Option<bool>,
 
-    /// Objects are in namespaces.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
-    namespaced: bool,
+    /// Make a controller with this name. A kind can have several.
+    #[arg(long, value_name = "NAME")]
+    controller_name: Option<String>,
+
+    /// Objects are in namespaces. Default: true, or as in the versions that the kind has.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    namespaced: Option<bool>,
 
     #[command(flatten)]
     external: ExternalArgs,
 
     /// Write the files of the kind again, even if they exist.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -117,21 +122,30 @@ struct ApiArgs {
 #[command(after_help = "\
 Examples:
   windlass create webhook --group apps --version v1 --kind Website --defaulting --programmatic-validation
-  windlass create webhook --group apps --version v2 --kind Website --conversion --spoke v1")]
+  windlass create webhook --group apps --version v2 --kind Website --conversion --spoke v1
+  windlass create webhook --group core --version v1 --kind Pod --programmatic-validation     # of a built-in kind")]
 struct WebhookArgs {
     #[command(flatten)]
     gvk: GvkArgs,
 
     /// A webhook that sets defaults.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     defaulting: bool,
 
+    /// The path of that webhook. Default: /mutate-GROUP-VERSION-KIND.
+    #[arg(long, value_name = "PATH")]
+    defaulting_path: Option<String>,
+
     /// A webhook that validates.
-    #[arg(long, alias = "validation")]
+    #[arg(long, alias = "validation", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     programmatic_validation: bool,
 
+    /// The path of that webhook. Default: /validate-GROUP-VERSION-KIND.
+    #[arg(long, value_name = "PATH")]
+    validation_path: Option<String>,
+
     /// Conversion: this version is the hub, in which objects are stored.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     conversion: bool,
 
     /// Versions to convert to and from the hub. Default: all others of the kind.
@@ -142,8 +156,11 @@ struct WebhookArgs {
     #[arg(long, hide = true)]
     plural: Option<String>,
 
+    #[command(flatten)]
+    external: ExternalArgs,
+
     /// Overwrite files that exist.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -172,6 +189,7 @@ impl ApiArgs {
             plural: self.plural.clone(),
             resource: self.resource,
             controller: self.controller,
+            controller_name: self.controller_name.clone(),
             namespaced: self.namespaced,
             external: self.external.external(),
             force: self.force,
@@ -180,18 +198,18 @@ impl ApiArgs {
         let before = request.forced(&workspace.project);
         let outcome = Plan::create(Some(&before), &after).force(self.force).run(&workspace.folder)?;
         let new = outcome.writes.actions().next().is_some();
-        if finish(self.write, &outcome, &workspace, out)?
+        if finish(self.write, &outcome, &workspace.folder, out)?
             && new
             && let Some(made) = after.resource(&self.gvk.group, &self.gvk.version, &self.gvk.kind)
         {
-            advise(&after, made, out);
+            advise(&after, made, self.controller_name.as_deref(), out);
         }
         Ok(())
     }
 }
 
 /// Says what to do next with a new kind.
-fn advise(project: &Project, made: &Resource, out: &mut Output) {
+fn advise(project: &Project, made: &Resource, controller: Option<&str>, out: &mut Output) {
     let group = if project.multigroup {
         format!("{}/", windlass_scaffold::name::module(&made.group))
     } else {
@@ -209,7 +227,8 @@ fn advise(project: &Project, made: &Resource, out: &mut Output) {
             made.version
         ));
     }
-    if made.controller {
+    let controller = controller.map(windlass_scaffold::name::module);
+    if let Some(module) = controller.or_else(|| made.controller.then_some(module)) {
         out.line(format_args!("  src/controllers/{group}{module}.rs has the function that is called for each object: give it logic"));
     }
     out.line("  windlass dev runs it on a cluster of its own, and windlass test tests it");
@@ -222,30 +241,34 @@ impl WebhookArgs {
         let request = CreateWebhook {
             gvk: self.gvk.gvk(),
             defaulting: self.defaulting,
+            defaulting_path: self.defaulting_path.clone(),
             validation: self.programmatic_validation,
+            validation_path: self.validation_path.clone(),
             conversion: self.conversion,
             spokes: self.spoke.clone(),
+            external: self.external.external(),
         };
         let after = request.apply(&workspace.project)?;
         let outcome =
             Plan::create(Some(&workspace.project), &after).force(self.force).run(&workspace.folder)?;
-        finish(self.write, &outcome, &workspace, out)?;
+        finish(self.write, &outcome, &workspace.folder, out)?;
         Ok(())
     }
 }
 
 /// Writes or shows an outcome, and fails if the person has to resolve conflicts. Returns whether files were written.
-pub(super) fn finish(
-    write: WriteArgs,
-    outcome: &Outcome,
-    workspace: &Workspace,
-    out: &mut Output,
-) -> Result<bool> {
-    let written = write.finish(&outcome.writes, &workspace.folder, out)?;
+pub(super) fn finish(write: WriteArgs, outcome: &Outcome, folder: &Folder, out: &mut Output) -> Result<bool> {
+    let written = write.finish(&outcome.writes, folder, out)?;
     if !outcome.unmerged.is_empty() {
         let files = outcome.unmerged.join(", ");
         out.line(format_args!(
             "left as they are, because .windlass/base no longer has what was scaffolded: {files}"
+        ));
+    }
+    if !outcome.kept.is_empty() {
+        out.line(format_args!(
+            "left as they are, because they were there before: {}",
+            outcome.kept.join(", ")
         ));
     }
     if written && !outcome.conflicts.is_empty() {

@@ -32,7 +32,7 @@ struct ApiArgs {
     gvk: GvkArgs,
 
     /// Delete changed files that are not committed.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -48,19 +48,19 @@ struct WebhookArgs {
     gvk: GvkArgs,
 
     /// The webhook that sets defaults.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     defaulting: bool,
 
     /// The webhook that validates.
-    #[arg(long, alias = "validation")]
+    #[arg(long, alias = "validation", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     programmatic_validation: bool,
 
     /// The conversion.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     conversion: bool,
 
     /// Delete changed files that are not committed.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl Delete {
             }
         };
         let outcome = Plan::create(Some(&workspace.project), &after).force(force).run(&workspace.folder)?;
-        finish(write, &outcome, &workspace, out)?;
+        finish(write, &outcome, &workspace.folder, out)?;
         Ok(())
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Edit {
     owner: Option<String>,
 
     /// Go on although there are changes that are not committed.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl Edit {
         let plan = if new_header { plan.header(header) } else { plan };
         let outcome = plan.run(&workspace.folder)?;
         refuse_uncommitted(&workspace, &outcome, self.force || self.write.dry_run || self.write.diff)?;
-        finish(self.write, &outcome, &workspace, out)?;
+        finish(self.write, &outcome, &workspace.folder, out)?;
         Ok(())
     }
 }

@@ -21,16 +21,12 @@ pub(crate) struct ForeignArgs {
     make: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     ssa: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    legacy: Option<String>,
     #[arg(long, hide = true)]
     crd_version: Option<String>,
     #[arg(long, hide = true)]
     webhook_version: Option<String>,
-    #[arg(long, hide = true)]
-    controller_name: Option<String>,
-    #[arg(long, hide = true)]
-    defaulting_path: Option<String>,
-    #[arg(long, hide = true)]
-    validation_path: Option<String>,
 }
 
 impl ForeignArgs {
@@ -45,22 +41,12 @@ impl ForeignArgs {
             ("--component-config", self.component_config.is_some(), "an operator has flags"),
             ("--make", self.make.is_some(), "nothing has to be generated before the first build"),
             ("--ssa", self.ssa.is_some(), "`windlass generate` writes apply configurations"),
+            ("--legacy", self.legacy.is_some(), "webhooks are in src/webhooks"),
             ("--crd-version", self.crd_version.is_some(), "CRDs have the version v1"),
             (
                 "--webhook-version",
                 self.webhook_version.is_some(),
                 "webhook configurations have the version v1",
-            ),
-            ("--controller-name", self.controller_name.is_some(), "name it in the code: Controller::named"),
-            (
-                "--defaulting-path",
-                self.defaulting_path.is_some(),
-                "the path is /mutate- or /validate-GROUP-VERSION-KIND",
-            ),
-            (
-                "--validation-path",
-                self.validation_path.is_some(),
-                "the path is /mutate- or /validate-GROUP-VERSION-KIND",
             ),
         ] {
             if given {

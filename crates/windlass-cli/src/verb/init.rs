@@ -6,6 +6,7 @@ use std::{env, fs};
 use clap::Args;
 use windlass_scaffold::{Disk, Folder, License, Plan, Project, STATE};
 
+use super::create::finish;
 use super::foreign::ForeignArgs;
 use super::write_args::WriteArgs;
 use crate::error::Result;
@@ -56,6 +57,10 @@ pub(crate) struct Init {
     #[arg(long, value_name = "CHECKOUT", env = "WINDLASS_CHECKOUT")]
     path: Option<PathBuf>,
 
+    /// Overwrite files that exist.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
+    force: bool,
+
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
@@ -89,15 +94,15 @@ impl Init {
         let wanted = existing.as_ref().unwrap_or(&project);
         let plan = Plan::create(existing.as_ref(), wanted);
         let plan = if existing.is_some() { plan } else { plan.header(header) };
-        let mut writes = plan.run(&folder)?.writes;
+        let mut outcome = plan.force(self.force).run(&folder)?;
         // The versions that this checkout is tested with.
         if let Some(lock) =
             checkout.map(|checkout| checkout.join("Cargo.lock")).filter(|_| !root.join("Cargo.lock").exists())
             && let Ok(lock) = fs::read_to_string(lock)
         {
-            writes.write(&folder, "Cargo.lock", lock)?;
+            outcome.writes.write(&folder, "Cargo.lock", lock)?;
         }
-        if self.write.finish(&writes, &folder, out)? && existing.is_none() {
+        if finish(self.write, &outcome, &folder, out)? && existing.is_none() {
             out.line("");
             out.line(format_args!(
                 "The project {} is ready. Next: windlass create api --group GROUP --version v1 --kind KIND",

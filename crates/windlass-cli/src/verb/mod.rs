@@ -47,6 +47,7 @@ pub(crate) enum Verb {
     Demo(demo::Demo),
     Kubeconfig(kubeconfig::UserKubeconfig),
     Assets(assets::Assets),
+    #[command(alias = "completion")]
     Completions(completions::Completions),
     Version(version::Version),
 }

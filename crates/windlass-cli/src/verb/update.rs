@@ -20,7 +20,7 @@ Examples:
   windlass update")]
 pub(crate) struct Update {
     /// Go on although there are changes that are not committed.
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
 
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl Update {
         env!("CARGO_PKG_VERSION").clone_into(&mut after.windlass);
         let outcome = Plan::update(&workspace.project, &after).run(&workspace.folder)?;
         refuse_uncommitted(&workspace, &outcome, self.force || self.write.dry_run || self.write.diff)?;
-        finish(self.write, &outcome, &workspace, out)?;
+        finish(self.write, &outcome, &workspace.folder, out)?;
         Ok(())
     }
 }

@@ -107,6 +107,45 @@ fn flags_of_kubebuilder_without_a_meaning_are_accepted_with_a_note() {
 }
 
 #[test]
+fn flags_of_kubebuilder_have_its_forms() {
+    let bar = Folder::bar();
+    let kind = "--group foo --version v1 --kind Bar";
+    bar.ok(&format!(
+        "windlass create webhook {kind} --defaulting=true --programmatic-validation=false --make=false --legacy \
+         --defaulting-path=/set-bar --force=false"
+    ));
+    assert!(!bar.at("src/webhooks/bar/validation.rs").exists());
+    assert!(fs::read_to_string(bar.at("src/generated/registry.rs")).unwrap().contains("/set-bar"));
+    let said = bar.ok(&format!(
+        "windlass create api {kind} --resource=false --controller=true --controller-name bar-backup"
+    ));
+    assert!(said.contains("src/controllers/bar_backup.rs has the function"), "{said}");
+    bar.ok("windlass create webhook --group core --version v1 --kind Pod --programmatic-validation");
+    bar.ok(
+        "windlass create webhook --group cert-manager --version v1 --kind Certificate --defaulting --external-api-path cert_manager::v1 \
+         --external-api-domain io --external-api-module cert-manager@1",
+    );
+    assert!(bar.ok("windlass completion bash").contains("uninstall"));
+}
+
+#[test]
+fn a_cloned_repository_keeps_its_readme() {
+    let folder = Folder::new("demo");
+    fs::write(folder.at("README.md"), "# Demo\n").unwrap();
+    assert!(
+        folder.ok("windlass init").contains("left as they are, because they were there before: README.md")
+    );
+    assert_eq!(fs::read_to_string(folder.at("README.md")).unwrap(), "# Demo\n");
+    let other = Folder::new("demo");
+    fs::write(other.at("Cargo.toml"), "[package]\n").unwrap();
+    other.refused(
+        "windlass init",
+        "a file exists already: Cargo.toml. Move it away, or overwrite it with --force",
+    );
+    other.ok("windlass init --force");
+}
+
+#[test]
 fn a_dry_run_and_a_diff_write_nothing() {
     let folder = Folder::new("demo");
     assert!(folder.ok("windlass init --dry-run").contains("would create Cargo.toml"));

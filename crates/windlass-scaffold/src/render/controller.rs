@@ -13,18 +13,22 @@ const OWN_TEST: &str = include_str!("../../templates/controller_test.rs.txt");
 const BUILTIN_TEST: &str = include_str!("../../templates/builtin_test.rs.txt");
 
 pub(super) fn files(project: &Project, made: &mut Made<'_>) {
-    for resource in project.resources.iter().filter(|resource| resource.controller) {
-        let module = resource.module();
-        let path = if project.multigroup {
-            format!("src/controllers/{}/{module}.rs", name::module(&resource.group))
-        } else {
-            format!("src/controllers/{module}.rs")
-        };
-        made.rust(format!("controller/{}/{}", resource.group, resource.kind), path, &text(project, resource));
+    for resource in &project.resources {
+        for (module, name) in resource.controllers() {
+            let path = if project.multigroup {
+                format!("src/controllers/{}/{module}.rs", name::module(&resource.group))
+            } else {
+                format!("src/controllers/{module}.rs")
+            };
+            let id = format!("controller/{}/{}", resource.group, resource.kind);
+            let id = name.map_or(id.clone(), |name| format!("{id}/{name}"));
+            made.rust(id, path, &text(project, resource, name));
+        }
     }
 }
 
-fn text(project: &Project, resource: &Resource) -> String {
+/// Returns the text of a controller, which has the name of its kind if it has none of its own.
+fn text(project: &Project, resource: &Resource, name: Option<&str>) -> String {
     let kind = resource.kind.as_str();
     let (module, import) = (resource.module(), type_import(project, resource));
     let namespaced = resource.namespaced;
@@ -38,13 +42,8 @@ fn text(project: &Project, resource: &Resource) -> String {
         ("import", &import),
         ("types", &types),
         ("imports", &line::import(&types, &[kind, &format!("{kind}Status")])),
-        (
-            "controller",
-            &line::chain(
-                &format!("Controller::of::<{kind}>(reconcile)"),
-                &format!(".needs(Permission::status_of::<{kind}>())"),
-            ),
-        ),
+        ("controller", &own_controller(kind, name)),
+        ("foreign_controller", &foreign_controller(kind, name)),
         ("signature", &line::signature("async fn reconcile", &parameters, " -> Result<Action>")),
         (
             "objects",
@@ -74,6 +73,24 @@ fn text(project: &Project, resource: &Resource) -> String {
         (false, Some(_)) => (FOREIGN, ""),
     };
     fill(&format!("{body}{test}"), &values)
+}
+
+/// Returns the expression that makes a controller of a kind of the project.
+fn own_controller(kind: &str, name: Option<&str>) -> String {
+    let (first, needs) = (
+        format!("Controller::of::<{kind}>(reconcile)"),
+        format!(".needs(Permission::status_of::<{kind}>())"),
+    );
+    match name {
+        None => line::chain(&first, &needs),
+        Some(name) => format!("    {first}\n        .named({name:?})\n        {needs}"),
+    }
+}
+
+/// Returns the expression that makes a controller of another kind.
+fn foreign_controller(kind: &str, name: Option<&str>) -> String {
+    let name = name.map(|name| format!(".named({name:?})")).unwrap_or_default();
+    line::chain(&format!("Controller::of::<{kind}>(reconcile)"), &name)
 }
 
 /// The longest name of a variable. Templates have it inside of lines.

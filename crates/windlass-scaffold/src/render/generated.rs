@@ -16,13 +16,13 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         if resource.api {
             lists.reexported("api/src", &format!("{}/{}", api_folder(project, resource), resource.module()));
         }
-        if resource.controller {
+        for (module, _) in resource.controllers() {
             let group = if project.multigroup {
                 format!("{}/", name::module(&resource.group))
             } else {
                 String::new()
             };
-            let path = format!("{group}{}", resource.module());
+            let path = format!("{group}{module}");
             lists.public("src/controllers", &path);
             lists.leave_alone("src/controllers", &path, &resource.kind);
         }
@@ -106,14 +106,15 @@ fn registry(project: &Project) -> String {
     for kind in project.own_kinds() {
         crd(project, kind, &mut body);
     }
-    for resource in project.resources.iter().filter(|resource| resource.controller) {
+    for resource in &project.resources {
         let group =
             if project.multigroup { format!("{}::", name::module(&resource.group)) } else { String::new() };
-        let _ = writeln!(
-            body,
-            "    let manager = manager.controller(controllers::{group}{}::controller());",
-            resource.module()
-        );
+        for (module, _) in resource.controllers() {
+            let _ = writeln!(
+                body,
+                "    let manager = manager.controller(controllers::{group}{module}::controller());"
+            );
+        }
     }
     let webhooks = webhooks(project);
     body += &webhooks;
@@ -123,10 +124,11 @@ fn registry(project: &Project) -> String {
         imports += "use windlass::kube::core::crd::merge_crds;\n";
     }
     imports += "use windlass::prelude::*;\n";
-    if webhooks.contains("Converter::") {
-        imports += "use windlass::webhook::{Converter, WebhookServer, Webhooks};\n";
-    } else if !webhooks.is_empty() {
-        imports += "use windlass::webhook::{WebhookServer, Webhooks};\n";
+    if !webhooks.is_empty() {
+        let names = ["AdmissionWebhook", "Converter", "WebhookServer", "Webhooks"];
+        let used = names.into_iter().filter(|name| webhooks.contains(&format!("{name}::")));
+        let used: Vec<&str> = used.collect();
+        let _ = writeln!(imports, "use windlass::webhook::{{{}}};", used.join(", "));
     }
     let modules: Vec<&str> = ["controllers", "webhooks"]
         .into_iter()
@@ -165,6 +167,17 @@ fn crd(project: &Project, kind: &Resource, body: &mut String) {
     body.push_str("    let manager = manager.crd(crd);\n");
 }
 
+/// Returns the lines that add a webhook, which a variable of this name has, at its path.
+fn admission(webhook: &str, kind: &str, path: Option<&str>) -> String {
+    match path {
+        None => format!("    let hooks = hooks.{webhook}::<{kind}>({webhook});\n"),
+        Some(path) => format!(
+            "    let {webhook} = AdmissionWebhook::{webhook}::<{kind}>({webhook}).path({path:?});\n    let hooks = \
+             hooks.admission({webhook});\n"
+        ),
+    }
+}
+
 fn webhooks(project: &Project) -> String {
     let mut body = String::new();
     for resource in &project.resources {
@@ -172,11 +185,13 @@ fn webhooks(project: &Project) -> String {
         let import = type_import(project, resource);
         if resource.webhooks.defaulting {
             let _ = writeln!(body, "    let defaulter = webhooks::{module}::defaulting::default;");
-            let _ = writeln!(body, "    let hooks = hooks.defaulter::<{import}>(defaulter);");
+            let path = resource.webhooks.defaulting_path.as_deref();
+            body += &admission("defaulter", &import, path);
         }
         if resource.webhooks.validation {
             let _ = writeln!(body, "    let validator = webhooks::{module}::validation::validate;");
-            let _ = writeln!(body, "    let hooks = hooks.validator::<{import}>(validator);");
+            let path = resource.webhooks.validation_path.as_deref();
+            body += &admission("validator", &import, path);
         }
         if resource.webhooks.converts() {
             let _ = writeln!(body, "    let converter = Converter::hub::<{import}>().lossless();");

@@ -20,7 +20,7 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     let inherited = inherited(project);
     let dependencies = dependencies::table(project);
     let webhooks = project.resources.iter().any(|resource| !resource.webhooks.is_empty());
-    let controllers = project.resources.iter().any(|resource| resource.controller);
+    let controllers = project.resources.iter().any(|resource| resource.controllers().next().is_some());
     let modules = [
         (controllers, "pub mod controllers;\n"),
         (true, "mod generated;\n"),

@@ -4,7 +4,7 @@ use super::{Gvk, shown};
 use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
 
 /// A request for a kind: its type, its controller, or both.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateApi {
     /// The group, without the domain.
     pub group: String,
@@ -18,28 +18,14 @@ pub struct CreateApi {
     pub resource: Option<bool>,
     /// Whether to create a controller; default: yes, unless another version of the kind has one.
     pub controller: Option<bool>,
-    /// Whether objects are in namespaces.
-    pub namespaced: bool,
+    /// The name of a further controller for the kind.
+    pub controller_name: Option<String>,
+    /// Whether objects are in namespaces; default: yes, or as in the versions that exist.
+    pub namespaced: Option<bool>,
     /// Where the type is, if another crate has it.
     pub external: Option<External>,
     /// Writes the files of a kind that exists again.
     pub force: bool,
-}
-
-impl Default for CreateApi {
-    fn default() -> Self {
-        Self {
-            group: String::new(),
-            version: String::new(),
-            kind: String::new(),
-            plural: None,
-            resource: None,
-            controller: None,
-            namespaced: true,
-            external: None,
-            force: false,
-        }
-    }
 }
 
 impl CreateApi {
@@ -77,10 +63,16 @@ impl CreateApi {
     fn wanted(&self, project: &Project) -> Result<Resource> {
         let gvk = Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() };
         gvk.check()?;
-        let plural = self.plural.clone().unwrap_or_else(|| name::plural(&self.kind));
+        let existing = project.resource(&self.group, &self.version, &self.kind);
+        let of_kind = existing.or_else(|| project.versions(&self.group, &self.kind).next());
+        let plural = self.plural.clone().or_else(|| of_kind.map(|kind| kind.plural.clone()));
+        let plural = plural.unwrap_or_else(|| name::plural(&self.kind));
         name::check_plural(&plural)?;
-        let foreign = self.external.is_some();
-        let api = self.resource.unwrap_or(!foreign);
+        let external = self.external.clone().or_else(|| existing.and_then(|kind| kind.external.clone()));
+        let foreign = external.is_some();
+        // Its type may be there already, and a controller be asked for.
+        let has_type = existing.is_some_and(|kind| kind.api);
+        let api = has_type || self.resource.unwrap_or(!foreign);
         if api && foreign {
             return Error::refused("the type of an external kind is in its own crate; leave out --resource");
         }
@@ -95,14 +87,15 @@ impl CreateApi {
         let same =
             |other: &&Resource| other.group == self.group && other.kind == self.kind && other.controller;
         let other = project.resources.iter().filter(same).find(|other| other.version != self.version);
-        let controller = self.controller.unwrap_or(other.is_none());
+        let named = self.named_controllers()?;
+        let controller = named.is_empty() && self.controller.unwrap_or(other.is_none());
         if let (true, Some(other)) = (controller, other) {
             return Error::refused(format!(
-                "{} has a controller already; add --controller=false",
+                "{} has a controller already; add --controller=false, or name a further one with --controller-name",
                 shown(other)
             ));
         }
-        if !api && !controller {
+        if !api && !controller && named.is_empty() {
             return Error::refused(
                 "neither a type nor a controller is asked for: leave out --resource=false or --controller=false",
             );
@@ -112,20 +105,32 @@ impl CreateApi {
             version: gvk.version,
             kind: gvk.kind,
             plural,
-            namespaced: self.namespaced,
+            namespaced: self.namespaced.unwrap_or(of_kind.is_none_or(|kind| kind.namespaced)),
             api,
             controller,
+            named_controllers: named,
             storage: false,
             webhooks: Webhooks::default(),
-            external: self.external.clone(),
+            external,
         })
+    }
+
+    /// Returns the name of the controller that is asked for, if it is to have one.
+    fn named_controllers(&self) -> Result<Vec<String>> {
+        let Some(name) = &self.controller_name else { return Ok(Vec::new()) };
+        if self.controller == Some(false) {
+            return Error::refused("--controller-name is for a controller: leave out --controller=false");
+        }
+        name::check_controller(name)?;
+        Ok(vec![name.clone()])
     }
 
     /// Adds a controller or type to a kind that exists.
     fn extend(&self, existing: &mut Resource, wanted: &Resource) -> Result<()> {
         let differs = [
             ("plural", existing.plural != wanted.plural && self.plural.is_some()),
-            ("scope", existing.namespaced != wanted.namespaced),
+            // Webhooks alone do not say where objects are.
+            ("scope", existing.namespaced != wanted.namespaced && (existing.api || existing.controller)),
             ("type", existing.external != wanted.external || !existing.api && self.resource == Some(true)),
         ];
         match differs.iter().find(|(_, differs)| *differs) {
@@ -135,6 +140,7 @@ impl CreateApi {
             }
             Some(_) => {
                 *existing = Resource {
+                    named_controllers: existing.named_controllers.clone(),
                     webhooks: existing.webhooks.clone(),
                     storage: existing.storage,
                     ..wanted.clone()
@@ -143,12 +149,18 @@ impl CreateApi {
             }
             None => {
                 existing.controller |= wanted.controller;
+                existing.namespaced = wanted.namespaced;
+                for name in &wanted.named_controllers {
+                    if !existing.named_controllers.contains(name) {
+                        existing.named_controllers.push(name.clone());
+                    }
+                }
                 Ok(())
             }
         }
     }
 
-    fn check_neighbours(project: &Project, wanted: &Resource) -> Result<()> {
+    pub(super) fn check_neighbours(project: &Project, wanted: &Resource) -> Result<()> {
         let others = || project.resources.iter();
         if let Some(other) = others().find(|other| wanted.api && other.api && other.group != wanted.group)
             && !project.multigroup

@@ -1,7 +1,7 @@
 //! `windlass delete`
 
 use super::{Gvk, shown};
-use crate::{Error, Project, Result};
+use crate::{Error, Project, Resource, Result};
 
 /// A request to remove a version of a kind, with its controller and webhooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,9 +73,12 @@ impl DeleteWebhook {
         }
         webhooks.defaulting &= !(all || self.defaulting);
         webhooks.validation &= !(all || self.validation);
+        webhooks.defaulting_path = webhooks.defaulting_path.take().filter(|_| webhooks.defaulting);
+        webhooks.validation_path = webhooks.validation_path.take().filter(|_| webhooks.validation);
         if all || self.conversion {
             webhooks.spokes.clear();
         }
+        made.resources.retain(Resource::is_used);
         Ok(made)
     }
 }

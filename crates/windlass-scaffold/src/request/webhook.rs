@@ -1,7 +1,7 @@
 //! `windlass create webhook`
 
-use super::{Gvk, shown};
-use crate::{Error, Project, Result, name};
+use super::{CreateApi, Gvk, shown};
+use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
 
 /// A request for webhooks of a kind. Those that exist stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,21 +10,29 @@ pub struct CreateWebhook {
     pub gvk: Gvk,
     /// A webhook that sets defaults.
     pub defaulting: bool,
+    /// Its path; default: `/mutate-<group>-<version>-<kind>`.
+    pub defaulting_path: Option<String>,
     /// A webhook that validates.
     pub validation: bool,
+    /// Its path; default: `/validate-<group>-<version>-<kind>`.
+    pub validation_path: Option<String>,
     /// Conversion between this version, the hub, and the spokes.
     pub conversion: bool,
     /// The versions to convert; default: all others of the kind.
     pub spokes: Vec<String>,
+    /// Where the type is, if another crate has it and the project does not have the kind yet.
+    pub external: Option<External>,
 }
 
 impl CreateWebhook {
     /// Returns the project with the webhooks.
     ///
     /// # Errors
-    /// The kind or a spoke is not in the project, nothing is asked for, or another version of the kind has such a webhook.
+    /// The kind or a spoke is not in the project, a path is not valid, nothing is asked for, or another version of the kind has such a
+    /// webhook.
     pub fn apply(&self, project: &Project) -> Result<Project> {
-        let at = self.gvk.position(project)?;
+        let mut made = project.clone();
+        let at = self.find_or_add(&mut made)?;
         if !self.defaulting && !self.validation && !self.conversion {
             return Error::refused(
                 "name at least one of --defaulting, --programmatic-validation and --conversion",
@@ -33,7 +41,12 @@ impl CreateWebhook {
         if !self.conversion && !self.spokes.is_empty() {
             return Error::refused("--spoke is for --conversion");
         }
-        let mut made = project.clone();
+        if self.defaulting_path.is_some() && !self.defaulting {
+            return Error::refused("--defaulting-path is for --defaulting");
+        }
+        if self.validation_path.is_some() && !self.validation {
+            return Error::refused("--validation-path is for --programmatic-validation");
+        }
         let asked = [
             (self.defaulting, "defaulting"),
             (self.validation, "validating"),
@@ -55,10 +68,40 @@ impl CreateWebhook {
         let webhooks = &mut made.resources[at].webhooks;
         webhooks.defaulting |= self.defaulting;
         webhooks.validation |= self.validation;
+        set(&mut webhooks.defaulting_path, self.defaulting_path.as_ref())?;
+        set(&mut webhooks.validation_path, self.validation_path.as_ref())?;
         if self.conversion {
             self.convert(&mut made, at)?;
         }
         Ok(made)
+    }
+
+    /// Returns the place of the kind in the project's list. A built-in kind, or one of another crate, is added if it is not there.
+    fn find_or_add(&self, project: &mut Project) -> Result<usize> {
+        let Gvk { group, version, kind } = &self.gvk;
+        let found = self.gvk.position(project);
+        let is_own = project.resources.iter().any(|resource| resource.api && resource.group == *group);
+        let is_builtin = !is_own && render::builtin_module(group, version).is_some();
+        if found.is_ok() || !is_builtin && self.external.is_none() {
+            return found;
+        }
+        self.gvk.check()?;
+        let resource = Resource {
+            group: group.clone(),
+            version: version.clone(),
+            kind: kind.clone(),
+            plural: name::plural(kind),
+            namespaced: true,
+            api: false,
+            controller: false,
+            named_controllers: Vec::new(),
+            storage: false,
+            webhooks: Webhooks::default(),
+            external: self.external.clone(),
+        };
+        CreateApi::check_neighbours(project, &resource)?;
+        project.resources.push(resource);
+        Ok(project.resources.len() - 1)
     }
 
     fn convert(&self, project: &mut Project, hub: usize) -> Result<()> {
@@ -100,4 +143,13 @@ impl CreateWebhook {
         known.extend(new);
         Ok(())
     }
+}
+
+/// Sets the path of a webhook, if one is given.
+fn set(path: &mut Option<String>, given: Option<&String>) -> Result<()> {
+    if let Some(given) = given {
+        name::check_path(given)?;
+        *path = Some(given.clone());
+    }
+    Ok(())
 }

@@ -65,7 +65,7 @@ fn a_repository_without_a_license_and_an_acronym() {
         ..Init::default()
     };
     let mut sandbox = Sandbox::of(&init);
-    sandbox.create(&CreateApi { namespaced: false, ..api("tsi", "v1alpha1", "IPPool") }).unwrap();
+    sandbox.create(&CreateApi { namespaced: Some(false), ..api("tsi", "v1alpha1", "IPPool") }).unwrap();
     check(&sandbox, expect_file!["../golden/ip_pool.txt"]);
 }
 
@@ -79,7 +79,7 @@ fn several_versions_with_all_webhooks() {
         defaulting: true,
         validation: true,
         conversion: true,
-        spokes: vec![],
+        ..CreateWebhook::default()
     };
     sandbox.webhook(&webhooks).unwrap();
     check(&sandbox, expect_file!["../golden/webhooks.txt"]);
@@ -105,7 +105,7 @@ fn several_groups_and_kinds_of_others() {
         .unwrap();
     sandbox.create(&CreateApi { resource: Some(false), ..api("apps", "v1", "Deployment") }).unwrap();
     sandbox
-        .create(&CreateApi { resource: Some(false), namespaced: false, ..api("core", "v1", "Node") })
+        .create(&CreateApi { resource: Some(false), namespaced: Some(false), ..api("core", "v1", "Node") })
         .unwrap();
     let external =
         External { path: "cert_manager::v1".into(), domain: "io".into(), module: "cert-manager@1".into() };
@@ -140,16 +140,22 @@ fn long_names_leave_no_line_for_rustfmt() {
         let init = Init { domain: "abc.com".into(), name: Some(name.into()), ..Init::default() };
         let mut sandbox = Sandbox::of(&init);
         let kind = kind(letters);
-        sandbox.create(&CreateApi { namespaced: letters % 4 != 0, ..api("foo", "v1alpha1", &kind) }).unwrap();
-        sandbox.create(&CreateApi { namespaced: letters % 4 != 0, ..api("foo", "v1", &kind) }).unwrap();
+        sandbox
+            .create(&CreateApi { namespaced: Some(letters % 4 != 0), ..api("foo", "v1alpha1", &kind) })
+            .unwrap();
+        sandbox.create(&CreateApi { namespaced: Some(letters % 4 != 0), ..api("foo", "v1", &kind) }).unwrap();
         let webhooks = CreateWebhook {
             gvk: gvk("foo", "v1", &kind),
             defaulting: true,
             validation: true,
             conversion: true,
-            spokes: vec![],
+            ..CreateWebhook::default()
         };
         sandbox.webhook(&webhooks).unwrap();
+        let named = |name: &str, api| CreateApi { controller_name: Some(name.into()), ..api };
+        sandbox.create(&named(&"n".repeat(letters), api("foo", "v1", &kind))).unwrap();
+        let pod = CreateApi { resource: Some(false), ..api("core", "v1", "Pod") };
+        sandbox.create(&named(&"p".repeat(letters), pod)).unwrap();
         check_format(&sandbox);
     }
 }

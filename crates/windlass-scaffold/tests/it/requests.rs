@@ -1,8 +1,10 @@
 //! What is refused, and what may be repeated.
 
-use windlass_scaffold::{CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, Init, Plan, Project};
+use windlass_scaffold::{
+    CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, External, Init, Plan, Project,
+};
 
-use crate::memory::shown;
+use crate::memory::{Memory, shown};
 use crate::{Sandbox, api, bar, gvk};
 
 #[track_caller]
@@ -67,7 +69,10 @@ fn names_and_neighbours_are_checked() {
     );
     sandbox.create(&bar()).unwrap();
     refused(sandbox.create(&api("other", "v1", "Baz")), "windlass edit --multigroup");
-    refused(sandbox.create(&CreateApi { namespaced: false, ..bar() }), "exists already with another scope");
+    refused(
+        sandbox.create(&CreateApi { namespaced: Some(false), ..bar() }),
+        "exists already with another scope",
+    );
     refused(sandbox.create(&CreateApi { plural: Some("barz".into()), ..bar() }), "another plural");
     refused(
         sandbox.create(&CreateApi { controller: Some(true), ..api("foo", "v2", "Bar") }),
@@ -109,6 +114,139 @@ fn webhooks_need_their_kind_and_can_be_added_later() {
         sandbox.webhook(&CreateWebhook { conversion: true, spokes: vec!["v3".into()], ..webhook("v2") }),
         "no version v3",
     );
+}
+
+#[test]
+fn webhooks_of_built_in_kinds_and_of_other_crates_need_no_controller() {
+    let mut sandbox = Sandbox::init();
+    let before = sandbox.disk.clone();
+    let pod = CreateWebhook { gvk: gvk("core", "v1", "Pod"), validation: true, ..CreateWebhook::default() };
+    sandbox.webhook(&pod).unwrap();
+    let registry = sandbox.disk.text("src/generated/registry.rs");
+    assert!(registry.contains("hooks.validator::<k8s_openapi::api::core::v1::Pod>(validator)"), "{registry}");
+    assert!(!sandbox.disk.files.contains_key("src/controllers/pod.rs"));
+    let external =
+        External { path: "cert_manager::v1".into(), domain: "io".into(), module: "cert-manager@1".into() };
+    let certificate = CreateWebhook {
+        gvk: gvk("cert-manager", "v1", "Certificate"),
+        defaulting: true,
+        external: Some(external),
+        ..CreateWebhook::default()
+    };
+    sandbox.webhook(&certificate).unwrap();
+    assert!(
+        sandbox.disk.text("src/generated/registry.rs").contains("defaulter::<cert_manager::v1::Certificate>")
+    );
+    for gvk in [pod.gvk, certificate.gvk] {
+        let delete = DeleteWebhook { gvk, ..DeleteWebhook::default() };
+        sandbox.become_(delete.apply(&sandbox.project)).unwrap();
+    }
+    assert_eq!(sandbox.disk, before);
+
+    // A kind that is misspelled in a group of the project is not built in.
+    sandbox.create(&api("apps", "v1", "Website")).unwrap();
+    let wrong =
+        CreateWebhook { gvk: gvk("apps", "v1", "Webiste"), validation: true, ..CreateWebhook::default() };
+    refused(sandbox.webhook(&wrong), "the project has no Webiste");
+}
+
+#[test]
+fn webhooks_can_have_paths_of_their_own() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    let webhooks = CreateWebhook {
+        gvk: gvk("foo", "v1", "Bar"),
+        defaulting: true,
+        defaulting_path: Some("/set-bar".into()),
+        validation: true,
+        ..CreateWebhook::default()
+    };
+    refused(
+        sandbox.webhook(&CreateWebhook { validation_path: Some("no path".into()), ..webhooks.clone() }),
+        "webhook path \"no path\" is not a path",
+    );
+    refused(
+        sandbox.webhook(&CreateWebhook { defaulting: false, ..webhooks.clone() }),
+        "--defaulting-path is for --defaulting",
+    );
+    sandbox.webhook(&webhooks).unwrap();
+    let registry = sandbox.disk.text("src/generated/registry.rs");
+    let lines = [
+        "use windlass::webhook::{AdmissionWebhook, WebhookServer, Webhooks};",
+        "AdmissionWebhook::defaulter::<operator_demo_api::v1::Bar>(defaulter).path(\"/set-bar\");",
+        "hooks.validator::<operator_demo_api::v1::Bar>(validator);",
+    ];
+    assert!(lines.iter().all(|line| registry.contains(line)), "{registry}");
+    let delete = DeleteWebhook { gvk: gvk("foo", "v1", "Bar"), defaulting: true, ..DeleteWebhook::default() };
+    sandbox.become_(delete.apply(&sandbox.project)).unwrap();
+    assert!(!sandbox.disk.text("windlass.toml").contains("set-bar"));
+}
+
+#[test]
+fn a_kind_can_have_several_controllers() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&CreateApi { controller: Some(false), namespaced: Some(false), ..bar() }).unwrap();
+    assert!(!sandbox.disk.files.contains_key("src/controllers/bar.rs"));
+    // In kubebuilder's words: the type is there, and is not made again.
+    sandbox.create(&CreateApi { resource: Some(false), controller: Some(true), ..bar() }).unwrap();
+    assert!(sandbox.disk.files.contains_key("src/controllers/bar.rs"));
+    let backup = CreateApi { controller_name: Some("bar-backup".into()), ..bar() };
+    sandbox.create(&backup).unwrap();
+    let controller = sandbox.disk.text("src/controllers/bar_backup.rs");
+    assert!(
+        controller.contains("Controller::of::<Bar>(reconcile)\n        .named(\"bar-backup\")"),
+        "{controller}"
+    );
+    let registry = sandbox.disk.text("src/generated/registry.rs");
+    for module in ["bar", "bar_backup"] {
+        assert!(registry.contains(&format!("controllers::{module}::controller()")), "{registry}");
+    }
+    let after = backup.apply(&sandbox.project).unwrap();
+    let again = Plan::create(Some(&sandbox.project), &after);
+    assert!(again.run(&sandbox.disk).unwrap().writes.is_empty());
+    refused(
+        sandbox.create(&CreateApi { controller_name: Some("Bar_1".into()), ..bar() }),
+        "is not a DNS-1123 label",
+    );
+    // Only the named one.
+    let only = CreateApi { controller_name: Some("foo-cleaner".into()), ..api("foo", "v1", "Baz") };
+    sandbox.create(&only).unwrap();
+    assert!(!sandbox.disk.files.contains_key("src/controllers/baz.rs"));
+    let delete = DeleteApi { gvk: gvk("foo", "v1", "Bar") };
+    sandbox.become_(delete.apply(&sandbox.project)).unwrap();
+    assert!(!sandbox.disk.files.contains_key("src/controllers/bar_backup.rs"));
+}
+
+#[test]
+fn a_new_repository_may_have_a_readme_and_a_list_of_ignored_files() {
+    let project = Init::default().project("operator-demo").unwrap();
+    let mut disk = Memory::default();
+    disk.files.insert("README.md".into(), "mine".into());
+    disk.files.insert(".gitignore".into(), "mine".into());
+    let outcome = Plan::create(None, &project).run(&disk).unwrap();
+    assert_eq!(outcome.kept, [".gitignore", "README.md"]);
+    disk.apply(&outcome.writes);
+    assert_eq!((disk.text("README.md").as_str(), disk.text(".gitignore").as_str()), ("mine", "mine"));
+    // They are not merged later.
+    let project = Project::parse(&disk.text("windlass.toml")).unwrap();
+    let update = Plan::update(&project, &project).run(&disk).unwrap();
+    assert!(update.writes.is_empty() && update.unmerged.is_empty());
+}
+
+#[test]
+fn a_move_that_was_interrupted_is_completed() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    let edit = Edit { multigroup: Some(true), ..Edit::default() };
+    let after = edit.apply(&sandbox.project).unwrap();
+    let outcome = Plan::update(&sandbox.project, &after).run(&sandbox.disk).unwrap();
+    let mut complete = sandbox.disk.clone();
+    complete.apply(&outcome.writes);
+    let moved = "src/controllers/foo/bar.rs";
+    sandbox.disk.files.insert(moved.into(), complete.text(moved));
+    let outcome = Plan::update(&sandbox.project, &after).run(&sandbox.disk).unwrap();
+    sandbox.disk.apply(&outcome.writes);
+    assert_eq!(sandbox.disk, complete);
 }
 
 #[test]

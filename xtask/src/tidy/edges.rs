@@ -65,7 +65,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass-dev",
-        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
+        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime", "windlass-schema"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

@@ -43,7 +43,7 @@ mod session {
     use std::{collections::BTreeSet, fs, path::PathBuf};
 
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-    use windlass_dev::{ControlPlane, apply_manifests, install_crds};
+    use windlass_dev::{ControlPlane, apply_manifests, install_crds, kubectl_name};
     use windlass_runtime::{Error, Manager, Result};
 
     use super::DevArgs;
@@ -105,7 +105,8 @@ mod session {
     impl Declared {
         pub(super) fn of(manager: &Manager) -> Self {
             let watches = manager.controllers().into_iter().flat_map(|controller| controller.watches);
-            let kinds: BTreeSet<String> = watches.map(|kind| kind.plural).collect();
+            let kinds: BTreeSet<String> =
+                watches.map(|kind| kubectl_name(&kind.group, &kind.plural)).collect();
             let kinds = if kinds.is_empty() { vec!["all".to_owned()] } else { kinds.into_iter().collect() };
             Self {
                 crds: manager.crds().to_vec(),

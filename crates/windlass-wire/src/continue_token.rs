@@ -27,6 +27,9 @@ struct Token<'a> {
     /// How many objects are left; not in the tokens of kube-apiserver, which counts them again.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining: Option<u64>,
+    /// When the list began, in seconds since 1970; not in the tokens of kube-apiserver, whose store forgets old states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    began: Option<i64>,
 }
 
 /// The position at which the next page of a list begins.
@@ -38,11 +41,14 @@ pub struct Position {
     pub start_key: String,
     /// How many objects are left from there on, where the token says so.
     pub remaining: Option<u64>,
+    /// When the first page was made, in seconds since 1970, where the token says so.
+    pub began: Option<i64>,
 }
 
-/// Creates the token of a position; `start_key` is without its prefix, for example `ns/name\0`.
-pub fn encode(revision: i64, start_key: &str, remaining: Option<u64>) -> String {
-    let token = Token { v: VERSION, rv: revision, start: start_key, remaining };
+/// Creates the token of a position. Its `start_key` is without the prefix, for example `ns/name\0`.
+pub fn encode(position: &Position) -> String {
+    let Position { revision, ref start_key, remaining, began } = *position;
+    let token = Token { v: VERSION, rv: revision, start: start_key, remaining, began };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
@@ -76,6 +82,7 @@ fn read(token: &str, prefix: &str) -> Result<Position, String> {
         revision,
         start_key: format!("{prefix}{}", start.strip_prefix('/').unwrap_or(start)),
         remaining: token.get("remaining").and_then(Value::as_u64),
+        began: token.get("began").and_then(Value::as_i64),
     })
 }
 

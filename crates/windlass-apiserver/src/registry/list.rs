@@ -20,6 +20,9 @@ use crate::wire::{ApiError, Format, Negotiated, Representation, TableVersion, co
 /// The size of the pieces, in bytes, that a list is sent in.
 const PIECE: usize = 256 << 10;
 
+/// The seconds in which the pages of a list can be read, if the history goes back so far: as often, etcd forgets old states.
+const LIST_LIFETIME: i64 = 5 * 60;
+
 /// One page of a collection, at one revision.
 pub(super) struct Page {
     /// The objects in the version of the request; for metadata alone, in any.
@@ -192,7 +195,7 @@ pub(super) async fn select(
     // From now on there is a log, so that a watch can go on from this list whatever is forgotten in between.
     call.state.store.log(&resource.storage);
     let namespace = (!call.route.namespace.is_empty()).then_some(call.route.namespace.as_str());
-    let Position { view, start, limit, remaining } = position(call, options, namespace).await?;
+    let Position { view, start, limit, remaining, began } = position(call, options, namespace).await?;
     let selection = &options.selection;
     let mut items: Vec<Arc<Stored>> = Vec::new();
     let mut last_key = None;
@@ -245,9 +248,13 @@ pub(super) async fn select(
             from_here.saturating_sub(items.len() as u64)
         });
         let prefix = namespace.map_or(0, |namespace| namespace.len() + 1);
-        let next = format!("{}\0", last_key.get(prefix..).unwrap_or_default());
-        let revision = i64::try_from(view.revision()).unwrap_or(i64::MAX);
-        metadata.insert("continue".into(), continue_token::encode(revision, &next, remaining).into());
+        let next = continue_token::Position {
+            revision: i64::try_from(view.revision()).unwrap_or(i64::MAX),
+            start_key: format!("{}\0", last_key.get(prefix..).unwrap_or_default()),
+            remaining,
+            began: Some(began),
+        };
+        metadata.insert("continue".into(), continue_token::encode(&next).into());
         if let Some(remaining) = remaining {
             metadata.insert("remainingItemCount".into(), remaining.into());
         }
@@ -264,6 +271,20 @@ struct Position {
     limit: usize,
     /// The number of objects from there on, if an earlier page has counted them.
     remaining: Option<u64>,
+    /// When the first page was made, in seconds since 1970.
+    began: i64,
+}
+
+/// 410 with a token that goes on from the same key in the state of now.
+fn continue_expired(position: &continue_token::Position, prefix: &str) -> ApiError {
+    let start = position.start_key.strip_prefix(prefix).unwrap_or(&position.start_key);
+    let now = continue_token::Position {
+        revision: -1,
+        start_key: start.to_owned(),
+        remaining: None,
+        began: None,
+    };
+    ApiError::continue_expired(continue_token::encode(&now))
 }
 
 async fn position(
@@ -273,6 +294,7 @@ async fn position(
 ) -> Result<Position, ApiError> {
     let store = &call.state.store;
     let id = &call.resource.storage;
+    let now = call.state.env.now().as_second();
     let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
     if !options.continue_token.is_empty() {
         let position = continue_token::decode(&options.continue_token, &prefix)?;
@@ -281,11 +303,12 @@ async fn position(
                 "specifying resource version is not allowed when using continue",
             ));
         }
+        let began = position.began.unwrap_or(now);
         let view = match u64::try_from(position.revision) {
-            Ok(revision) => store.view_at(id, revision).ok_or_else(|| {
-                let start = position.start_key.strip_prefix(&prefix).unwrap_or(&position.start_key);
-                ApiError::continue_expired(continue_token::encode(-1, start, None))
-            })?,
+            Ok(revision) => {
+                let view = store.view_at(id, revision).filter(|_| now.saturating_sub(began) < LIST_LIFETIME);
+                view.ok_or_else(|| continue_expired(&position, &prefix))?
+            }
             Err(_) => store.view(),
         };
         return Ok(Position {
@@ -293,9 +316,10 @@ async fn position(
             start: Some(position.start_key),
             limit: options.limit,
             remaining: position.remaining,
+            began,
         });
     }
-    let whole = |view, limit| Position { view, start: None, limit, remaining: None };
+    let whole = |view, limit| Position { view, start: None, limit, remaining: None, began: now };
     let revision = options::revision(&options.resource_version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
     match revision {

@@ -69,6 +69,29 @@ async fn events_expire_an_hour_after_their_last_write() {
 }
 
 #[tokio::test]
+async fn a_list_can_be_continued_for_five_minutes() {
+    let clock = Hands::at("2030-01-02T03:04:05Z");
+    let api = Api::embedded(&Server::builder().clock(clock.clone()).build().unwrap());
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for name in ["a", "b", "c", "d"] {
+        api.post(maps, config_map(name)).await.is(201);
+    }
+    let page = api.get(&format!("{maps}?limit=1")).await.is(200);
+    clock.forward(299);
+    let token = page.text_at("/metadata/continue");
+    let page = api.get(&format!("{maps}?limit=1&continue={token}")).await.is(200);
+    // The next page does not begin the time again.
+    clock.forward(1);
+    let token = page.text_at("/metadata/continue");
+    let expired = api.get(&format!("{maps}?limit=1&continue={token}")).await.is(410);
+    let token = expired.text_at("/metadata/continue");
+    let page = api.get(&format!("{maps}?limit=1&continue={token}")).await.is(200);
+    assert_eq!(page.names(), ["c"]);
+    let token = page.text_at("/metadata/continue");
+    assert_eq!(api.get(&format!("{maps}?continue={token}")).await.is(200).names(), ["d"]);
+}
+
+#[tokio::test]
 async fn a_server_with_a_seed_gives_out_no_uid_of_the_one_it_goes_on_from() {
     let clock = Hands::at("2030-01-02T03:04:05Z");
     let build = || Server::builder().seed(7).clock(clock.clone());

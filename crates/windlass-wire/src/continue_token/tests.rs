@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn position(revision: i64, start_key: &str) -> Position {
+    Position { revision, start_key: start_key.to_owned(), remaining: None, began: None }
+}
+
 fn refusal(token: &str) -> String {
     decode(token, "/p/").expect_err("refused").to_string()
 }
@@ -19,12 +23,12 @@ fn broken_tokens_are_refused_with_the_real_words() {
     );
     let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":4,"start":""}"#);
     assert_eq!(refusal(&token), format!("{head}encoded start key empty (version meta.k8s.io/v1)"));
-    assert_eq!(refusal(&encode(5, "../secrets/a", None)), format!("{head}../secrets/a"));
+    assert_eq!(refusal(&encode(&position(5, "../secrets/a"))), format!("{head}../secrets/a"));
 }
 
 #[test]
 fn a_token_is_the_real_servers() {
-    let text = URL_SAFE_NO_PAD.decode(encode(7, "default/a\0", None)).expect("base64");
+    let text = URL_SAFE_NO_PAD.decode(encode(&position(7, "default/a\0"))).expect("base64");
     assert_eq!(
         String::from_utf8(text).expect("text"),
         r#"{"v":"meta.k8s.io/v1","rv":7,"start":"default/a\u0000"}"#
@@ -43,9 +47,11 @@ proptest! {
         namespace in "[a-z0-9]{1,9}",
         name in "[a-z0-9.-]{0,9}[a-z]",
         remaining in prop::option::of(any::<u32>().prop_map(u64::from)),
+        began in prop::option::of(any::<i32>().prop_map(i64::from)),
     ) {
         let key = format!("{namespace}/{name}\0");
-        let position = decode(&encode(revision, &key, remaining), "/p/").expect("own token");
-        prop_assert_eq!(position, Position { revision, start_key: format!("/p/{key}"), remaining });
+        let position = Position { remaining, began, ..position(revision, &key) };
+        let decoded = decode(&encode(&position), "/p/").expect("own token");
+        prop_assert_eq!(decoded, Position { start_key: format!("/p/{key}"), ..position });
     }
 }

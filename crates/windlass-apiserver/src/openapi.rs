@@ -1,4 +1,4 @@
-//! OpenAPI v3: an index of group versions, and a document for each, generated on request.
+//! OpenAPI: in v3 an index of group versions and a document for each, in v2 one document of all; generated on request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -17,6 +17,7 @@ use crate::state::State;
 use crate::wire::{self, ApiError};
 
 const ROOT: &str = "/openapi/v3";
+const JSON: &str = "application/json";
 /// The number of documents that are cached: they are large, and few are requested again.
 const KEPT: usize = 3;
 
@@ -39,7 +40,7 @@ impl Documents {
     }
 }
 
-/// Answers a GET below `/openapi/v3`; `None` for other paths.
+/// Answers a GET of `/openapi/v2` or below `/openapi/v3`; `None` for other paths.
 pub(crate) fn respond(
     state: &State,
     documents: &Documents,
@@ -48,7 +49,7 @@ pub(crate) fn respond(
     headers: &HeaderMap,
 ) -> Option<Result<Response<Body>, ApiError>> {
     if path == "/openapi/v2" {
-        return Some(Ok(version_two(headers)));
+        return Some(version_two(state, documents, headers));
     }
     let name = path.strip_prefix(ROOT)?;
     if name.is_empty() || name == "/" {
@@ -57,17 +58,70 @@ pub(crate) fn respond(
     Some(document(state, documents, name.strip_prefix('/')?, query, headers))
 }
 
-/// The OpenAPI v2 document, which is empty. Clients read it for a kind that v3 does not have.
-fn version_two(headers: &HeaderMap) -> Response<Body> {
+/// Answers a GET of `/openapi/v2`: one document of all group versions.
+fn version_two(
+    state: &State,
+    documents: &Documents,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, ApiError> {
     const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (content_type, document): (_, &[u8]) = if accept.contains("proto-openapi.spec.v2") {
-        // Field 1 of the document, `swagger`, is "2.0".
-        (PROTOBUF, b"\x0a\x032.0")
-    } else {
-        ("application/json", br#"{"swagger":"2.0","info":{"title":"Kubernetes","version":"v1.36.0"},"paths":{},"definitions":{}}"#)
+    let accept = header_text(headers, header::ACCEPT);
+    let in_protobuf = accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2"));
+    if !in_protobuf {
+        wire::negotiate(accept, wire::Target::Object)?;
+    }
+    let (form, content_type) = if in_protobuf { ("protobuf", PROTOBUF) } else { ("JSON", JSON) };
+    let all: String = hashes(state).into_values().collect();
+    let hash = hash(&format!("v2 {form} {all}"));
+    let write = || {
+        let served = hashes(state).into_keys().map(|name| document_of(state, &name));
+        let document = windlass_schema::openapi_v2(served, minor_version(state));
+        if in_protobuf {
+            windlass_schema::openapi_v2_protobuf(&document).into()
+        } else {
+            document.to_string().into()
+        }
     };
-    let mut response = Response::new(Body::full(document));
+    Ok(reply(headers, &hash, content_type, || documents.get(&hash, write)))
+}
+
+/// The version of Kubernetes that the documents name: `1.36`.
+fn minor_version(state: &State) -> &str {
+    let version = state.catalog.version();
+    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
+}
+
+fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// A reply with a document, or 304 for a client that has it.
+fn reply(
+    headers: &HeaderMap,
+    hash: &str,
+    content_type: &'static str,
+    read: impl FnOnce() -> Bytes,
+) -> Response<Body> {
+    let tag = format!("\"{hash}\"");
+    let known = header_text(headers, header::IF_NONE_MATCH)
+        .is_some_and(|tags| tags.split(',').any(|known| known.trim() == tag));
+    let mut response = if known {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        let (bytes, compressed) = wire::maybe_gzip(header_text(headers, header::ACCEPT_ENCODING), read());
+        let mut response = Response::new(Body::full(bytes));
+        if compressed {
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    };
+    insert_tag(&mut response, hash);
+    with_type(response, content_type)
+}
+
+fn with_type(mut response: Response<Body>, content_type: &'static str) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));
@@ -120,7 +174,7 @@ fn index(state: &State) -> Response<Body> {
         })
         .collect();
     let mut response = Response::new(Body::full(json!({"paths": paths}).to_string()));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
     response
 }
 
@@ -136,39 +190,26 @@ fn document(
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Ok(response);
     };
-    let header_text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    wire::negotiate(header_text(header::ACCEPT), wire::Target::Object)?;
-    let tag = format!("\"{hash}\"");
+    wire::negotiate(header_text(headers, header::ACCEPT), wire::Target::Object)?;
     let asked = crate::route::Query::parse(query).get("hash").map(str::to_owned);
-    let location = format!("{ROOT}/{name}?hash={hash}");
-    let known = header_text(header::IF_NONE_MATCH)
-        .is_some_and(|tags| tags.split(',').any(|known| known.trim() == tag));
-    let outdated = asked.as_ref().is_some_and(|asked| *asked != hash);
-    let mut response = if outdated {
-        redirect(&location)
-    } else if known {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response
-    } else {
-        let bytes = documents.get(&hash, || write(state, name));
-        let (bytes, compressed) = wire::maybe_gzip(header_text(header::ACCEPT_ENCODING), bytes);
-        let mut response = Response::new(Body::full(bytes));
-        if compressed {
-            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        response
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
+    if asked.as_ref().is_some_and(|asked| *asked != hash) {
+        let mut response = with_type(redirect(&format!("{ROOT}/{name}?hash={hash}")), JSON);
+        insert_tag(&mut response, &hash);
+        return Ok(response);
     }
-    if asked.is_some() && !outdated {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+    let mut response =
+        reply(headers, &hash, JSON, || documents.get(&hash, || document_of(state, name).to_string().into()));
+    if asked.is_some() {
+        let immutable = HeaderValue::from_static("public, immutable");
+        response.headers_mut().insert(header::CACHE_CONTROL, immutable);
     }
     Ok(response)
+}
+
+fn insert_tag(response: &mut Response<Body>, hash: &str) {
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{hash}\"")) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
 }
 
 /// Redirects a request with an outdated hash.
@@ -181,14 +222,15 @@ fn redirect(location: &str) -> Response<Body> {
     response
 }
 
-fn write(state: &State, name: &str) -> Bytes {
+/// Makes the v3 document of a group version; an empty object if it is not served.
+fn document_of(state: &State, name: &str) -> Value {
     let served = state.served.load_full();
     let group_versions = served
         .groups()
         .iter()
         .flat_map(|group| group.versions.iter().map(move |version| (group.name.as_str(), version)));
     let found = group_versions.into_iter().find(|(group, version)| name_of(group, &version.name) == name);
-    let Some((group, version)) = found else { return Bytes::from_static(b"{}") };
+    let Some((group, version)) = found else { return json!({}) };
     let custom: Vec<&Resource> = version
         .resources
         .values()
@@ -197,11 +239,10 @@ fn write(state: &State, name: &str) -> Bytes {
         .collect();
     let builtin =
         state.catalog.group_versions().iter().find(|known| name_of(&known.group, &known.version) == name);
-    let document = match builtin {
+    match builtin {
         Some(builtin) if custom.is_empty() => windlass_schema::openapi_v3(&state.catalog, builtin, &[]),
         _ => custom_document(state, group, &version.name, builtin, &custom),
-    };
-    document.to_string().into()
+    }
 }
 
 fn custom_document(

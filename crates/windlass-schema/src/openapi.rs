@@ -1,14 +1,18 @@
-//! OpenAPI v3 documents, one for each group-version, with the parts that clients read: `kubectl` needs the parameters
-//! of `PATCH`, the components of kinds (`explain`), and patch strategies.
+//! OpenAPI documents, with the parts that clients read: `kubectl` needs the parameters of `PATCH`, the components of kinds
+//! (`explain`), and patch strategies. There is a v3 document for each group-version, and one v2 document of all.
 
 mod components;
 mod custom;
 mod paths;
+mod protobuf;
+mod version_two;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+pub use self::protobuf::openapi_v2_protobuf;
+pub use self::version_two::openapi_v2;
 use crate::catalog::{Catalog, GroupVersion};
 
 /// A custom kind for a document.

@@ -278,12 +278,8 @@ struct Position {
 /// 410 with a token that goes on from the same key in the state of now.
 fn continue_expired(position: &continue_token::Position, prefix: &str) -> ApiError {
     let start = position.start_key.strip_prefix(prefix).unwrap_or(&position.start_key);
-    let now = continue_token::Position {
-        revision: -1,
-        start_key: start.to_owned(),
-        remaining: None,
-        began: None,
-    };
+    let now =
+        continue_token::Position { revision: -1, start_key: start.to_owned(), remaining: None, began: None };
     ApiError::continue_expired(continue_token::encode(&now))
 }
 

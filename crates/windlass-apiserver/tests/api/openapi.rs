@@ -1,10 +1,10 @@
-//! The OpenAPI v3 documents, as far as clients read them.
+//! The OpenAPI documents, as far as clients read them.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::{group, widgets};
-use crate::harness::Api;
+use crate::harness::{Api, JSON_PATCH, Reply};
 
 async fn document(api: &Api, name: &str) -> Value {
     let index = api.eventually("/openapi/v3", |reply| reply.at("/paths").get(name).is_some()).await;
@@ -126,7 +126,7 @@ async fn a_changed_definition_changes_the_hash() {
     let definition =
         format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
     let patch = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/fresh", "value": {"type": "string"}}]);
-    api.patch(&definition, crate::harness::JSON_PATCH, patch).await.is(200);
+    api.patch(&definition, JSON_PATCH, patch).await.is(200);
     api.eventually("/openapi/v3", |reply| reply.at("/paths")[&name]["serverRelativeURL"] != before).await;
 }
 
@@ -142,4 +142,67 @@ async fn a_document_that_a_client_has_is_not_sent_again() {
     assert_eq!(again.code, 304);
     let stale = api.get("/openapi/v3/apis/coordination.k8s.io/v1?hash=0000").await;
     assert!(stale.code == 301, "an outdated hash leads to the right one: {}", stale.code);
+}
+
+/// The name of the v2 definition of the fixture's kind: the group reversed, the version, and the kind.
+fn widget_definition(api: &Api) -> String {
+    let group = group(api);
+    let reversed: Vec<&str> = group.rsplit('.').collect();
+    format!("{}.v1.Widget", reversed.join("."))
+}
+
+#[tokio::test]
+async fn version_two_has_the_kinds_of_all_groups() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let name = widget_definition(&api);
+    let document =
+        api.eventually("/openapi/v2", |reply| reply.at("/definitions").get(&name).is_some()).await.json();
+    assert_eq!(document["swagger"], "2.0");
+    let widget = &document["definitions"][&name];
+    let size = &widget["properties"]["spec"]["properties"]["size"];
+    assert_eq!(*size, json!({"type": "integer", "minimum": 1, "maximum": 10}));
+    // Defaults are not part of v2.
+    assert_eq!(widget["properties"]["spec"]["properties"]["colour"]["default"], Value::Null);
+    let kind = json!({"group": group(&api), "version": "v1", "kind": "Widget"});
+    assert_eq!(widget["x-kubernetes-group-version-kind"], json!([kind]));
+    let definitions = &document["definitions"];
+    let template = &definitions["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"];
+    assert_eq!(template["$ref"], "#/definitions/io.k8s.api.core.v1.PodTemplateSpec");
+    assert_eq!(definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"], "string");
+    let patch = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+    let consumes = patch["consumes"].as_array().unwrap();
+    assert!(consumes.contains(&json!("application/strategic-merge-patch+json")), "{consumes:?}");
+    assert_eq!(patch["operationId"], "patchAppsV1NamespacedDeployment");
+    assert_eq!(patch["responses"]["200"]["schema"]["$ref"], "#/definitions/io.k8s.api.apps.v1.Deployment");
+}
+
+#[tokio::test]
+async fn version_two_follows_the_definitions_and_has_a_tag() {
+    let api = Api::start();
+    api.crd(widgets(&api)).await;
+    let name = widget_definition(&api);
+    let served = |reply: &Reply| reply.at("/definitions").get(&name).is_some();
+    let first = api.eventually("/openapi/v2", served).await;
+    let tag = first.header("etag").expect("an ETag").to_owned();
+    if !api.is_shared() {
+        let again = api.request(Method::GET, "/openapi/v2").header("if-none-match", &tag).send().await;
+        assert_eq!(again.code, 304);
+    }
+    let definition =
+        format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api));
+    let patch = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
+    api.patch(&definition, JSON_PATCH, patch).await.is(200);
+    let gone = api.eventually("/openapi/v2", |reply| !served(reply)).await;
+    assert_ne!(gone.header("etag"), Some(tag.as_str()));
+}
+
+#[tokio::test]
+async fn client_go_gets_version_two_in_protobuf() {
+    let api = Api::start();
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let reply = api.request(Method::GET, "/openapi/v2").header("accept", accept).send().await;
+    let content_type = reply.header("content-type").expect("a content type");
+    assert_eq!(content_type, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    assert!(reply.body.starts_with(b"\x0a\x032.0\x12"));
 }

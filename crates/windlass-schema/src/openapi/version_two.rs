@@ -1,0 +1,204 @@
+//! OpenAPI v2: one document of all group-versions, made of their v3 documents.
+
+use serde_json::{Map, Value, json};
+
+const V3_REFERENCE: &str = "#/components/schemas/";
+const V2_REFERENCE: &str = "#/definitions/";
+/// What v2 does not know, or what kube-apiserver does not say in it.
+const UNKNOWN: [&str; 6] = ["allOf", "anyOf", "default", "not", "nullable", "oneOf"];
+/// What describes the values of a schema with a type.
+const OF_TYPES: [&str; 4] = ["type", "items", "properties", "additionalProperties"];
+const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
+const KINDS: &str = "x-kubernetes-group-version-kind";
+
+/// Returns the OpenAPI v2 document that says what v3 documents say, as far as v2 can. `version` is the server's, such as
+/// `1.36`.
+///
+/// Schemas lose what only v3 has, as those of kube-apiserver do: a value that may be null or have unknown fields is one of any
+/// type, and `oneOf`, `anyOf`, `not` and defaults are left out.
+///
+/// ```
+/// use windlass_schema::{Catalog, openapi_v2, openapi_v3};
+///
+/// let catalog = Catalog::builtin();
+/// let apps = openapi_v3(&catalog, catalog.group_version("apps", "v1").unwrap(), &[]);
+/// let document = openapi_v2([apps], "1.36");
+/// assert_eq!(document["swagger"], "2.0");
+/// assert!(document["definitions"]["io.k8s.api.apps.v1.Deployment"].is_object());
+/// ```
+pub fn openapi_v2(documents: impl IntoIterator<Item = Value>, version: &str) -> Value {
+    let (mut paths, mut definitions) = (Map::new(), Map::new());
+    for mut document in documents {
+        for (path, item) in take_members(&mut document["paths"]) {
+            paths.insert(path, path_item(item));
+        }
+        for (name, schema) in take_members(&mut document["components"]["schemas"]) {
+            define(&mut definitions, name, definition(schema));
+        }
+    }
+    let token = json!({
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    });
+    json!({
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "paths": paths,
+        "definitions": definitions,
+        "securityDefinitions": {"BearerToken": token},
+        "security": [{"BearerToken": []}],
+    })
+}
+
+fn take_members(value: &mut Value) -> Map<String, Value> {
+    match value.take() {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// Adds a definition. One that several documents have names the kinds of all of them.
+fn define(definitions: &mut Map<String, Value>, name: String, mut schema: Value) {
+    let Some(known) = definitions.get_mut(&name) else {
+        definitions.insert(name, schema);
+        return;
+    };
+    let Some(Value::Array(kinds)) = schema.get_mut(KINDS).map(Value::take) else { return };
+    if let Some(known) = known.get_mut(KINDS).and_then(Value::as_array_mut) {
+        let new: Vec<Value> = kinds.into_iter().filter(|kind| !known.contains(kind)).collect();
+        known.extend(new);
+    }
+}
+
+/// Converts the schema of a kind or of another type with a name.
+fn definition(mut value: Value) -> Value {
+    let is_kind = value.get(KINDS).is_some();
+    if is_kind && value.get(PRESERVES) == Some(&Value::Bool(true)) {
+        return json!({"type": "object", KINDS: value[KINDS].take()});
+    }
+    schema(value)
+}
+
+fn schema(value: Value) -> Value {
+    let Value::Object(members) = value else { return value };
+    let is_set = |name: &str| members.get(name) == Some(&Value::Bool(true));
+    let is_any = is_set("nullable") || is_set(PRESERVES);
+    let reference = reference_of(&members);
+    let is_text_or_number = members.get("oneOf").is_some_and(one_is_text);
+    let mut out = Map::new();
+    for (name, value) in members {
+        let value = match name.as_str() {
+            _ if UNKNOWN.contains(&name.as_str()) => continue,
+            _ if is_any && OF_TYPES.contains(&name.as_str()) => continue,
+            "$ref" => continue,
+            "properties" => properties(value),
+            "items" | "additionalProperties" => schema(value),
+            _ => value,
+        };
+        out.insert(name, value);
+    }
+    if let Some(reference) = reference {
+        out.insert("$ref".to_owned(), reference.into());
+    }
+    if is_text_or_number {
+        out.insert("type".to_owned(), "string".into());
+    }
+    out.into()
+}
+
+fn properties(value: Value) -> Value {
+    let Value::Object(properties) = value else { return value };
+    properties.into_iter().map(|(name, value)| (name, schema(value))).collect::<Map<_, _>>().into()
+}
+
+/// Returns where a schema refers to, by itself or as the only one of `allOf`, in the form of v2.
+fn reference_of(members: &Map<String, Value>) -> Option<String> {
+    let wrapped = || members.get("allOf").and_then(|all| all.get(0)).and_then(|first| first.get("$ref"));
+    let target = members.get("$ref").or_else(wrapped)?.as_str()?;
+    Some(
+        target
+            .strip_prefix(V3_REFERENCE)
+            .map_or_else(|| target.to_owned(), |name| format!("{V2_REFERENCE}{name}")),
+    )
+}
+
+/// Whether one of the schemas is a text: those of quantities, and of integers that may be texts.
+fn one_is_text(schemas: &Value) -> bool {
+    schemas.as_array().is_some_and(|schemas| schemas.iter().any(|schema| schema["type"] == "string"))
+}
+
+fn path_item(value: Value) -> Value {
+    let Value::Object(members) = value else { return value };
+    let convert = |(name, value): (String, Value)| {
+        let value = if name == "parameters" { parameters(value) } else { operation(value) };
+        (name, value)
+    };
+    members.into_iter().map(convert).collect::<Map<_, _>>().into()
+}
+
+fn operation(value: Value) -> Value {
+    let Value::Object(mut members) = value else { return value };
+    let body = members.remove("requestBody");
+    let content = body.as_ref().and_then(|body| body["content"].as_object());
+    let consumes = content.map_or_else(|| json!(["*/*"]), |content| content.keys().cloned().collect());
+    let mut all = match members.remove("parameters").map(parameters) {
+        Some(Value::Array(parameters)) => parameters,
+        _ => Vec::new(),
+    };
+    if let Some(described) = content.and_then(|content| content.values().next()) {
+        let mut parameter =
+            json!({"name": "body", "in": "body", "schema": schema(described["schema"].clone())});
+        if body.as_ref().is_some_and(|body| body["required"] == true) {
+            parameter["required"] = true.into();
+        }
+        all.insert(0, parameter);
+    }
+    if !all.is_empty() {
+        members.insert("parameters".to_owned(), all.into());
+    }
+    let produces = members.get("responses").map(media_types).unwrap_or_default();
+    members.insert("consumes".to_owned(), consumes);
+    members.insert("produces".to_owned(), produces.into());
+    members.insert("schemes".to_owned(), json!(["https"]));
+    if let Some(responses) = members.get_mut("responses") {
+        *responses = self::responses(responses.take());
+    }
+    members.into()
+}
+
+/// Moves the schema of each parameter into the parameter.
+fn parameters(value: Value) -> Value {
+    let Value::Array(parameters) = value else { return value };
+    let flat = |mut parameter: Value| {
+        let schema = take_members(&mut parameter["schema"]);
+        if let Value::Object(members) = &mut parameter {
+            members.remove("schema");
+            members.extend(schema);
+        }
+        parameter
+    };
+    parameters.into_iter().map(flat).collect()
+}
+
+fn media_types(responses: &Value) -> Vec<Value> {
+    let contents = responses.as_object().into_iter().flat_map(|responses| responses.values());
+    let first = contents.into_iter().find_map(|response| response["content"].as_object());
+    first.into_iter().flat_map(|content| content.keys().cloned().map(Value::from)).collect()
+}
+
+fn responses(value: Value) -> Value {
+    let Value::Object(responses) = value else { return value };
+    let convert = |(code, mut response): (String, Value)| {
+        let content = take_members(&mut response["content"]);
+        if let Value::Object(members) = &mut response {
+            members.remove("content");
+            if let Some((_, mut described)) = content.into_iter().next() {
+                members.insert("schema".to_owned(), schema(described["schema"].take()));
+            }
+        }
+        (code, response)
+    };
+    responses.into_iter().map(convert).collect::<Map<_, _>>().into()
+}

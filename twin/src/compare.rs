@@ -116,7 +116,7 @@ fn is_failure(body: &Value) -> bool {
 
 /// Returns a signature for each cause that only one of the servers names.
 fn causes_apart(plural: &str, embedded: &Outcome, real: &Outcome) -> Vec<String> {
-    let is_verdict = |outcome: &Outcome| outcome.code < 300 || outcome.code == 422;
+    let is_verdict = |outcome: &Outcome| (200..300).contains(&outcome.code) || outcome.code == 422;
     if !is_verdict(embedded) || !is_verdict(real) {
         return Vec::new();
     }
@@ -187,6 +187,9 @@ fn resource(op: &Op) -> (String, &str) {
 }
 
 fn brief(outcome: &Outcome, plural: &str) -> String {
+    if outcome.code == 0 {
+        return "no reply".to_owned();
+    }
     let text = match outcome.body["message"].as_str() {
         Some(message) if is_failure(&outcome.body) => skeleton(message),
         _ => {

@@ -1,5 +1,8 @@
 //! The differences that are known.
 
+/// Stands for any text between the parts of a line.
+const GAP: &str = " … ";
+
 /// Parts of signatures.
 pub struct Known {
     parts: Vec<String>,
@@ -19,6 +22,12 @@ impl Known {
 
     /// Whether a signature is in the list.
     pub fn covers(&self, signature: &str) -> bool {
-        self.parts.iter().any(|part| signature.contains(part))
+        let contains = |line: &String| {
+            let mut parts = line.split(GAP);
+            parts
+                .try_fold(signature, |rest, part| rest.split_once(part.trim()).map(|(_, rest)| rest))
+                .is_some()
+        };
+        self.parts.iter().any(contains)
     }
 }

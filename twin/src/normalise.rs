@@ -128,7 +128,6 @@ impl Normaliser {
 
     fn rewrite_metadata(&self, metadata: &mut Map<String, Value>) {
         if let Some(Value::Array(managers)) = metadata.get_mut("managedFields") {
-            managers.iter_mut().for_each(drop_encoding_annotations);
             // Their order depends on the second of each write.
             managers.sort_by_key(|entry| {
                 ["manager", "operation", "apiVersion", "subresource"].map(|field| entry[field].to_string())
@@ -233,13 +232,13 @@ fn without_diff(text: &str) -> String {
 fn blank_objects(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(" value: {") {
+    while let Some(at) = [" value: {", " value: [{"].into_iter().filter_map(|start| rest.find(start)).min() {
         let (before, object) = rest.split_at(at + " value: ".len());
         let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
         let is_object = matches!(values.next(), Some(Ok(_)));
         let end = if is_object { values.byte_offset() } else { 1 };
         kept.push_str(before);
-        kept.push_str(if is_object { "(an object)" } else { "{" });
+        kept.push_str(if is_object { "(an object)" } else { &object[..1] });
         rest = &object[end..];
     }
     kept.push_str(rest);
@@ -260,25 +259,6 @@ fn blank_ages(fields: &mut Map<String, Value>) {
 fn blank_descriptions(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(columns)) = fields.get_mut("columnDefinitions") {
         columns.iter_mut().for_each(|column| column["description"] = "".into());
-    }
-}
-
-/// Removes the annotations that version 1 of an autoscaler has instead of fields. Only the real server knows their managers.
-fn drop_encoding_annotations(entry: &mut Value) {
-    let Some(Value::Object(fields)) = entry.pointer_mut("/fieldsV1/f:metadata") else { return };
-    let Some(Value::Object(annotations)) = fields.get_mut("f:annotations") else { return };
-    let all = annotations.len();
-    annotations.retain(|name, _| !name.starts_with("f:autoscaling.alpha.kubernetes.io/"));
-    if annotations.len() < all {
-        annotations.remove(".");
-    }
-    if annotations.keys().all(|name| name == ".") {
-        fields.remove("f:annotations");
-    }
-    if fields.is_empty()
-        && let Some(fields) = entry["fieldsV1"].as_object_mut()
-    {
-        fields.remove("f:metadata");
     }
 }
 

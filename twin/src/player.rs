@@ -38,6 +38,8 @@ pub(crate) struct Player {
     watches: BTreeMap<u32, Watch>,
     /// The paths of the created objects, for the clean-up.
     created: BTreeSet<String>,
+    /// Whether a step has named the webhook server.
+    has_webhooks: bool,
 }
 
 impl Player {
@@ -49,12 +51,14 @@ impl Player {
             replies: BTreeMap::new(),
             watches: BTreeMap::new(),
             created: BTreeSet::new(),
+            has_webhooks: false,
         }
     }
 
     /// Plays a step and returns the normalised outcome. `expected` is the outcome on the other server, which tells how many events to
     /// wait for.
     pub(crate) async fn play(&mut self, op: &Op, expected: Option<&Outcome>) -> Outcome {
+        self.has_webhooks |= op.body.as_ref().is_some_and(|body| body.to_string().contains(webhook::URL));
         let raw = match op.parts().0 {
             op::DRAIN => self.drain(expected).await,
             op::AWAIT => self.repeat(op, 200, expected).await,
@@ -131,6 +135,8 @@ impl Player {
         let (limit, quiet) = match (self.session.shared, expected) {
             (true, Some(_)) => (DELIVERY, Duration::from_millis(25)),
             (true, None) => (DELIVERY, Duration::from_millis(250)),
+            // A webhook may have to convert the objects of events.
+            (false, _) if self.has_webhooks => (Duration::from_millis(60), Duration::from_millis(60)),
             (false, _) => (Duration::from_millis(3), Duration::from_millis(3)),
         };
         let mut outcome = Outcome::default();

@@ -354,7 +354,7 @@ fn attributes<'a>(route: &'a Route, selected: Option<&'a str>) -> Attributes<'a>
         group: &route.group,
         resource: &route.resource,
         subresource: &route.subresource,
-        namespace: if is_namespace { &route.name } else { &route.namespace },
+        namespace: if is_namespace && !route.name.is_empty() { &route.name } else { &route.namespace },
         name: selected.unwrap_or(&route.name),
         path: None,
     }

@@ -20,6 +20,13 @@ pub fn default(schema: &Schema, object: &mut Value) {
     fill(object, schema.root(), &mut Growth(MAX_GROWTH));
 }
 
+/// Applies the defaults of the schema of a custom resource, as [`default`], but keeps `null` in fields that are neither
+/// nullable nor have a default. There, it is invalid.
+pub fn default_missing(schema: &Schema, object: &mut Value) {
+    whole_numbers(object);
+    fill(object, schema.root(), &mut Growth(MAX_GROWTH));
+}
+
 /// The memory that defaults may add to an object, in bytes. Otherwise a list of a million empty elements, whose schema
 /// has defaults of a kilobyte, would take all memory.
 const MAX_GROWTH: usize = 128 << 20;

@@ -243,6 +243,11 @@ fn unknown_directive(directive: &Value, patch: &Map<String, Value>) -> PatchErro
     PatchError::mismatch(format!("unknown patch type: {directive} in map: {}", go_map(patch)))
 }
 
+/// An element as Go prints it where a text belongs.
+fn printed_inside(value: &Value) -> String {
+    if value.is_null() { "<nil>".to_owned() } else { printed_as_text(value) }
+}
+
 /// A value as Go prints it where a text belongs (`%s`).
 fn printed_as_text(value: &Value) -> String {
     match value {
@@ -251,11 +256,11 @@ fn printed_as_text(value: &Value) -> String {
         Value::Number(number) => format!("%!s({}={})", go_type(value), go_number(number)),
         Value::String(text) => text.clone(),
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(printed_as_text).collect();
+            let items: Vec<String> = items.iter().map(printed_inside).collect();
             format!("[{}]", items.join(" "))
         }
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| format!("{name}:{}", printed_as_text(value)));
+            let members = members.iter().map(|(name, value)| format!("{name}:{}", printed_inside(value)));
             format!("map[{}]", members.collect::<Vec<_>>().join(" "))
         }
     }

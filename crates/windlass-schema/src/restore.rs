@@ -121,8 +121,7 @@ fn basic(
         | (Type::Number, Value::Number(_)) => Ok(()),
         (Type::Integer, Value::Number(number)) => {
             let fraction = || number.as_f64().filter(|float| float.fract() == 0.0);
-            #[expect(clippy::cast_possible_truncation, reason = "Go converts in the same way")]
-            let whole = number.as_i64().or_else(|| fraction().map(|float| float as i64));
+            let whole = number.as_i64().or_else(|| fraction().map(go_integer));
             let Some(whole) = whole else { return Err(format!("cannot convert {found} to {}", shown())) };
             #[expect(clippy::cast_possible_truncation, reason = "integers that are too large wrap")]
             let whole = if format == Some("int32") { i64::from(whole as i32) } else { whole };
@@ -160,6 +159,13 @@ fn reflected(value: &Value) -> &'static str {
         Value::Array(_) => "slice",
         Value::Object(_) => "map",
     }
+}
+
+/// Converts a number as Go does on amd64: one that is too large becomes the smallest integer.
+fn go_integer(float: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+    let whole = float as i64;
+    if whole == i64::MAX { i64::MIN } else { whole }
 }
 
 #[cfg(test)]

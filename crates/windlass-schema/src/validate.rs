@@ -353,7 +353,7 @@ impl Validator {
         for name in schema.required().filter(|name| !members.contains_key(*name)) {
             result.add(self.error(|| {
                 let field = format!("{}.{name}", self.path);
-                FieldError::required(field.trim_start_matches('.'), "")
+                FieldError::required(field.trim_matches('.'), "")
             }));
         }
         result

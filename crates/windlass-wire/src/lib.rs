@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod client_config;
 pub mod continue_token;
 mod group;
 mod gzip;
@@ -20,6 +21,7 @@ mod yaml;
 pub use body::{
     Decoded, Encoding, OBJECT_MEDIA_TYPES, body_summary, decode_body, decode_options, not_an_object,
 };
+pub use client_config::validate_client_config;
 pub use group::GroupResource;
 pub use gzip::{GZIP_FROM, accepts_gzip, gzip_pieces, maybe_gzip};
 pub use media_type::MediaType;

@@ -407,14 +407,15 @@ impl ApiError {
     }
 
     /// 504: the requested resource version is newer than the server's.
-    pub fn resource_version_too_large(wanted: u64, current: u64) -> Self {
-        Self::timeout(format!("Too large resource version: {wanted}, current: {current}"), 1).causes(vec![
-            Cause {
-                reason: "ResourceVersionTooLarge".to_owned(),
-                message: "Too large resource version".to_owned(),
-                field: String::new(),
-            },
-        ])
+    ///
+    /// `retry_after_seconds` tells the client when to try again; 0 for no advice.
+    pub fn resource_version_too_large(wanted: u64, current: u64, retry_after_seconds: u32) -> Self {
+        let message = format!("Too large resource version: {wanted}, current: {current}");
+        Self::timeout(message, retry_after_seconds).causes(vec![Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        }])
     }
 
     /// 504.

@@ -91,10 +91,13 @@ impl Webhooks {
             }
             let (from, to) = (last.resource(request), shown.resource(request));
             if let Some(object) = &mut object {
-                versions::convert_in_place(request, object, from, to).await?;
+                versions::convert_in_place(request, object, from, to).await.map_err(ApiError::internal)?;
             }
             let old = match old {
-                Some(old) => Some(versions::convert(request, old, request.resource, to).await?),
+                Some(old) => {
+                    let old = versions::convert(request, old, request.resource, to).await;
+                    Some(old.map_err(ApiError::internal)?)
+                }
                 None => None,
             };
             let objects = Objects { new: object.as_deref(), old: old.as_deref() };

@@ -11,11 +11,22 @@ use windlass_schema::FieldError;
 
 use super::{list, text, texts};
 use crate::wire::names::{dns_1035_label, dns_1123_subdomain};
+use crate::wire::validate_client_config;
+
+/// The client of a conversion webhook, as Go's internal type names it.
+const CLIENT: &str = "spec.conversion.webhookClientConfig";
+/// The versions of conversion reviews, as Go's internal type names them.
+const REVIEWS: &str = "spec.conversion.conversionReviewVersions";
 
 /// Validates a new definition, which `prepare_create` has completed.
 pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
+    validate(definition, false)
+}
+
+/// Validates a definition. `knows_none` is whether its webhook may know no version of reviews that the server knows.
+fn validate(definition: &Value, knows_none: bool) -> Vec<FieldError> {
     let mut errors = metadata(definition);
-    errors.extend(spec(&definition["spec"]));
+    errors.extend(spec(&definition["spec"], knows_none));
     errors.extend(stored_versions(definition));
     errors.extend(approval(definition));
     errors
@@ -24,7 +35,8 @@ pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
 /// Validates an updated definition.
 pub(crate) fn validate_update(definition: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = immutable(definition, old);
-    errors.extend(validate_create(definition));
+    let reviews = list(&old["spec"]["conversion"]["webhook"], "conversionReviewVersions");
+    errors.extend(validate(definition, !reviews.is_empty() && !reviews.iter().any(is_known_review)));
     // The object's name cannot follow a group or plural that changes: that they change is the error.
     let renamed =
         errors.iter().any(|error| matches!(error.field.as_str(), "spec.group" | "spec.names.plural"));
@@ -44,7 +56,7 @@ fn metadata(definition: &Value) -> Vec<FieldError> {
     vec![FieldError::invalid("metadata.name", name, r#"must be spec.names.plural+"."+spec.group"#)]
 }
 
-fn spec(spec: &Value) -> Vec<FieldError> {
+fn spec(spec: &Value, knows_none: bool) -> Vec<FieldError> {
     let mut errors = group(text(spec, &["group"]));
     errors.extend(scope(text(spec, &["scope"])));
     if spec["preserveUnknownFields"] == true {
@@ -57,7 +69,7 @@ fn spec(spec: &Value) -> Vec<FieldError> {
     errors.extend(versions::names(spec));
     errors.extend(names(&spec["names"]));
     errors.extend(versions::contents(spec));
-    errors.extend(conversion(&spec["conversion"]));
+    errors.extend(conversion(&spec["conversion"], knows_none));
     errors
 }
 
@@ -114,27 +126,69 @@ fn because(path: &str, value: &str, reasons: Vec<String>) -> Vec<FieldError> {
     reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)).collect()
 }
 
-fn conversion(conversion: &Value) -> Vec<FieldError> {
+/// Whether the server can send this version of conversion reviews.
+fn is_known_review(version: &Value) -> bool {
+    version == "v1" || version == "v1beta1"
+}
+
+/// Validates the versions of conversion reviews that a webhook takes.
+fn review_versions(versions: &[Value], knows_none: bool) -> Vec<FieldError> {
+    let path = REVIEWS;
+    if versions.is_empty() {
+        return vec![FieldError::required(path, "")];
+    }
+    let mut errors = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let (path, version) = (format!("{path}[{index}]"), version.as_str().unwrap_or_default());
+        if versions[..index].iter().any(|earlier| earlier == version) {
+            errors.push(FieldError::invalid(path, version, "duplicate version"));
+        } else {
+            errors.extend(because(&path, version, dns_1035_label(version)));
+        }
+    }
+    if !knows_none && !versions.iter().any(is_known_review) {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.push(FieldError::invalid(path, versions.to_vec(), detail));
+    }
+    errors
+}
+
+/// The errors about a webhook that is not used.
+fn unused_webhook(webhook: &Value) -> Vec<FieldError> {
+    let detail = "should not be set when strategy is not set to Webhook";
+    let versions = list(webhook, "conversionReviewVersions");
+    let set = [(CLIENT, webhook["clientConfig"].is_object()), (REVIEWS, !versions.is_empty())];
+    set.into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(path, _)| FieldError::forbidden(path, detail))
+        .collect()
+}
+
+fn conversion(conversion: &Value, knows_none: bool) -> Vec<FieldError> {
     let webhook = &conversion["webhook"];
     match text(conversion, &["strategy"]) {
-        "None" if webhook.is_object() => {
-            let detail = "should not be set when strategy is not set to Webhook";
-            vec![FieldError::forbidden("spec.conversion.webhookClientConfig", detail)]
-        }
-        "None" => Vec::new(),
+        "None" => unused_webhook(webhook),
         "Webhook" => {
             let mut errors = Vec::new();
-            if !webhook["clientConfig"].is_object() {
+            if webhook["clientConfig"].is_object() {
+                errors.extend(validate_client_config(&webhook["clientConfig"], CLIENT));
+            } else {
                 let detail = "required when strategy is set to Webhook";
-                errors.push(FieldError::required("spec.conversion.webhookClientConfig", detail));
+                errors.push(FieldError::required(CLIENT, detail));
             }
-            if list(webhook, "conversionReviewVersions").is_empty() {
-                errors.push(FieldError::required("spec.conversion.conversionReviewVersions", ""));
-            }
+            errors.extend(review_versions(list(webhook, "conversionReviewVersions"), knows_none));
             errors
         }
-        "" => vec![FieldError::required("spec.conversion.strategy", "")],
-        other => vec![FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"])],
+        "" => {
+            let mut errors = unused_webhook(webhook);
+            errors.push(FieldError::required("spec.conversion.strategy", ""));
+            errors
+        }
+        other => {
+            let mut errors = unused_webhook(webhook);
+            errors.push(FieldError::not_supported("spec.conversion.strategy", other, &["None", "Webhook"]));
+            errors
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod versions;
 use jiff::Timestamp;
 use serde_json::Value;
 use windlass_schema::fields::{
-    ApplyError, Duplicates, FieldPath, FieldSet, Managers, PathElement, Updater, validate_typed,
+    ApplyError, Duplicates, FieldPath, FieldSet, Managers, PathElement, TypedErrors, Updater, validate_typed,
 };
 
 use self::conflict::conflict;
@@ -90,8 +90,11 @@ impl FieldManager<'_> {
         manager: &str,
     ) -> Result<Entries, String> {
         let live = old.unwrap_or_else(|| self.resource.schema.zero());
-        self.check_structure("new", new, Duplicates::Allow)?;
-        self.check_structure("live", live, Duplicates::Allow)?;
+        let new = &*self.resource.encoded(new);
+        self.check_structure(new, Duplicates::Allow)
+            .map_err(|why| self.not_typed("convert new", new, &why))?;
+        self.check_structure(live, Duplicates::Allow)
+            .map_err(|why| self.not_typed("convert live", live, &why))?;
         let Entries { managers, mut times } = entries;
         let (versions, filters) = (self.versions(), self.filters());
         let updater = Updater::new(&versions).with_filters(&filters);
@@ -112,16 +115,28 @@ impl FieldManager<'_> {
         Ok(entries)
     }
 
-    /// Checks that an object, the `new` or the `live` one for example, has the structure of its schema.
-    fn check_structure(&self, which: &str, object: &Value, duplicates: Duplicates) -> Result<(), String> {
-        validate_typed(self.resource.schema.get().root(), object, duplicates).map_err(|errors| {
-            format!(
-                "failed to create typed {which} object ({}/{}; {}): {errors}",
-                meta::namespace(object),
-                meta::name(object),
-                group_version_kind(self.resource.api_version(), &self.resource.kind)
-            )
-        })
+    /// Checks that an object has the structure of its schema.
+    fn check_structure(&self, object: &Value, duplicates: Duplicates) -> Result<(), TypedErrors> {
+        validate_typed(self.resource.schema.get().root(), object, duplicates)
+    }
+
+    /// Says that an update could not `convert new` or `live`, an object without the structure of its schema.
+    fn not_typed(&self, convert: &str, object: &Value, why: &TypedErrors) -> String {
+        format!("failed to {convert} object ({}) to smd typed: {why}", self.identity(object))
+    }
+
+    /// Says that an apply could not use an object, the `patch` or the `live` one.
+    fn not_applied(&self, which: &str, object: &Value, why: &TypedErrors) -> ApiError {
+        ApiError::unexplained(format!(
+            "failed to create typed {which} object ({}): {why}",
+            self.identity(object)
+        ))
+    }
+
+    /// Names an object as kube-apiserver does in these errors.
+    fn identity(&self, object: &Value) -> String {
+        let kind = group_version_kind(self.resource.api_version(), &self.resource.kind);
+        format!("{}/{}; {kind}", meta::namespace(object), meta::name(object))
     }
 
     /// Merges a configuration into an object, `old`, or makes a new object of it.
@@ -136,10 +151,8 @@ impl FieldManager<'_> {
         config: &Value,
         force: bool,
     ) -> Result<Value, ApiError> {
-        self.expect_configuration(config)?;
+        self.expect_kind(config)?;
         let live = old.unwrap_or_else(|| self.resource.schema.zero());
-        self.check_structure("patch", config, Duplicates::Forbid).map_err(ApiError::unexplained)?;
-        self.check_structure("live", live, Duplicates::Allow).map_err(ApiError::unexplained)?;
         let mut before = Entries::of(live)
             .ok_or_else(|| ApiError::unexplained("failed to decode managed fields: an entry is malformed"))?;
         if before.managers.0.is_empty() {
@@ -147,6 +160,10 @@ impl FieldManager<'_> {
                 ApiError::unexplained(format!("failed to create manager for existing fields: {why}"))
             })?;
         }
+        expect_no_managers(config)?;
+        let (checked, given) = (self.check_structure(live, Duplicates::Allow), Duplicates::Forbid);
+        self.check_structure(config, given).map_err(|why| self.not_applied("patch", config, &why))?;
+        checked.map_err(|why| self.not_applied("live", live, &why))?;
         let merged = match self.merged(live, config, &before, force).await {
             Err(ApplyError::Conflicts(conflicts)) if self.name == "kubectl" => {
                 match self.conflicts_beside_last_applied(live, conflicts) {
@@ -163,7 +180,12 @@ impl FieldManager<'_> {
         let mut entries = Entries { managers, times: before.times };
         let mut object = match object {
             Some(mut object) => {
-                self.resource.default_and_prune(&mut object);
+                // What is null stays so for custom resources, and may be invalid.
+                if self.resource.is_custom() && self.subresource != "status" {
+                    windlass_schema::default_missing(self.resource.schema.get(), &mut object);
+                } else {
+                    self.resource.default_and_prune(&mut object);
+                }
                 entries.times.insert(self.id(self.name, Operation::Apply), self.now_text());
                 object
             }
@@ -193,20 +215,13 @@ impl FieldManager<'_> {
         Ok((object, managers))
     }
 
-    /// Checks what a configuration says about itself.
-    fn expect_configuration(&self, config: &Value) -> Result<(), ApiError> {
+    /// Checks that a configuration is one for an object of this kind.
+    fn expect_kind(&self, config: &Value) -> Result<(), ApiError> {
         let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
         let (version, kind) = (text("apiVersion"), text("kind"));
         if version != self.resource.api_version() || kind != self.resource.kind {
             let found = group_version_kind(version, kind);
             return Err(ApiError::bad_request(format!("invalid object type: {found}")));
-        }
-        if config
-            .get("metadata")
-            .and_then(|metadata| metadata.get("managedFields"))
-            .is_some_and(|found| !found.is_null())
-        {
-            return Err(ApiError::bad_request("metadata.managedFields must be nil"));
         }
         Ok(())
     }
@@ -228,6 +243,15 @@ impl FieldManager<'_> {
     fn now_text(&self) -> String {
         crate::env::rfc3339(self.now)
     }
+}
+
+/// A configuration names fields, not their managers.
+fn expect_no_managers(config: &Value) -> Result<(), ApiError> {
+    let found = config.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    if found.is_some_and(|found| !found.is_null()) {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(())
 }
 
 /// Says what is wrong with the entries of an object, if they are malformed.

@@ -36,8 +36,8 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
                 let code = if creates { StatusCode::CREATED } else { StatusCode::OK };
                 return call.object(code, &stored).await;
             }
-            // The object came or went in between.
-            Err(error) if creates && error.reason() == "AlreadyExists" => {}
+            // The object came or went in between. A webhook may refuse with the same reason.
+            Err(error) if creates && error.reason() == "AlreadyExists" && call.is_there() => {}
             Err(error) if may_create && !creates && error.code() == 404 => {}
             Err(error) => return Err(error),
         }
@@ -108,7 +108,7 @@ impl Applying {
 
     /// Makes a new object of the configuration.
     async fn create(&mut self, call: &mut Call<'_>) -> Result<Value, ApiError> {
-        let mut new = self.merge(call, None).await?;
+        let new = self.merge(call, None).await?;
         let uid = meta::uid(&new);
         if !uid.is_empty() {
             let why = format!(
@@ -117,10 +117,6 @@ impl Applying {
             return Err(ApiError::conflict(&call.resource.group_resource(), &call.route.name, why));
         }
         expect_name(call, &new)?;
-        if !meta::resource_version(&new).is_empty() {
-            write::version_number(meta::resource_version(&new))?;
-        }
-        meta::set(&mut new, "resourceVersion", None);
         Ok(new)
     }
 }

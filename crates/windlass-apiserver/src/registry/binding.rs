@@ -51,6 +51,11 @@ pub(super) async fn bind(call: &mut Call<'_>) -> Result<Response<Body>, ApiError
                 format!("pod {name} is already assigned to node {}", windlass_schema::go_quote(present)),
             ));
         }
+        let gates = old.pointer("/spec/schedulingGates").and_then(Value::as_array);
+        if gates.is_some_and(|gates| !gates.is_empty()) {
+            let why = format!("pod {name} has non-empty .spec.schedulingGates");
+            return Err(ApiError::conflict(&bindings, name, why));
+        }
         let mut new = old.clone();
         meta::entry_object(&mut new, "spec").insert("nodeName".into(), node.clone().into());
         scheduled(&mut new, &rfc3339(call.state.env.now()));

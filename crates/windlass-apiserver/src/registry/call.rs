@@ -88,6 +88,11 @@ impl Call<'_> {
         name
     }
 
+    /// Whether the object that the request names exists now.
+    pub(super) fn is_there(&self) -> bool {
+        self.state.store.view().get(&self.resource.storage, &self.key()).is_some()
+    }
+
     /// The key of the object that the request names.
     pub(super) fn key(&self) -> String {
         self.resource.key(&self.route.namespace, &self.route.name)

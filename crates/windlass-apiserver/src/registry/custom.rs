@@ -112,6 +112,9 @@ fn check_text(object: &Value, path: &str) -> Result<(), String> {
 fn value_at<'o>(object: &'o Value, path: &str) -> Result<Option<&'o Value>, String> {
     let mut value = object;
     for segment in path.split('.').filter(|segment| !segment.is_empty()) {
+        if value.is_null() {
+            return Ok(None);
+        }
         let fields = value.as_object().ok_or_else(|| unexpected(value, "map[string]interface{}"))?;
         let Some(found) = fields.get(segment) else { return Ok(None) };
         value = found;

@@ -116,9 +116,14 @@ pub(super) async fn remove(
         call.warnings.truncate(told);
         // The real server stores the object with its grace period first, and asks again when it removes it.
         Box::pin(admit(call, &old, current, options, grace)).await?;
-        if fate == Fate::Stays && object == old {
-            return Ok(Deleted::Pending(Arc::clone(current)));
-        }
+        let renewed = if fate == Fate::Stays && object == old {
+            let Some(renewed) = resource.renewed(current).await else {
+                return Ok(Deleted::Pending(Arc::clone(current)));
+            };
+            Some(renewed)
+        } else {
+            None
+        };
         let labels = call.state.store.labels();
         if options.dry_run {
             return Ok(match fate {
@@ -128,8 +133,11 @@ pub(super) async fn remove(
             });
         }
         // The object was not decoded by the version of the request: it stays in the layout that it has.
-        let draft =
-            (fate != Fate::Goes).then(|| resource.draft_like(current, &object, labels, call.state.env.now()));
+        let now = call.state.env.now();
+        let draft = match renewed {
+            Some(renewed) => Some(resource.draft(&renewed, labels, now)),
+            None => (fate != Fate::Goes).then(|| resource.draft_like(current, &object, labels, now)),
+        };
         match write::commit_draft(call.state, resource, &key, Some(current.rv), draft, |_| Ok(())).await {
             Ok(stored) => match fate {
                 Fate::Stays => return Ok(Deleted::Pending(stored)),

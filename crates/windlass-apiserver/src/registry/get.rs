@@ -26,9 +26,21 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             None => ApiError::unexplained(why),
         }
     })?;
-    let view = not_older(call.state, revision).await?;
+    let view = not_older_of(call, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
     call.object(StatusCode::OK, stored).await
+}
+
+/// Waits as [`not_older`], if the kind of the request is read from a cache in the real server. The others are not waited for.
+pub(super) async fn not_older_of(call: &Call<'_>, revision: Option<u64>) -> Result<Arc<View>, ApiError> {
+    if call.resource.strategy.time_to_live().is_none() {
+        return not_older(call.state, revision).await;
+    }
+    let view = call.state.store.view();
+    match revision.filter(|wanted| *wanted > view.revision()) {
+        Some(wanted) => Err(ApiError::resource_version_too_large(wanted, view.revision(), 0)),
+        None => Ok(view),
+    }
 }
 
 /// Waits until the state is at `revision` or later, and returns it.
@@ -43,5 +55,5 @@ pub(super) async fn not_older(state: &State, revision: Option<u64>) -> Result<Ar
             return Ok(view);
         }
     }
-    Err(ApiError::resource_version_too_large(wanted, state.store.view().revision()))
+    Err(ApiError::resource_version_too_large(wanted, state.store.view().revision(), 1))
 }

@@ -7,7 +7,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::get::not_older;
+use super::get::{not_older, not_older_of};
 use super::options::{self, ListOptions, VersionMatch};
 use super::{Call, reply};
 use crate::body::Body;
@@ -331,6 +331,6 @@ async fn position(
                 .ok_or_else(|| ApiError::expired("The resourceVersion for the provided list is too old."))?;
             Ok(whole(view, options.limit))
         }
-        revision => Ok(whole(not_older(call.state, revision).await?, options.limit)),
+        revision => Ok(whole(not_older_of(call, revision).await?, options.limit)),
     }
 }

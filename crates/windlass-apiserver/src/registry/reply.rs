@@ -95,6 +95,10 @@ impl Call<'_> {
             ("scale", true) => "v1.Scale".to_owned(),
             _ => self.resource.go_type(),
         };
+        if self.resource.is_custom() && self.route.subresource != "scale" {
+            // Go's type for all custom resources may be a list.
+            return ApiError::unexplained("content is not a list");
+        }
         ApiError::wrong_form(false, &go_type)
     }
 

@@ -31,6 +31,7 @@ fn builtin_paths() -> ScalePaths {
 }
 
 pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    call.negotiate()?;
     let revision = options::revision(call.query.text("resourceVersion")).map_err(ApiError::unexplained)?;
     let view = not_older(call.state, revision).await?;
     let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;

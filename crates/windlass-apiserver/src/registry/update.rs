@@ -42,8 +42,8 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
                 let code = if creates { StatusCode::CREATED } else { StatusCode::OK };
                 return call.object(code, &stored).await;
             }
-            // The object came or went in between.
-            Err(error) if creates && error.reason() == "AlreadyExists" => {}
+            // The object came or went in between. A webhook may refuse with the same reason.
+            Err(error) if creates && error.reason() == "AlreadyExists" && call.is_there() => {}
             Err(error) if may_create && !creates && is_gone(call, &error) => {}
             Err(error) => return Err(error),
         }

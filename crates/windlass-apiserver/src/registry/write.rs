@@ -142,6 +142,9 @@ async fn create_named(
     // A version that is not a number does not count, and a dry run stores nothing.
     let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
     let given_version = meta::resource_version(&object).to_owned();
+    if call.route.verb == "patch" && !given_version.is_empty() {
+        version_number(&given_version)?;
+    }
     begin(call, &mut object);
     let view = call.state.store.view();
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
@@ -172,7 +175,9 @@ async fn create_named(
         call.validate(&new, None).await?;
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
-        let key = resource.key(meta::namespace(&new), name);
+        // An apply or an update stores at the path of its request, whatever name a webhook has given to the object.
+        let at_path = call.route.verb != "create";
+        let key = if at_path { call.key() } else { resource.key(meta::namespace(&new), name) };
         let charges = call.charges(&new, None).await?;
         if options.dry_run {
             if view.get(&resource.storage, &key).is_some() {
@@ -246,9 +251,9 @@ pub(super) async fn update(
         settle_namespace(call, &mut new)?;
         change.mutate(call, &mut new, &old).await?;
         settle_namespace(call, &mut new)?;
+        managed_fields::restore_times(&mut new, &old);
         check_version(call, &new, &old)?;
         prepare(call, &view, &mut new, &old)?;
-        managed_fields::restore_times(&mut new, &old);
         let mut warnings = custom::warnings(&resource, &new, Some(&old));
         warnings.extend(resource.strategy.warnings(&call.context(&view), &new, Some(&old)));
         call.warnings.extend(warnings);
@@ -259,16 +264,17 @@ pub(super) async fn update(
             // The schema may not have the field.
             windlass_schema::prune(resource.schema.get(), &mut new);
         }
-        if same && !resource.rewrites(current) {
-            return Ok(Arc::clone(current));
-        }
         let goes = meta::is_deleting(&old)
             && meta::finalizers(&new).next().is_none()
             && meta::integer(&new, "deletionGracePeriodSeconds").unwrap_or(0) == 0
             && resource.strategy.may_go(&new);
+        if same && !goes && !resource.rewrites(current) {
+            return Ok(Arc::clone(current));
+        }
         resource.to_storage(&mut new).await?;
+        keep_other_part(call, &mut new, current);
         // An update that changes nothing is still a write if the definition now stores the object in another form.
-        if same && new == current.value() {
+        if same && !goes && new == current.value() {
             return Ok(Arc::clone(current));
         }
         if options.dry_run {
@@ -285,6 +291,23 @@ pub(super) async fn update(
             Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}
             Err(Rejected::Guarded(error)) => return Err(error),
         }
+    }
+}
+
+/// Takes from the stored object what the write may not change, if the object was converted: another version may have it less
+/// exactly, as version 1 of an autoscaler does.
+fn keep_other_part(call: &Call<'_>, new: &mut Value, stored: &Stored) {
+    let resource = &call.resource;
+    if resource.is_custom() || *resource.storage_version == *resource.api_version() {
+        return;
+    }
+    let part = match call.route.subresource.as_str() {
+        "" if resource.has_status() => "status",
+        "status" => "spec",
+        _ => return,
+    };
+    if let Some(old) = stored.value().get_mut(part) {
+        new[part] = old.take();
     }
 }
 

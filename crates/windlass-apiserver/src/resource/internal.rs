@@ -19,6 +19,18 @@ impl Resource {
     pub(crate) fn internal_form(&self) -> InternalForm {
         InternalForm { annotations: self.strategy.facts().encoding_annotations }
     }
+
+    /// Returns an object as the internal type and back leaves it: annotations stand for what this version has no fields for.
+    pub(crate) fn encoded<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
+        if *self.storage_version == *self.api_version() || self.internal_form().annotations.is_empty() {
+            return Cow::Borrowed(object);
+        }
+        let mut object = object.clone();
+        let stored = self.storage_version.rsplit('/').next().unwrap_or_default();
+        self.strategy.convert(&mut object, stored);
+        self.strategy.convert(&mut object, &self.version);
+        Cow::Owned(object)
+    }
 }
 
 impl InternalForm {

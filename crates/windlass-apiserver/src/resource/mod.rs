@@ -268,7 +268,7 @@ impl Resource {
 
     /// Whether an update of `stored` that changes nothing may change how it is stored.
     pub(crate) fn rewrites(&self, stored: &Stored) -> bool {
-        let is_converted = !self.is_custom() && *self.storage_version != *self.api_version();
+        let is_converted = *self.storage_version != *self.api_version();
         let may_differ = self.is_custom() || !self.strategy.facts().late_defaults.is_empty();
         is_converted || may_differ && *stored.layout() != self.storage_layout()
     }
@@ -305,6 +305,11 @@ impl Resource {
         labels: &Labels,
         now: Timestamp,
     ) -> Draft {
+        if !self.is_custom() && stored.layout().schema == WITHOUT_LATE_DEFAULTS {
+            let mut object = object.clone();
+            self.default_and_prune(&mut object);
+            return self.draft(&object, labels, now);
+        }
         let mut facets = self.facets_like(stored, object);
         facets.expires = self.storage_strategy.time_to_live().and_then(|ttl| now.checked_add(ttl).ok());
         Draft::new(object, stored.layout().clone(), facets, labels)

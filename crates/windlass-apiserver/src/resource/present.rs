@@ -158,6 +158,24 @@ impl Resource {
         Ok(())
     }
 
+    /// A stored object as its definition would store it now, if that is something else. An object that a webhook does not
+    /// convert stays as it is.
+    pub(crate) async fn renewed(&self, stored: &Stored) -> Option<Value> {
+        let (found, wanted) = (&stored.layout().api_version, &self.storage_version);
+        if !self.is_custom() || *stored.layout() == self.storage_layout() {
+            return None;
+        }
+        let mut value = self.as_stored(stored);
+        if found != wanted {
+            match self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
+                Some(converter) => convert_value(converter, &mut value, found, wanted).await.ok()?,
+                None => value["apiVersion"] = (**wanted).into(),
+            }
+            self.default_and_prune_as(wanted, &mut value);
+        }
+        (value != stored.value()).then_some(value)
+    }
+
     /// Converts an object of this version to the one that is stored.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::checks::enumerated;
 use super::facts::not_enforced;
 use super::fields::{int_at, list_at, text};
 use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext, Writes};
-use crate::wire::names;
+use crate::wire::{self, names};
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -92,7 +92,7 @@ fn validate_webhook(webhook: &Value, path: &str, errors: &mut Vec<FieldError>) {
         let detail = "the timeout value must be between 1 and 30 seconds";
         errors.push(FieldError::invalid(field("timeoutSeconds"), timeout, detail));
     }
-    validate_client(webhook.get("clientConfig").unwrap_or(&Value::Null), &field("clientConfig"), errors);
+    errors.extend(wire::validate_client_config(&webhook["clientConfig"], &field("clientConfig")));
     let versions = list_at(webhook, "/admissionReviewVersions");
     let versions_field = field("admissionReviewVersions");
     if versions.is_empty() {
@@ -100,31 +100,5 @@ fn validate_webhook(webhook: &Value, path: &str, errors: &mut Vec<FieldError>) {
     } else if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(FieldError::invalid(versions_field, versions.to_vec(), detail));
-    }
-}
-
-fn validate_client(config: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    match (config.get("url").and_then(Value::as_str), config.get("service")) {
-        (Some(url), None) => {
-            let form = "desired format: https://host[/path]";
-            let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-            let field = format!("{path}.url");
-            if scheme != "https" {
-                let detail = format!("'https' is the only allowed URL scheme; {form}");
-                errors.push(FieldError::invalid(field.as_str(), scheme, detail));
-            }
-            if rest.split('/').next().is_none_or(str::is_empty) {
-                errors.push(FieldError::invalid(field, "", format!("host must be specified; {form}")));
-            }
-        }
-        (None, Some(service)) => {
-            for part in ["name", "namespace"] {
-                if text(service, part).is_empty() {
-                    let detail = format!("service {part} is required");
-                    errors.push(FieldError::required(format!("{path}.service.{part}"), detail));
-                }
-            }
-        }
-        _ => errors.push(FieldError::required(path, "exactly one of url or service is required")),
     }
 }

@@ -5,7 +5,7 @@ use windlass_schema::FieldError;
 
 use super::checks::immutable;
 use super::core::{validate_amount, validate_container_name, validate_tolerations};
-use super::place;
+use super::place::{self, Place};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::names;
 
@@ -28,28 +28,34 @@ impl Strategy for RuntimeClasses {
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
         place::validate("", object, |class, errors| {
             class.at("handler").require_check(names::dns_1123_label, errors);
-            let overhead = class.at("overhead");
-            for (name, amount) in overhead.at("podFixed").shown_under(&overhead, "limits").entries() {
-                validate_container_name(name, &amount, errors);
-                validate_amount(name, &amount, errors);
-            }
-            let scheduling = class.at("scheduling");
-            if let Some(labels) = scheduling.at("nodeSelector").map() {
-                errors.extend(scheduling.at("nodeSelector").moved(names::validate_labels(labels, "")));
-            }
-            validate_tolerations(&scheduling.at("tolerations"), errors);
+            validate_pods(class, errors);
         })
     }
 
     fn validate_update(&self, _cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
-        // What does not change is not validated again.
         let change: Vec<FieldError> = immutable(object, old, "/handler").into_iter().collect();
         let mut errors = place::validate("", object, |class, errors| {
+            // A handler that does not change is not validated again.
             if !change.is_empty() {
                 class.at("handler").require_check(names::dns_1123_label, errors);
             }
+            validate_pods(class, errors);
         });
         errors.extend(change);
         errors
     }
+}
+
+/// Validates what a class adds to its pods.
+fn validate_pods(class: &Place<'_>, errors: &mut Vec<FieldError>) {
+    let overhead = class.at("overhead");
+    for (name, amount) in overhead.at("podFixed").shown_under(&overhead, "limits").entries() {
+        validate_container_name(name, &amount, errors);
+        validate_amount(name, &amount, errors);
+    }
+    let scheduling = class.at("scheduling");
+    if let Some(labels) = scheduling.at("nodeSelector").map() {
+        errors.extend(scheduling.at("nodeSelector").moved(names::validate_labels(labels, "")));
+    }
+    validate_tolerations(&scheduling.at("tolerations"), errors);
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::typed::{Duplicates, validate_typed};
 use crate::graph::NodeRef;
 
 /// The versions of a kind, which field managers may use. Objects of a kind with one version are never converted.
@@ -39,7 +40,7 @@ impl fmt::Display for ConvertError {
 
 impl std::error::Error for ConvertError {}
 
-/// Converts an object; one that has the version already is not copied.
+/// Converts an object; one that has the version already is not copied. The result has the structure of its schema.
 pub(super) async fn converted<'v>(
     convert: &impl Convert,
     object: &'v Value,
@@ -47,10 +48,15 @@ pub(super) async fn converted<'v>(
     to: &str,
 ) -> Result<Cow<'v, Value>, ConvertError> {
     if from == to {
-        Ok(Cow::Borrowed(object))
-    } else {
-        convert.convert(object, from, to).await.map(Cow::Owned)
+        return Ok(Cow::Borrowed(object));
     }
+    let converted = convert.convert(object, from, to).await?;
+    if let Some(schema) = convert.schema(to) {
+        // A conversion may keep fields that the other version does not have.
+        let checked = validate_typed(schema, &converted, Duplicates::Forbid);
+        checked.map_err(|errors| ConvertError::Failed(errors.to_string()))?;
+    }
+    Ok(Cow::Owned(converted))
 }
 
 /// Returns the converted object, or `None` if the version does not exist.

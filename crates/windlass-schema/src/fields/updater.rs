@@ -1,5 +1,6 @@
 //! Computes the field managers of updates, and the objects and field managers of applies.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -115,8 +116,8 @@ impl<'a, C: Convert> Updater<'a, C> {
         managers: Managers,
         manager: &str,
     ) -> Result<Managers> {
-        let managers = self.reconcile(managers);
-        let change = Change { live, new, api_version, manager };
+        let (managers, lives) = self.reconcile(live, api_version, managers).await?;
+        let change = Change { live, lives, new, api_version, manager };
         let (mut managers, changed) = self.change(&change, managers, true).await?;
         let before = managers.0.remove(manager).unwrap_or_default().fields;
         let fields = before.difference(&changed.removed).union(&changed.modified).union(&changed.added);
@@ -146,7 +147,7 @@ impl<'a, C: Convert> Updater<'a, C> {
         manager: &str,
         force: bool,
     ) -> Result<(Option<Value>, Managers)> {
-        let mut managers = self.reconcile(managers);
+        let (mut managers, lives) = self.reconcile(live, api_version, managers).await?;
         let schema = self.schema(api_version)?;
         let merged = merge(schema, live, config).map_err(failed("failed to merge config"))?;
         let fields = FieldSet::of(schema, config).map_err(failed("failed to get field set"))?;
@@ -160,7 +161,7 @@ impl<'a, C: Convert> Updater<'a, C> {
             }
             None => merged,
         };
-        let change = Change { live, new: &new, api_version, manager };
+        let change = Change { live, lives, new: &new, api_version, manager };
         let (managers, changed) = self.change(&change, managers, force).await?;
         // A new order of list elements changes no field.
         let may_be_same = changed.is_same() || self.filter(api_version).is_some();
@@ -184,16 +185,32 @@ impl<'a, C: Convert> Updater<'a, C> {
         }
     }
 
-    /// Adapts the managers to changes of the schema. Drops those of versions that do not exist any more.
-    fn reconcile(&self, mut managers: Managers) -> Managers {
-        managers.0.retain(|_, managed| match self.convert.schema(&managed.api_version) {
-            Some(schema) => {
-                managed.fields = managed.fields.reconciled(schema);
-                true
+    /// Adapts the managers to changes of the schema, and drops those of versions that do not exist any more. Returns
+    /// the live object in each of their other versions too.
+    ///
+    /// # Errors
+    /// If the live object cannot be converted to one of the versions.
+    async fn reconcile(
+        &self,
+        live: &Value,
+        api_version: &str,
+        managers: Managers,
+    ) -> Result<(Managers, Lives)> {
+        let (mut reconciled, mut lives) = (Managers::default(), Lives::new());
+        for (name, mut managed) in managers.0 {
+            let version = &managed.api_version;
+            let Some(schema) = self.convert.schema(version) else { continue };
+            if version != api_version && !lives.contains_key(version) {
+                let live = existing(converted(self.convert, live, api_version, version).await);
+                let live = live.map_err(|error| ApplyError::Failed(error.to_string()))?;
+                lives.insert(version.clone(), live.map(Cow::into_owned));
             }
-            None => false,
-        });
-        managers
+            if lives.get(version).is_none_or(Option::is_some) {
+                managed.fields = managed.fields.reconciled(schema);
+                reconciled.0.insert(name, managed);
+            }
+        }
+        Ok((reconciled, lives))
     }
 
     /// Takes the fields that a change modifies or removes from the managers that own them; returns the managers and
@@ -250,15 +267,12 @@ impl<'a, C: Convert> Updater<'a, C> {
 
     /// Compares the objects of a change in another version; returns `None` if the version does not exist any more.
     async fn compared_at(&self, change: &Change<'_>, version: &str) -> Result<Option<Comparison>> {
-        let live = converted(self.convert, change.live, change.api_version, version).await;
-        let Some(live) = existing(live).map_err(failed("failed to convert old object"))? else {
-            return Ok(None);
-        };
+        let Some(Some(live)) = change.lives.get(version) else { return Ok(None) };
         let new = converted(self.convert, change.new, change.api_version, version).await;
         let Some(new) = existing(new).map_err(failed("failed to convert new object"))? else {
             return Ok(None);
         };
-        self.compared(&live, &new, version).map(Some)
+        self.compared(live, &new, version).map(Some)
     }
 
     /// Compares two objects of a version, as far as fields are tracked.
@@ -272,9 +286,14 @@ impl<'a, C: Convert> Updater<'a, C> {
     }
 }
 
+/// An object in the versions of its managers; `None` for a version that does not exist.
+type Lives = BTreeMap<String, Option<Value>>;
+
 /// A change of an object by a manager.
 struct Change<'c> {
     live: &'c Value,
+    /// The live object in the other versions of the managers.
+    lives: Lives,
     new: &'c Value,
     api_version: &'c str,
     manager: &'c str,

@@ -75,7 +75,7 @@ fn denials_name_who_what_and_where() {
 #[test]
 fn a_version_ahead_of_the_server_says_so_in_a_cause() {
     assert_eq!(
-        wire(&ApiError::resource_version_too_large(100, 7)),
+        wire(&ApiError::resource_version_too_large(100, 7, 1)),
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": "Timeout: Too large resource version: 100, current: 7", "reason": "Timeout",
             "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],

@@ -132,7 +132,9 @@ fn validate(object: &Value, with_template: bool) -> Vec<FieldError> {
     validate_selector(spec, "statefulset", &mut errors);
     if with_template {
         let named = with_claims(spec);
-        validate_template(named.as_ref().unwrap_or(spec), "StatefulSet", &mut errors);
+        if !validate_template(named.as_ref().unwrap_or(spec), "StatefulSet", &mut errors) {
+            validate_restarts(&spec["template"], "StatefulSet", &mut errors);
+        }
     } else {
         validate_restarts(&spec["template"], "StatefulSet", &mut errors);
     }

@@ -53,15 +53,16 @@ pub(in crate::strategy) fn validate_label_selector(selector: &Value, path: &str)
 }
 
 /// Validates the template of a workload of this kind, whose pods are always restarted.
-pub(in crate::strategy) fn validate_template(spec: &Value, kind: &str, errors: &mut Vec<FieldError>) {
+pub(in crate::strategy) fn validate_template(spec: &Value, kind: &str, errors: &mut Vec<FieldError>) -> bool {
     let template = spec.get("template").unwrap_or(&Value::Null);
     match Selector::of(spec) {
-        Selector::Invalid if kind != "DaemonSet" => return,
+        Selector::Invalid if kind != "DaemonSet" => return false,
         Selector::Matching(true) | Selector::Invalid => {}
         Selector::Matching(false) => errors.push(mismatch(template)),
     }
     errors.extend(validate_template_of(spec, "spec.template"));
     validate_restarts(template, kind, errors);
+    true
 }
 
 /// What a selector says about the labels of the template.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use crate::strategy::checks::path_segment;
+use crate::strategy::core::validate_container_name;
 use crate::strategy::place::{self, Errors, Place};
 use crate::wire::names;
 
@@ -151,6 +152,8 @@ fn validate_source(kind: &str, source: &Place<'_>, objects: References, errors: 
             let name = source.at("name");
             if name.text().is_empty() {
                 errors.push(name.required("must specify a resource name"));
+            } else if kind == "containerResource" {
+                validate_container_name(name.text(), &name, errors);
             }
             if kind == "containerResource" {
                 let container = source.at("container");

@@ -180,7 +180,9 @@ fn validate_generated(job: &Place<'_>, errors: &mut Errors) {
     }
     let generated: Map<String, Value> =
         expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-    if !LabelSelector::from_object(selector.value()).matches(Some(&generated)) {
+    let mut problems = Errors::new();
+    label_selector(&selector, &mut problems);
+    if problems.is_empty() && !LabelSelector::from_object(selector.value()).matches(Some(&generated)) {
         errors.push(selector.invalid("`selector` not auto-generated"));
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn validate(job: &Place<'_>, old: &Place<'_>, errors: &mut Errors) {
         status.at(name).not_negative(errors);
     }
     validate_uncounted(&status.at("uncountedTerminatedPods"), errors);
-    validate_conditions(&status, &before, &conditions, errors);
+    validate_conditions(job, &before, &conditions, errors);
     validate_times(job, old, &conditions, errors);
     validate_finished(job, &status, &before, &conditions, errors);
     validate_indexes(job, &status, &before, errors);
@@ -74,7 +74,8 @@ fn validate_uncounted(pods: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_conditions(status: &Place<'_>, before: &Place<'_>, found: &Conditions, errors: &mut Errors) {
+fn validate_conditions(job: &Place<'_>, before: &Place<'_>, found: &Conditions, errors: &mut Errors) {
+    let status = &job.at("status");
     let list = status.at("conditions");
     let [complete, failed, target, met] =
         [found.complete, found.failed, found.target, found.met].map(|pair| pair[0]);
@@ -100,6 +101,10 @@ fn validate_conditions(status: &Place<'_>, before: &Place<'_>, found: &Condition
     );
     refuse(met && failed, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
     refuse(met && target, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
+    refuse(
+        job.below("spec/successPolicy").is_set() && complete && !met,
+        "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
+    );
 }
 
 fn validate_times(job: &Place<'_>, old: &Place<'_>, found: &Conditions, errors: &mut Errors) {

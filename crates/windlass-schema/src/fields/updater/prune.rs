@@ -90,15 +90,15 @@ impl<C: Convert> Updater<'_, C> {
 
     async fn add_back_at(&self, pruning: &mut Pruning<'_>, version: &str, owned: &FieldSet) -> Result<()> {
         if version != pruning.version {
-            let merged = existing(self.convert.convert(&pruning.merged, &pruning.version, version).await);
+            let merged = existing(converted(self.convert, &pruning.merged, &pruning.version, version).await);
             let merged = merged.map_err(|error| failed("failed to convert merged object", version, error))?;
             let Some(merged) = merged else { return Ok(()) };
-            let pruned = existing(self.convert.convert(&pruning.pruned, &pruning.version, version).await);
+            let pruned = existing(converted(self.convert, &pruning.pruned, &pruning.version, version).await);
             let pruned = pruned.map_err(|error| failed("failed to convert pruned object", version, error))?;
             let Some(pruned) = pruned else { return Ok(()) };
             *pruning = Pruning {
-                merged: Cow::Owned(merged),
-                pruned: Cow::Owned(pruned),
+                merged: Cow::Owned(merged.into_owned()),
+                pruned: Cow::Owned(pruned.into_owned()),
                 version: version.to_owned(),
             };
         }

@@ -9,6 +9,7 @@ use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
 use crate::strategy::fields::{default, int_at, spec_mut, text_at};
+use crate::wire::names::path_segment_name;
 use crate::wire::{ApiError, GroupResource};
 
 static RUNTIME_CLASSES: LazyLock<ResourceId> =
@@ -78,7 +79,7 @@ pub(super) fn set_priority(cx: &StrategyContext<'_>, object: &mut Value) -> Resu
 /// Keeps the priority that an update leaves out.
 pub(super) fn keep_priority(object: &mut Value, old: &Value) {
     let spec = spec_mut(object);
-    for field in ["priority", "preemptionPolicy", "priorityClassName"] {
+    for field in ["priority", "preemptionPolicy"] {
         if let Some(value) = old.pointer(&format!("/spec/{field}")) {
             default(spec, field, value.clone());
         }
@@ -96,6 +97,12 @@ fn runtime_class(cx: &StrategyContext<'_>, object: &Value) -> Result<Option<Valu
     let Some(class) = object.pointer("/spec/runtimeClassName").and_then(Value::as_str) else {
         return Ok(None);
     };
+    let problems = path_segment_name(class, false);
+    if !problems.is_empty() {
+        // The real server asks itself for the class by HTTP, and its client refuses the name.
+        let why = format!("invalid resource name {}: [{}]", go_quote(class), problems.join(" "));
+        return Err(ApiError::unexplained(why));
+    }
     let found = cx.view.get(&RUNTIME_CLASSES, class).map(|found| found.value());
     let missing = || reject(object, &format!("RuntimeClass {} not found", go_quote(class)));
     found.map(Some).ok_or_else(missing)

@@ -43,7 +43,10 @@ pub(crate) fn labels(object: &Value) -> Option<&Map<String, Value>> {
 pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     let list =
         object.get("metadata").and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str)
+    // To Go, null is an empty text.
+    list.into_iter()
+        .flatten()
+        .filter_map(|finalizer| finalizer.as_str().or(finalizer.is_null().then_some("")))
 }
 
 /// Returns the metadata, created if it is absent.

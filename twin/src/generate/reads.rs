@@ -69,6 +69,7 @@ impl Episode {
             // The server waits three seconds for that version.
             14 if self.random.u32(..8) == 0 => query.add("resourceVersion", "999999999999999999"),
             15 => query.add("timeoutSeconds", "5"),
+            18..21 if !cluster_wide => query.add("limit", pick(&mut self.random, &["1", "2"])),
             16 if !cluster_wide => {
                 query.add("includeObject", pick(&mut self.random, &["None", "Object", "Metadata", "x"]));
             }

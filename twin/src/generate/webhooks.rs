@@ -51,7 +51,7 @@ impl Episode {
     fn webhook(&mut self, is_mutating: bool) -> Value {
         let rules: Vec<Value> = (0..self.random.usize(1..3)).map(|_| self.webhook_rule()).collect();
         let random = &mut self.random;
-        let effects = ["/label", "/label", "/label", "/warn", "/no-patch", "/rename"];
+        let effects = ["/label", "/label", "/label", "/warn", "/no-patch"];
         let verdicts = ["/allow", "/warn", "/warn", "/deny", "/deny-x", "/deny-x"];
         let path = match random.u32(..8) {
             0 => "/error",

@@ -184,6 +184,8 @@ impl FieldManager<'_> {
                 if self.resource.is_custom() && self.subresource != "status" {
                     windlass_schema::default_missing(self.resource.schema.get(), &mut object);
                 } else {
+                    // Numbers become those of Go. What does not fit is refused when the managers are known.
+                    let _ = windlass_schema::restore(self.resource.schema.get(), &mut object);
                     self.resource.default_and_prune(&mut object);
                 }
                 entries.times.insert(self.id(self.name, Operation::Apply), self.now_text());

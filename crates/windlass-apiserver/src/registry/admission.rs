@@ -85,6 +85,12 @@ impl Call<'_> {
 
     /// Admits an object that is not stored itself, such as an `Eviction`.
     pub(super) async fn admit_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
+        self.mutate_request(object).await?;
+        self.validate(object, None).await
+    }
+
+    /// The first half of [`Call::admit_request`]: mutating admission.
+    pub(super) async fn mutate_request(&mut self, object: &mut Value) -> Result<(), ApiError> {
         let is_question = self.resource.plural == "localsubjectaccessreviews";
         if self.resource.namespaced && !is_question {
             let view = self.state.store.view();
@@ -100,7 +106,7 @@ impl Call<'_> {
         if rounds.is_needed() {
             self.mutate(object, None, &mut rounds).await?;
         }
-        self.validate(object, None).await
+        Ok(())
     }
 
     /// Whether some webhook may want to see the request.

@@ -116,14 +116,13 @@ pub(super) async fn remove(
         call.warnings.truncate(told);
         // The real server stores the object with its grace period first, and asks again when it removes it.
         Box::pin(admit(call, &old, current, options, grace)).await?;
-        let renewed = if fate == Fate::Stays && object == old {
-            let Some(renewed) = resource.renewed(current).await else {
-                return Ok(Deleted::Pending(Arc::clone(current)));
-            };
-            Some(renewed)
-        } else {
-            None
+        let renewed = match fate {
+            Fate::Goes => None,
+            Fate::Stays | Fate::IsMarked => resource.renewed(current, &object).await,
         };
+        if fate == Fate::Stays && *renewed.as_ref().unwrap_or(&object) == old {
+            return Ok(Deleted::Pending(Arc::clone(current)));
+        }
         let labels = call.state.store.labels();
         if options.dry_run {
             return Ok(match fate {
@@ -273,7 +272,9 @@ fn mark(
     };
     let graceful_seconds = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     let graceful_stay = meta::is_deleting(object) && graceful_seconds > 0;
-    options.mark(object, strategy.orphans_by_default());
+    // Events have no dependents.
+    let orphans = strategy.time_to_live().is_none().then(|| strategy.orphans_by_default());
+    options.mark(object, orphans);
     let held = meta::finalizers(object).next().is_some();
     let kept = strategy.prepare_delete(&context, object)?;
     if kept && !meta::is_deleting(object) {

@@ -165,9 +165,12 @@ impl DeleteOptions {
     }
 
     /// Sets the finalizers that tell the garbage collector the propagation policy. `orphans_by_default` is the choice of
-    /// the kind.
-    pub(super) fn mark(&self, object: &mut Value, orphans_by_default: bool) {
-        let (orphan, foreground) = (self.orphans(object, orphans_by_default), self.foreground(object));
+    /// the kind; `None` if its objects have no dependents.
+    pub(super) fn mark(&self, object: &mut Value, orphans_by_default: Option<bool>) {
+        let (orphan, foreground) = match orphans_by_default {
+            Some(by_default) => (self.orphans(object, by_default), self.foreground(object)),
+            None => (false, false),
+        };
         let present: Vec<String> = meta::finalizers(object).map(str::to_owned).collect();
         let mut wanted: Vec<String> =
             present.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();

@@ -213,10 +213,6 @@ pub(super) async fn select(
         if !selection.may_match(key, stored) {
             continue;
         }
-        if limit > 0 && items.len() == limit {
-            is_cut = true;
-            break;
-        }
         if selection.reads_fields() {
             let shown = resource.present_one(stored).await?;
             if !selection.matches(key, &shown) {
@@ -227,6 +223,12 @@ pub(super) async fn select(
             items.push(Arc::clone(stored));
         }
         last_key = Some(key);
+        if limit > 0 && items.len() == limit {
+            // Whether those that are left match is not known yet.
+            let mut rest = view.range_from(&resource.storage, namespace, Some(&format!("{key}\0")));
+            is_cut = rest.next().is_some();
+            break;
+        }
     }
     // Metadata is the same in all versions: no webhook is needed to convert it.
     if !matches!(representation, Representation::PartialObjectMetadata(_)) {

@@ -29,7 +29,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
         return Err(ApiError::bad_request(why));
     }
     let managers = managers(call, &wanted).await;
-    call.admit_request(&mut wanted).await?;
+    call.mutate_request(&mut wanted).await?;
     let view = call.state.store.view();
     check_metadata(call, &wanted)?;
     let account = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
@@ -38,6 +38,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Result<Response<Body>, ApiEr
     let spec = wanted.get("spec").cloned().unwrap_or_default();
     let seconds = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(DEFAULT_SECONDS);
     check_duration(seconds)?;
+    call.validate(&wanted, None).await?;
     let mut audiences: Vec<String> = texts(&spec, "audiences").collect();
     if audiences.is_empty() {
         audiences.extend_from_slice(call.state.issuer.audiences());

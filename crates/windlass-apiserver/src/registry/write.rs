@@ -274,7 +274,8 @@ pub(super) async fn update(
         resource.to_storage(&mut new).await?;
         keep_other_part(call, &mut new, current);
         // An update that changes nothing is still a write if the definition now stores the object in another form.
-        if same && !goes && new == current.value() {
+        let is_encoded = !resource.is_custom() && *resource.storage_version != *resource.api_version();
+        if (same || is_encoded) && !goes && new == current.value() {
             return Ok(Arc::clone(current));
         }
         if options.dry_run {

@@ -158,14 +158,15 @@ impl Resource {
         Ok(())
     }
 
-    /// A stored object as its definition would store it now, if that is something else. An object that a webhook does not
-    /// convert stays as it is.
-    pub(crate) async fn renewed(&self, stored: &Stored) -> Option<Value> {
+    /// `object`, a change of `stored` that its version did not decode, as its definition would store it now. `None` if it
+    /// stays in the layout of `stored`: that is the present one, or a webhook does not convert the object.
+    pub(crate) async fn renewed(&self, stored: &Stored, object: &Value) -> Option<Value> {
         let (found, wanted) = (&stored.layout().api_version, &self.storage_version);
         if !self.is_custom() || *stored.layout() == self.storage_layout() {
             return None;
         }
-        let mut value = self.as_stored(stored);
+        let mut value = object.clone();
+        self.default_and_prune_as(found, &mut value);
         if found != wanted {
             match self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
                 Some(converter) => convert_value(converter, &mut value, found, wanted).await.ok()?,
@@ -173,7 +174,7 @@ impl Resource {
             }
             self.default_and_prune_as(wanted, &mut value);
         }
-        (value != stored.value()).then_some(value)
+        Some(value)
     }
 
     /// Converts an object of this version to the one that is stored.

@@ -43,6 +43,8 @@ pub(crate) struct Store {
     published: AtomicU64,
     /// Logs that are made now reach back to this revision.
     log_start: AtomicU64,
+    /// Where the history of a new log of these resources begins: others of the same names were forgotten.
+    restarts: RwLock<HashMap<ResourceId, u64>>,
     /// Views that lists of a resource were cut off in. Within the history, they pin nothing that it does not.
     past: Mutex<VecDeque<(ResourceId, Arc<View>)>>,
     labels: Labels,
@@ -92,6 +94,7 @@ impl Store {
             logs: RwLock::default(),
             published: AtomicU64::new(base),
             log_start: AtomicU64::new(base),
+            restarts: RwLock::default(),
             past: Mutex::default(),
             labels: Labels::default(),
             label_indexes: Mutex::default(),
@@ -207,7 +210,8 @@ impl Store {
             return Arc::clone(log);
         }
         let mut logs = self.logs.write();
-        let start = self.log_start.load(Ordering::Acquire);
+        let restart = self.restarts.read().get(id).copied().unwrap_or(0);
+        let start = self.log_start.load(Ordering::Acquire).max(restart);
         Arc::clone(logs.entry(id.clone()).or_insert_with(|| Arc::new(Log::new(start))))
     }
 
@@ -217,6 +221,7 @@ impl Store {
         history.clear();
         let published = self.published();
         self.log_start.store(published, Ordering::Release);
+        self.restarts.write().clear();
         for log in self.logs.read().values() {
             log.forget_until(published);
             log.wake();
@@ -232,7 +237,7 @@ impl Store {
         let revision = view.revision() + 1;
         self.view.store(Arc::new(view.without_resource(revision, id)));
         // A log that is made for a new resource of the same name must not promise the events of this one.
-        self.log_start.store(revision, Ordering::Release);
+        self.restarts.write().insert(id.clone(), revision);
         let closed = self.logs.write().remove(id);
         self.label_indexes.lock().remove(id);
         self.published.store(revision, Ordering::Release);

@@ -35,6 +35,7 @@ mod admission;
 mod dry_run;
 mod field_validation;
 mod status;
+mod stored_forms;
 mod subresources;
 
 // Who asks, and how.

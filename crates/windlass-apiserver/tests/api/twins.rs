@@ -193,3 +193,167 @@ async fn the_scale_of_a_kind_without_replicas_changes_nothing_that_shows() {
     assert_eq!(scale.at("/spec"), json!({}));
     assert_eq!(api.get(&format!("{path}/a")).await.at("/spec/replicas"), Value::Null);
 }
+
+#[tokio::test]
+async fn the_form_of_a_reply_is_agreed_on_first() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/apps/v1/namespaces/{ns}/deployments/x/scale?resourceVersion=none");
+    let unknown = "application/json;as=Table;v=v9;g=meta.k8s.io";
+    api.request(Method::GET, &path).accept(unknown).send().await.is(406);
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    api.post(&path, widget(&api, "x")).await.is(201);
+    let list = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let reply = api.request(Method::GET, &format!("{path}/x")).accept(list).send().await.is(500);
+    assert_eq!(reply.text_at("/message"), "content is not a list");
+}
+
+#[tokio::test]
+async fn an_old_list_of_a_kind_without_objects_is_empty() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let version = api.get(&format!("/api/v1/namespaces/{ns}")).await.version();
+    let path = format!("/apis/batch/v1/namespaces/{ns}/jobs");
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+    });
+    api.post(&path, job).await.is(201);
+    let exact = format!("{path}?resourceVersion={version}&resourceVersionMatch=Exact");
+    assert!(api.get(&exact).await.is(200).names().is_empty());
+}
+
+#[tokio::test]
+async fn events_have_no_dependents_to_wait_for() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/events");
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "involvedObject": {"namespace": ns}, "type": "Normal"
+    });
+    api.post(&path, event).await.is(201);
+    api.delete(&format!("{path}/x?propagationPolicy=Foreground")).await.is(200);
+    api.get(&format!("{path}/x")).await.is(404);
+}
+
+#[tokio::test]
+async fn events_of_the_future_are_not_waited_for() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let future = "resourceVersion=999999999999999999";
+    let reply = api.get(&format!("/api/v1/namespaces/{ns}/events?{future}")).await.is(504);
+    assert_eq!(reply.header("retry-after"), None);
+}
+
+#[tokio::test]
+async fn a_runtime_class_is_validated_when_it_changes_and_named_by_a_segment_of_a_path() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = "/apis/node.k8s.io/v1/runtimeclasses";
+    let name = format!("{}-x", api.id);
+    let class = json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": "h"});
+    api.post(path, class).await.is(201);
+    api.discard(format!("{path}/{name}"));
+    let patch = json!({"scheduling": {"nodeSelector": {"a": "a/b"}}});
+    let refused = api.patch(&format!("{path}/{name}"), MERGE_PATCH, patch).await.is(422);
+    assert!(refused.text_at("/message").contains("scheduling.nodeSelector: Invalid value: \"a/b\""));
+    let mut body = pod("x");
+    body["spec"]["runtimeClassName"] = json!("/a");
+    let refused = api.post(&format!("/api/v1/namespaces/{ns}/pods"), body).await.is(500);
+    assert_eq!(refused.text_at("/message"), "invalid resource name \"/a\": [may not contain '/']");
+}
+
+#[tokio::test]
+async fn the_webhook_of_a_conversion_is_validated() {
+    let api = Api::start();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+    let refused = async |conversion: Value| {
+        let mut definition = widgets(&api);
+        definition["spec"]["conversion"] = conversion;
+        api.post(path, definition).await.is(422).at("/details/causes").as_array().unwrap().len()
+    };
+    let config = json!({"url": "https://localhost/x"});
+    let webhook = json!({"clientConfig": config, "conversionReviewVersions": ["v1"]});
+    assert_eq!(refused(json!({"strategy": "Odd", "webhook": webhook})).await, 3);
+    let unknown = json!({"clientConfig": config, "conversionReviewVersions": ["a b"]});
+    assert_eq!(refused(json!({"strategy": "Webhook", "webhook": unknown})).await, 2);
+    let twice = json!({"clientConfig": config, "conversionReviewVersions": ["v1", "v1"]});
+    assert_eq!(refused(json!({"strategy": "Webhook", "webhook": twice})).await, 1);
+    for (config, causes) in [
+        (json!({"url": "http://u@x/?q"}), 3),
+        (json!({"url": "https://a b"}), 1),
+        (json!({}), 1),
+        (json!({"service": {"name": "", "namespace": "n", "path": "a//B"}}), 5),
+    ] {
+        let webhook = json!({"clientConfig": config, "conversionReviewVersions": ["v1"]});
+        assert_eq!(refused(json!({"strategy": "Webhook", "webhook": webhook})).await, causes, "{config}");
+    }
+}
+
+#[tokio::test]
+async fn a_metric_of_a_container_names_a_resource_of_containers() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let metric = json!({"type": "ContainerResource", "containerResource": {
+        "name": "v1", "container": "c", "target": {"type": "Utilization", "averageUtilization": 5}
+    }});
+    let body = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "x"},
+        "spec": {"maxReplicas": 3, "metrics": [metric], "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}}
+    });
+    let path = format!("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers");
+    let causes = api.post(&path, body).await.is(422).at("/details/causes");
+    let messages: Vec<&str> =
+        causes.as_array().unwrap().iter().filter_map(|cause| cause["message"].as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "Invalid value: \"v1\": must be a standard resource type or fully qualified",
+            "Invalid value: \"v1\": must be a standard resource for containers"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_class_of_a_pod_cannot_be_left_out_and_a_gated_pod_is_not_bound() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    let mut body = pod("x");
+    body["spec"]["priorityClassName"] = json!("system-node-critical");
+    api.post(&path, body).await.is(201);
+    api.put(&format!("{path}/x"), pod("x")).await.is(422);
+    let mut body = pod("y");
+    body["spec"]["schedulingGates"] = json!([{"name": "example.com/gate"}]);
+    api.post(&path, body).await.is(201);
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "y"}, "target": {"kind": "Node", "name": "n"}});
+    let refused = api.post(&format!("{path}/y/binding"), binding).await.is(409);
+    assert!(refused.text_at("/message").ends_with("pod y has non-empty .spec.schedulingGates"));
+}
+
+#[tokio::test]
+async fn the_namespace_in_a_path_is_that_of_a_refusal() {
+    let api = Api::start();
+    let user = api.impersonating("nobody", &[]);
+    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
+    let refused = user.post("/api/v1/namespaces/none/namespaces", body).await.is(403);
+    assert!(refused.text_at("/message").ends_with("in the namespace \"none\""));
+}
+
+#[tokio::test]
+async fn an_apply_to_an_object_that_breaks_its_schema_names_the_first_manager() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/serviceaccounts");
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}, "secrets": [{}]});
+    api.post(&path, account).await.is(201);
+    let configuration = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}});
+    let refused = api.patch(&format!("{path}/x?fieldManager=m"), APPLY, configuration).await.is(500);
+    let message = refused.text_at("/message");
+    assert!(
+        message.starts_with("failed to create manager for existing fields: failed to convert new object ("),
+        "{message}"
+    );
+}

@@ -205,7 +205,12 @@ fn unknown_selectable_fields(versions: &[Value]) -> Vec<FieldError> {
         // Named by version, the field is the one list that was looked at, not the pair.
         let path = path.replace(".both", ".selectableFields");
         let schema = &both["schema"]["openAPIV3Schema"];
-        let fields = list(both, "selectableFields").iter().enumerate();
+        let fields = list(both, "selectableFields");
+        if schema.is_null() && !fields.is_empty() {
+            let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            return vec![FieldError::invalid(path, "", detail)];
+        }
+        let fields = fields.iter().enumerate();
         fields
             .filter_map(|(index, field)| {
                 let given = text(field, &["jsonPath"]).strip_prefix('.')?;

@@ -43,7 +43,7 @@ const POD: Facts = Facts {
     returns_deleted_object: true,
     writes: &[
         ("", Writes::AllBut(&["status"])),
-        ("status", Writes::AllBut(&["spec", "metadata.ownerReferences"])),
+        ("status", Writes::AllBut(&["spec", "metadata.ownerReferences", "metadata.deletionTimestamp"])),
         ("ephemeralcontainers", Writes::Only(&["spec.ephemeralContainers"])),
         (
             "resize",

@@ -177,7 +177,11 @@ impl<'a> Reader<'a> {
             let value = self.value()?;
             self.steps.pop();
             self.hash = parent;
-            map.insert(key, value);
+            // Go reads the type of an object into texts, which null leaves as they are.
+            let is_type = self.steps.is_empty() && matches!(key.as_str(), "kind" | "apiVersion");
+            if !(is_type && value.is_null() && map.contains_key(&key)) {
+                map.insert(key, value);
+            }
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {

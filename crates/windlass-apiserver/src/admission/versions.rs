@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use windlass_schema::go_quote;
 
 use super::Attributes;
 use super::matching::Shown;
@@ -26,13 +27,35 @@ pub(super) async fn convert<'a>(
     from: &Resource,
     to: &Resource,
 ) -> Result<Cow<'a, Value>, ApiError> {
-    if !request.is_of_resource() || from.api_version() == to.api_version() {
+    if !request.is_of_resource() {
+        return Ok(Cow::Borrowed(object));
+    }
+    expect_version(object, from, to)?;
+    if from.api_version() == to.api_version() {
         return Ok(Cow::Borrowed(object));
     }
     let failed = |error: ApiError| ApiError::internal(error);
     let mut object = object.clone();
     to.convert_from(from, &mut object).await.map_err(failed)?;
     Ok(Cow::Owned(object))
+}
+
+/// Checks that a custom resource says of itself that it has the version `from`; a patch may have changed that.
+fn expect_version(object: &Value, from: &Resource, to: &Resource) -> Result<(), ApiError> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if !from.is_custom() || version == from.api_version() {
+        return Ok(());
+    }
+    if version.is_empty() {
+        return Err(ApiError::internal("Object 'apiVersion' is missing in 'object has no apiVersion field'"));
+    }
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let wanted = go_quote(to.api_version());
+    let why = format!(
+        "{group}/{version}, Kind={kind} is unstructured and is not suitable for converting to {wanted}"
+    );
+    Err(ApiError::internal(why))
 }
 
 /// Converts an object of the version `from` to the version `to`, where it is.

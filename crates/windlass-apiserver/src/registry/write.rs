@@ -248,12 +248,17 @@ pub(super) async fn update(
         let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
         let old = resource.present_one(current).await?.value();
         let mut new = change.make(call, &old).await?;
+        check_uid(call, &new, &old)?;
         settle_namespace(call, &mut new)?;
         change.mutate(call, &mut new, &old).await?;
         settle_namespace(call, &mut new)?;
-        managed_fields::restore_times(&mut new, &old);
         check_version(call, &new, &old)?;
         prepare(call, &view, &mut new, &old)?;
+        managed_fields::restore_times(&mut new, &old);
+        if !call.is_dry_run() {
+            // Only what is stored loses it.
+            meta::set(&mut new, "selfLink", None);
+        }
         let mut warnings = custom::warnings(&resource, &new, Some(&old));
         warnings.extend(resource.strategy.warnings(&call.context(&view), &new, Some(&old)));
         call.warnings.extend(warnings);
@@ -432,17 +437,20 @@ fn begin(call: &Call<'_>, object: &mut Value) {
     }
 }
 
-/// Checks the uid and the resource version of an object, which are preconditions of its update.
+/// Checks the uid of an object, which is a precondition of its update.
+fn check_uid(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+    let (wanted, found) = (meta::uid(new), meta::uid(old));
+    // A patch has no uid as precondition; there it is a field that does not change.
+    let is_other = call.route.verb == "update" && !wanted.is_empty() && wanted != found;
+    if is_other { Err(other_uid(call, wanted, found)) } else { Ok(()) }
+}
+
+/// Checks the resource version of an object, which is a precondition of its update.
 fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     let resource = &call.resource;
     let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
     let names = resource.group_resource();
     let version = if wanted.is_empty() { 0 } else { version_number(wanted)? };
-    let (wanted_uid, found_uid) = (meta::uid(new), meta::uid(old));
-    // A patch has no uid as precondition; there it is a field that does not change.
-    if call.route.verb == "update" && !wanted_uid.is_empty() && wanted_uid != found_uid {
-        return Err(other_uid(call, wanted_uid, found_uid));
-    }
     if version == 0 {
         if resource.strategy.unconditional_update() && !resource.is_custom() {
             return Ok(());
@@ -495,10 +503,6 @@ fn prepare(call: &Call<'_>, view: &View, new: &mut Value, old: &Value) -> Result
     }
     if meta::is_deleting(old) {
         meta::copy(new, old, "deletionTimestamp");
-    }
-    if !call.is_dry_run() {
-        // Only what is stored loses it.
-        meta::set(new, "selfLink", None);
     }
     meta::drop_empty(new);
     resource.strategy.prepare_update(&call.context(view), new, old)?;

@@ -196,3 +196,38 @@ async fn an_apply_is_stored_at_its_path_whatever_name_a_webhook_gives() {
     assert_eq!(applied.text_at("/metadata/name"), "other");
     assert_eq!(api.get(&format!("{path}/y")).await.is(200).text_at("/metadata/name"), "other");
 }
+
+#[tokio::test]
+async fn what_an_update_may_not_change_is_no_write() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}");
+    let patch = json!({"spec": {"finalizers": ["example.com/f"]}});
+    let version = api.patch(&path, MERGE_PATCH, patch.clone()).await.is(200).version();
+    // The time of the manager, in seconds, would change.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    assert_eq!(api.patch(&path, MERGE_PATCH, patch).await.is(200).version(), version);
+}
+
+#[tokio::test]
+async fn a_webhook_is_not_called_for_an_object_that_is_another_one() {
+    let hook = Webhook::start(|_, _| Answer::deny(json!({"message": "no"}))).await;
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&path, pod("x")).await.is(201);
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("UPDATE", "", "v1", "pods")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let mut body = pod("x");
+    body["metadata"]["uid"] = json!("11111111-1111-4111-8111-111111111111");
+    api.put(&format!("{path}/x"), body).await.is(409);
+    let mut account = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    account["metadata"] = json!({"name": "none"});
+    let webhooks = json!([{
+        "name": "b.webhook.test", "clientConfig": "/b", "rules": [rule("CREATE", "", "v1", "serviceaccounts/token")]
+    }]);
+    hook.configure(&api, "validating", "b", webhooks).await;
+    api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts/none/token"), account).await.is(404);
+}

@@ -357,3 +357,64 @@ async fn an_apply_to_an_object_that_breaks_its_schema_names_the_first_manager() 
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn equal_node_ports_stop_an_update_before_it_is_validated() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/api/v1/namespaces/{ns}/services");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let created = api.post(&path, service).await.is(201);
+    let port = created.at("/spec/ports/0/nodePort");
+    let ports = json!({"spec": {"ports": [{"port": 80, "nodePort": port}, {"port": 81, "nodePort": port}]}});
+    let refused = api.patch(&format!("{path}/x"), MERGE_PATCH, ports).await.is(500);
+    assert_eq!(refused.text_at("/message"), format!("duplicate nodePort: {{TCP {port}}}"));
+}
+
+#[tokio::test]
+async fn the_role_of_a_binding_for_the_whole_cluster_has_no_namespace() {
+    let api = Api::start();
+    let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterrolebindings"], "verbs": ["create"]}]);
+    let (user, role) = (format!("{}-user", api.id), format!("{}-binder", api.id));
+    let group = "/apis/rbac.authorization.k8s.io/v1";
+    let version = "rbac.authorization.k8s.io/v1";
+    let created =
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": role}, "rules": rules});
+    api.post(&format!("{group}/clusterroles"), created).await.is(201);
+    api.discard(format!("{group}/clusterroles/{role}"));
+    let binding = |name: &str, kind: &str, role: &str| {
+        json!({
+            "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+        })
+    };
+    let bindings = format!("{group}/clusterrolebindings");
+    api.post(&bindings, binding(&role, "ClusterRole", &role)).await.is(201);
+    api.discard(format!("{bindings}/{role}"));
+    let may = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": {
+        "group": "rbac.authorization.k8s.io", "resource": "clusterrolebindings", "verb": "create"
+    }}});
+    let as_user = api.impersonating(&user, &[]);
+    // The real server follows roles with a watch.
+    for _ in 0..200 {
+        let review =
+            as_user.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", may.clone()).await;
+        if review.at("/status/allowed") == json!(true) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    let refused = as_user.post(&bindings, binding(&format!("{}-x", api.id), "Role", "x")).await.is(400);
+    assert_eq!(refused.text_at("/message"), "Namespace parameter required.");
+}
+
+#[tokio::test]
+async fn null_does_not_replace_the_kind_that_a_body_names_first() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let body = r#"{"apiVersion":"v1","kind":"Other","kind":null,"metadata":{"name":"x"}}"#;
+    let path = format!("/api/v1/namespaces/{ns}/configmaps");
+    let refused = api.request(Method::POST, &path).body("application/json", body).send().await.is(400);
+    assert!(refused.text_at("/message").contains("no kind \"Other\" is registered"));
+}

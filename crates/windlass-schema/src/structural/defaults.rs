@@ -83,7 +83,8 @@ fn one(
     let base = String::from(path);
     of_unknown_types(schema, default, &base, "", errors);
     errors.extend(check_value(node, default, None).into_iter().map(|mut error| {
-        error.field = if error.field == NO_FIELD { base.clone() } else { format!("{base}.{}", error.field) };
+        let is_whole = error.field == NO_FIELD || error.field.is_empty();
+        error.field = if is_whole { base.clone() } else { format!("{base}.{}", error.field) };
         error
     }));
 }

@@ -77,6 +77,9 @@ pub(super) fn of_binding(
     if cx.authorizer.allows(cx.store, cx.identity, &bind) {
         return Ok(());
     }
+    if role.kind == "Role" && namespace.is_empty() {
+        return Err(ApiError::bad_request("Namespace parameter required."));
+    }
     let rules = cx.authorizer.rules_of(cx.store, &role, namespace);
     let written = if namespace.is_empty() { "clusterrolebindings" } else { "rolebindings" };
     let written = GroupResource::new(GROUP, written);

@@ -11,7 +11,7 @@ use super::{has_cluster_address, has_node_ports, kind, needs_health_check};
 use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
-use crate::strategy::fields::{int_at, items_mut, spec_mut};
+use crate::strategy::fields::{int_at, items_mut, spec_mut, text};
 use crate::wire::{ApiError, names};
 
 const FIRST_PORT: i64 = 30_000;
@@ -33,7 +33,23 @@ pub(super) fn allocate<'a>(
     };
     let spec = spec_mut(object);
     allocation.allocate_address(spec)?;
+    if old.is_some() {
+        refuse_duplicates(spec)?;
+    }
     allocation.allocate_ports(spec)
+}
+
+/// Refuses an update with two equal node ports. The real server stumbles over them before it validates.
+fn refuse_duplicates(spec: &Map<String, Value>) -> Result<(), ApiError> {
+    let ports = spec.get("ports").and_then(Value::as_array).filter(|_| has_node_ports(kind(spec)));
+    let mut seen = BTreeSet::new();
+    for port in ports.into_iter().flatten() {
+        let (protocol, number) = (text(port, "protocol"), int_at(port, "/nodePort").unwrap_or_default());
+        if number != 0 && !seen.insert((protocol, number)) {
+            return Err(ApiError::unexplained(format!("duplicate nodePort: {{{protocol} {number}}}")));
+        }
+    }
+    Ok(())
 }
 
 struct Allocation<'a> {

@@ -179,7 +179,7 @@ fn patched(
     if request.is_of_resource() {
         if shown.is_custom() {
             drop_malformed_metadata(&mut changed);
-            windlass_schema::default(shown.schema.get(), &mut changed);
+            windlass_schema::default_missing(shown.schema.get(), &mut changed);
         } else {
             shown.check_fields(&changed).map_err(internal)?;
             shown.default_and_prune(&mut changed);

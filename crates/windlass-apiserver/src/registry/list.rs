@@ -226,7 +226,7 @@ pub(super) async fn select(
         if limit > 0 && items.len() == limit {
             // Whether those that are left match is not known yet.
             let mut rest = view.range_from(&resource.storage, namespace, Some(&format!("{key}\0")));
-            is_cut = rest.next().is_some();
+            is_cut = selection.only_key(namespace).is_none() && rest.next().is_some();
             break;
         }
     }

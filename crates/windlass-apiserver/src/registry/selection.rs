@@ -103,7 +103,7 @@ impl Selection {
     }
 
     /// The key of the only object that can be selected, where the selection names it.
-    fn only_key(&self, namespace: Option<&str>) -> Option<String> {
+    pub(super) fn only_key(&self, namespace: Option<&str>) -> Option<String> {
         let is_name = |test: &&FieldTest| test.place == Place::Name && test.is_equal;
         let name = &self.fields.iter().find(is_name)?.value;
         match namespace {

@@ -1,7 +1,12 @@
 //! The certificate that a listener shows to its clients.
 
+use std::net::IpAddr;
+
+use pem::Pem;
 use rustls_pki_types::pem::{Error as PemError, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::authority::{Authority, CertificateError};
 
 /// A certificate for a listener, with its private key.
 pub struct ServerCertificate {
@@ -34,6 +39,36 @@ impl ServerCertificate {
             chain: certificates(certificate)?,
             key: PrivateKeyDer::from_pem_slice(key).map_err(CertificateTextError::no("private key"))?,
         })
+    }
+
+    /// Issues a certificate for `address`, loopback and the names of the server in the cluster. The certificate of its
+    /// authority, which is new, follows.
+    ///
+    /// # Errors
+    /// A key or a certificate cannot be created.
+    pub fn generate(address: IpAddr) -> Result<Self, CertificateError> {
+        let authority = Authority::generate()?;
+        let mut certificate = authority.server(address)?;
+        certificate.chain.push(authority.certificate_der().clone());
+        Ok(certificate)
+    }
+
+    /// Returns the certificates as PEM, the server's first.
+    pub fn certificate_pem(&self) -> String {
+        self.chain
+            .iter()
+            .map(|certificate| pem::encode(&Pem::new("CERTIFICATE", certificate.as_ref())))
+            .collect()
+    }
+
+    /// Returns the private key as PEM.
+    pub fn key_pem(&self) -> String {
+        let tag = match &self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        pem::encode(&Pem::new(tag, self.key.secret_der()))
     }
 }
 

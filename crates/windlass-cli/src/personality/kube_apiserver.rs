@@ -1,6 +1,7 @@
 //! `kube-apiserver`: the server by the flags of the original.
 
 use std::fs;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +37,7 @@ struct KubeApiserver {
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     secure_port: u16,
 
-    /// Read apiserver.crt and apiserver.key from this folder, if they are there.
+    /// Read apiserver.crt and apiserver.key from this folder. If they are not there, make and write them.
     #[arg(long, value_name = "DIR", default_value = "/var/run/kubernetes")]
     cert_dir: PathBuf,
 
@@ -198,9 +199,7 @@ impl KubeApiserver {
         if self.anonymous_auth == Some(false) || self.always_allows() {
             listen = listen.without_anonymous();
         }
-        if let Some(certificate) = self.certificate()? {
-            listen = listen.certificate(certificate);
-        }
+        listen = listen.certificate(self.certificate(ip)?);
         if let Some(path) = &self.client_ca_file {
             let pem = read(path, "--client-ca-file")?;
             listen =
@@ -235,19 +234,40 @@ impl KubeApiserver {
         Ok(Some(keys))
     }
 
-    /// Returns the certificate of the flags, or that of the folder if it has one.
-    fn certificate(&self) -> Result<Option<ServerCertificate>> {
+    /// Returns the certificate of the flags, or that of the folder. If the folder has none, a new one is written there.
+    fn certificate(&self, ip: IpAddr) -> Result<ServerCertificate> {
         let in_folder = (self.cert_dir.join("apiserver.crt"), self.cert_dir.join("apiserver.key"));
         let (certificate, key) = match (&self.tls_cert_file, &self.tls_private_key_file) {
             (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
             _ if in_folder.0.exists() && in_folder.1.exists() => in_folder,
-            _ => return Ok(None),
+            _ => {
+                let certificate = ServerCertificate::generate(ip)?;
+                if let Err(error) = write_certificate(&certificate, &in_folder.0, &in_folder.1) {
+                    let folder = self.cert_dir.display();
+                    Output::stderr()
+                        .line(format_args!("the certificate is not kept in {folder} (--cert-dir): {error}"));
+                }
+                return Ok(certificate);
+            }
         };
         let (text, key_text) = (read(&certificate, "the certificate")?, read(&key, "the private key")?);
         let certificate = ServerCertificate::from_pem(&text, &key_text)
             .map_err(|error| format!("{} and {}: {error}", certificate.display(), key.display()))?;
-        Ok(Some(certificate))
+        Ok(certificate)
     }
+}
+
+/// Writes a certificate and its key to files. Only the owner may read the key.
+fn write_certificate(certificate: &ServerCertificate, path: &Path, key_path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(key_path)?.write_all(certificate.key_pem().as_bytes())?;
+    fs::write(path, certificate.certificate_pem())
 }
 
 fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
@@ -318,6 +338,22 @@ mod tests {
              --allow-privileged",
         );
         assert_eq!(parsed.unwrap().service_account_signing_key_file.len(), 2);
+    }
+
+    #[test]
+    fn a_new_certificate_is_kept_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("certificates");
+        let arguments = parse(&format!("--cert-dir={}", folder.display())).unwrap();
+        let made = arguments.certificate(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(read("apiserver.crt"), made.certificate_pem());
+        assert_eq!(read("apiserver.crt").matches("BEGIN CERTIFICATE").count(), 2);
+        let again = arguments.certificate(Ipv4Addr::LOCALHOST.into()).unwrap();
+        assert_eq!(
+            (again.certificate_pem(), again.key_pem()),
+            (made.certificate_pem(), read("apiserver.key"))
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod components;
 mod custom;
+mod metadata;
 mod paths;
 mod protobuf;
 mod version_two;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Document, custom, custom_definition};
+use super::{Document, custom, custom_definition, metadata};
 use crate::graph::{Additional, Edge, ListType, NodeRef, Type};
 
 /// Writes all definitions that the document refers to, directly or indirectly.
@@ -20,6 +20,9 @@ pub(super) fn write(document: &mut Document<'_>) -> Map<String, Value> {
         }
         let Some(schema) = document.catalog.definition(&name) else { continue };
         let mut described = Writer { wanted: document.wanted_mut() }.node(schema.root());
+        if name == metadata::OBJECT_META {
+            metadata::describe(&mut described);
+        }
         let kinds = kinds(document, &name);
         if !kinds.is_empty() {
             described.insert("x-kubernetes-group-version-kind".to_owned(), kinds.into());

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::metadata::{API_VERSION, KIND, METADATA, OBJECT_META};
 use super::{CustomKind, custom_definition};
 
-const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
 /// Returns the definitions of a kind and of its list kind.
@@ -51,16 +51,13 @@ pub(super) fn definitions(
     (object, list)
 }
 
-const API_VERSION: &str = "The group and version of the schema of this object.";
-const KIND: &str = "The kind of this object, in CamelCase.";
-
 /// Adds `apiVersion`, `kind` and `metadata`.
 fn with_metadata(members: &mut Map<String, Value>) {
     let properties = members.entry("properties").or_insert_with(|| json!({}));
     properties["apiVersion"] = json!({"type": "string", "description": API_VERSION});
     properties["kind"] = json!({"type": "string", "description": KIND});
     properties["metadata"] = json!({
-        "description": "The metadata of this object: its name, namespace, labels, owners and so on.",
+        "description": METADATA,
         "allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}],
     });
 }

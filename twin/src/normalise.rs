@@ -174,6 +174,7 @@ impl Normaliser {
         let text = TIME.replace_all(&text, "TIME");
         let text = ADDRESS.replace_all(&text, "IP");
         let text = PORT.replace_all(&text, ":PORT/");
+        let text = NODE_PORT.replace_all(&text, "${1}PORT}");
         let text = VERSION.replace_all(&text, "${1}RV");
         let text = QUOTED_VERSION.replace_all(&text, "${1}RV");
         let text = OLDEST.replace_all(&text, "${1} (RV)");
@@ -209,6 +210,8 @@ static EMPTY: LazyLock<Regex> = LazyLock::new(|| regex(r#"( value: )(\[\]|\{\}|"
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.0\.\d+\.\d+\b"));
 /// A node port in a table of services.
 static PORT: LazyLock<Regex> = LazyLock::new(|| regex(r":3[0-2]\d{3}/"));
+/// A node port in a message.
+static NODE_PORT: LazyLock<Regex> = LazyLock::new(|| regex(r"(duplicate nodePort: \{[A-Z]+ )\d+\}"));
 /// An object in a message. The order of its fields differs.
 static OBJECT: LazyLock<Regex> = LazyLock::new(|| regex(r#"Invalid value: "\{(\\.|[^"\\])*\}": "#));
 /// Names from `generateName`.

@@ -292,6 +292,9 @@ async fn remove_instance(
             let mut value = stored.value();
             meta::set(&mut value, "deletionTimestamp", Some(state.env.now_rfc3339().into()));
             meta::set(&mut value, "deletionGracePeriodSeconds", Some(0.into()));
+            if let Some(generation) = meta::integer(&value, "generation") {
+                meta::set(&mut value, "generation", Some((generation + 1).into()));
+            }
             Some(resource.draft_like(&stored, &value, state.store.labels(), now))
         } else {
             None

@@ -30,7 +30,6 @@ pub(super) async fn convert<'a>(
     if !request.is_of_resource() {
         return Ok(Cow::Borrowed(object));
     }
-    expect_version(object, from, to)?;
     if from.api_version() == to.api_version() {
         return Ok(Cow::Borrowed(object));
     }
@@ -41,7 +40,7 @@ pub(super) async fn convert<'a>(
 }
 
 /// Checks that a custom resource says of itself that it has the version `from`; a patch may have changed that.
-fn expect_version(object: &Value, from: &Resource, to: &Resource) -> Result<(), ApiError> {
+pub(super) fn expect_version(object: &Value, from: &Resource, to: &Resource) -> Result<(), ApiError> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     if !from.is_custom() || version == from.api_version() {

@@ -83,6 +83,10 @@ fn numbers(scale: &ScalePaths, object: &Value, of_status: bool) -> Vec<FieldErro
         Ok(Some(number)) if number < 0 => {
             errors.push(FieldError::invalid(path.as_str(), number, "should be a non-negative integer"));
         }
+        Ok(Some(number)) if number > i64::from(i32::MAX) => {
+            let why = format!("should be less than or equal to {}", i32::MAX);
+            errors.push(FieldError::invalid(path.as_str(), number, why));
+        }
         Ok(_) => {}
     }
     if let Some(path) = scale.label_selector.as_ref().filter(|_| of_status)

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::delete_options::DeleteOptions;
 use super::options::ListOptions;
-use super::{Call, list, write};
+use super::{Call, endpoints, list, write};
 use crate::body::Body;
 use crate::env::rfc3339;
 use crate::meta;
@@ -146,7 +146,10 @@ pub(super) async fn remove(
                         tokio::time::sleep(TERMINATING).await;
                     }
                 }
-                Fate::Goes => return Ok(Deleted::Gone(stored)),
+                Fate::Goes => {
+                    endpoints::remove_with(call.state, resource, &key).await;
+                    return Ok(Deleted::Gone(stored));
+                }
             },
             Err(Rejected::Guarded(error)) => return Err(error),
             Err(Rejected::Raced | Rejected::Claimed | Rejected::Overtaken) => {}

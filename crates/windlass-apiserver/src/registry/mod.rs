@@ -9,6 +9,7 @@ mod reply;
 mod admission;
 mod custom;
 mod decode;
+mod endpoints;
 mod options;
 mod privileged;
 mod selection;

@@ -22,10 +22,6 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     loop {
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
-        let version = meta::resource_version(&object);
-        if creates && !version.is_empty() {
-            write::version_number(version)?;
-        }
         if creates && !meta::uid(&object).is_empty() {
             return Err(write::other_uid(call, meta::uid(&object), ""));
         }

@@ -20,7 +20,7 @@ use super::charge::Charged;
 use super::commit::commit_charged;
 pub(super) use super::commit::{commit, commit_draft};
 use super::options::WriteOptions;
-use super::{Call, custom, privileged, validate};
+use super::{Call, custom, endpoints, privileged, validate};
 use crate::admission::{Reinvocation, plugins};
 use crate::auth::Attributes;
 use crate::managed_fields;
@@ -142,7 +142,7 @@ async fn create_named(
     // A version that is not a number does not count, and a dry run stores nothing.
     let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
     let given_version = meta::resource_version(&object).to_owned();
-    if call.route.verb == "patch" && !given_version.is_empty() {
+    if call.route.verb != "create" && !given_version.is_empty() {
         version_number(&given_version)?;
     }
     begin(call, &mut object);
@@ -255,7 +255,8 @@ pub(super) async fn update(
         check_version(call, &new, &old)?;
         prepare(call, &view, &mut new, &old)?;
         managed_fields::restore_times(&mut new, &old);
-        if !call.is_dry_run() {
+        let link = new.pointer("/metadata/selfLink").filter(|_| !call.is_dry_run()).cloned();
+        if link.is_some() {
             // Only what is stored loses it.
             meta::set(&mut new, "selfLink", None);
         }
@@ -290,7 +291,11 @@ pub(super) async fn update(
         let mut charged = Charged { object: &new, old: Some(&old), charges };
         match commit_charged(call, &key, Some(current.rv), draft, &mut charged, |_| Ok(())).await {
             Ok(_) if goes => {
+                endpoints::remove_with(call.state, &resource, &key).await;
                 // The reply shows the last write, though the object is gone with it.
+                if link.is_some() {
+                    meta::set(&mut new, "selfLink", link);
+                }
                 return Ok(Arc::new(resource.dry(&new, call.state.store.labels())));
             }
             Ok(stored) => return Ok(stored),

@@ -231,3 +231,65 @@ async fn a_webhook_is_not_called_for_an_object_that_is_another_one() {
     hook.configure(&api, "validating", "b", webhooks).await;
     api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts/none/token"), account).await.is(404);
 }
+
+#[tokio::test]
+async fn the_replicas_of_a_custom_resource_are_those_of_a_scale() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.crd(widgets(&api)).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let mut body = widget(&api, "x");
+    body["spec"]["replicas"] = json!(i64::from(i32::MAX) + 1);
+    let refused = api.post(&path, body).await.is(422);
+    assert!(refused.text_at("/message").ends_with("should be less than or equal to 2147483647"));
+}
+
+#[tokio::test]
+async fn the_version_of_a_new_object_is_read_after_webhooks() {
+    let hook = Webhook::start(|_, _| Answer::deny(json!({"message": "no", "code": 403}))).await;
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("CREATE", "", "v1", "services")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "resourceVersion": "x"}, "spec": {"ports": [{"port": 80}]}
+    });
+    api.put(&format!("/api/v1/namespaces/{ns}/services/x"), service).await.is(403);
+}
+
+#[tokio::test]
+async fn the_endpoints_of_a_service_go_with_it() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let core = format!("/api/v1/namespaces/{ns}");
+    let endpoints = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "x"}});
+    api.post(&format!("{core}/endpoints"), endpoints).await.is(201);
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"type": "ExternalName", "externalName": "a.example.com"}
+    });
+    api.post(&format!("{core}/services"), service).await.is(201);
+    api.delete(&format!("{core}/services/x?dryRun=All")).await.is(200);
+    api.get(&format!("{core}/endpoints/x")).await.is(200);
+    api.delete(&format!("{core}/services/x")).await.is(200);
+    api.get(&format!("{core}/endpoints/x")).await.is(404);
+}
+
+#[tokio::test]
+async fn an_object_that_outlives_its_definition_counts_its_deletion() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.crd(widgets(&api)).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let mut body = widget(&api, "x");
+    body["metadata"]["finalizers"] = json!(["example.com/f"]);
+    assert_eq!(api.post(&path, body).await.is(201).at("/metadata/generation"), json!(1));
+    api.delete(&format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{}", group(&api)))
+        .await
+        .is(200);
+    let path = format!("{path}/x");
+    let marked = api.eventually(&path, |reply| reply.at("/metadata/deletionTimestamp") != Value::Null).await;
+    assert_eq!(marked.at("/metadata/generation"), json!(2));
+    api.patch(&path, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}

@@ -10,7 +10,8 @@ use tracing_subscriber::EnvFilter;
 /// Colors are used only on a terminal, and not if `NO_COLOR` is set.
 pub(crate) fn start(verbose: u8) {
     let default = match verbose {
-        0 => "warn",
+        // The client logs each failed request as an error; the command says it.
+        0 => "warn,kube_client::client::builder=off",
         1 => "info",
         2 => "debug",
         _ => "trace",

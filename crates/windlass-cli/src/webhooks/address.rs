@@ -38,6 +38,20 @@ impl Address {
     }
 }
 
+/// Reads the host of `--webhook-host`: an IP address, or a DNS name.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let is_address = text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+    };
+    if is_address || text.split('.').all(is_label) {
+        return Ok(text.to_owned());
+    }
+    Err("expected an IP address or a DNS name, without a scheme and a port".to_owned())
+}
+
 fn is_loopback(server: &str) -> bool {
     let Ok(url) = server.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -46,7 +60,7 @@ fn is_loopback(server: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Address;
+    use super::{Address, host};
 
     #[test]
     fn a_server_on_this_machine_calls_the_loopback_address() {
@@ -59,6 +73,16 @@ mod tests {
             assert_eq!(Address::choose(None, server), Address::Unreachable, "{server}");
         }
         assert_eq!(Address::Loopback.url(1), "https://127.0.0.1:1");
+    }
+
+    #[test]
+    fn a_host_is_an_address_or_a_name() {
+        for right in ["10.0.0.1", "fd00::1", "[fd00::1]", "host.docker.internal", "laptop"] {
+            assert_eq!(host(right).as_deref(), Ok(right));
+        }
+        for wrong in ["", "https://10.0.0.1", "10.0.0.1:443", "a b", "a..b", "-a"] {
+            assert!(host(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

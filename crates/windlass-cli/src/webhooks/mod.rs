@@ -47,7 +47,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct WebhookArgs {
     /// Address of this machine that the API server reaches, to call the operator's webhooks. Default: 127.0.0.1, if the server is on this
     /// machine.
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = address::host)]
     pub(crate) webhook_host: Option<String>,
 }
 

@@ -1,13 +1,15 @@
 //! Rust types from the schemas of CRDs.
 //!
 //! Each version of a kind becomes the structs of its spec and status, with kube's derive macro, and the structs and enums in them. What objects hold
-//! survives a round trip through the types: fields that a schema leaves open are kept as JSON. What has the same schema in several places of a group
-//! and version, such as the affinity of pods, is one type: a compiler that sees it once needs a fraction of the time and memory.
+//! survives a round trip through the types: fields that a schema leaves open are kept as JSON. What has the same schema in several places of a group,
+//! such as the affinity of pods, is one type: a compiler that sees it once needs a fraction of the time and memory. Those of several versions are in
+//! the module `shared`, from which each version re-exports them.
 
 mod model;
 mod occurrences;
 mod rust;
 mod shape;
+mod shared;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use self::model::Model;
+use self::shared::Shared;
 use crate::SourceFile;
 use crate::client::group_module;
 use crate::definition::{Definition, Version};
@@ -29,25 +32,37 @@ pub struct Options {
     pub apply: Option<String>,
 }
 
-/// Generates the types of all served versions: a file for each group and version, and one that declares them.
+/// Generates the types of all served versions: a file for each group and version, one for what the versions of a group share, and one that declares
+/// them.
 pub fn generate(definitions: &[Definition], options: &Options) -> Vec<SourceFile> {
-    let mut versions: BTreeMap<(String, String), Vec<(&Definition, &Version)>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, BTreeMap<String, Vec<(&Definition, &Version)>>> = BTreeMap::new();
     for definition in definitions {
         for version in definition.spec.versions.iter().filter(|version| version.served) {
-            let key = (group_module(&definition.spec.group), version.name.clone());
-            versions.entry(key).or_default().push((definition, version));
+            let versions = groups.entry(group_module(&definition.spec.group)).or_default();
+            versions.entry(version.name.clone()).or_default().push((definition, version));
         }
     }
     let prefix = if options.folder.is_empty() { String::new() } else { format!("{}/", options.folder) };
-    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut files = Vec::new();
-    for ((group, version), mut kinds) in versions.iter().map(|(key, kinds)| (key, kinds.clone())) {
-        kinds.sort_by(|a, b| a.0.spec.names.kind.cmp(&b.0.spec.names.kind));
-        groups.entry(group).or_default().push(version);
-        let model = Model::of(&kinds);
-        files.push(SourceFile::new(format!("{prefix}{group}/{version}.rs"), rust::render(&model, options)));
+    for (group, versions) in &mut groups {
+        for kinds in versions.values_mut() {
+            kinds.sort_by(|a, b| a.0.spec.names.kind.cmp(&b.0.spec.names.kind));
+        }
+        let mut shared = Shared::of(versions.values().map(Vec::as_slice));
+        for (version, kinds) in versions.iter() {
+            let text = rust::render_version(&Model::of(kinds, &mut shared), options);
+            files.push(SourceFile::new(format!("{prefix}{group}/{version}.rs"), text));
+        }
+        let declared = modules.entry(group).or_default();
+        if !shared.types.is_empty() {
+            let text = rust::render_shared(&shared.types, options);
+            files.push(SourceFile::new(format!("{prefix}{group}/{}.rs", shared::MODULE), text));
+            declared.push(shared::MODULE);
+        }
+        declared.extend(versions.keys().map(String::as_str));
     }
-    files.push(SourceFile::new(format!("{prefix}mod.rs"), root(&groups)));
+    files.push(SourceFile::new(format!("{prefix}mod.rs"), root(&modules)));
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::occurrences::{Identity, Occurrences};
 use super::shape::Shape;
+use super::shared::Shared;
 use crate::definition::{Definition, Version};
 use crate::names;
 
@@ -35,9 +36,11 @@ const TAKEN: &[&str] = &[
 ];
 
 /// The types of a group and version.
-#[derive(Default)]
-pub(super) struct Model {
+pub(super) struct Model<'s> {
     pub(super) types: Vec<Type>,
+    /// Whether a type of several versions is named.
+    pub(super) uses_shared: bool,
+    shared: &'s mut Shared,
     names: BTreeSet<String>,
     occurrences: Occurrences,
     /// The names of the structs and enums that were declared.
@@ -97,19 +100,19 @@ pub(super) struct Variant {
     pub(super) name: String,
 }
 
-impl Model {
-    /// Makes the types of the kinds of a group and version.
-    pub(super) fn of(kinds: &[(&Definition, &Version)]) -> Self {
-        let mut model = Self::default();
-        for (definition, version) in kinds {
-            let kind = &definition.spec.names.kind;
+impl<'s> Model<'s> {
+    /// Makes the types of the kinds of a group and version. Those that other versions have are added to `shared`.
+    pub(super) fn of(kinds: &[(&Definition, &Version)], shared: &'s mut Shared) -> Self {
+        let mut model = Self {
+            types: Vec::new(),
+            uses_shared: false,
+            shared,
             // The derive macro gives the kind its name.
-            model.names.insert(kind.clone());
-            let schema = version.open_api_schema();
-            for part in ["spec", "status"] {
-                model.occurrences.add_fields(kind, &schema["properties"][part], 1);
-            }
-        }
+            names: kinds.iter().map(|(definition, _)| definition.spec.names.kind.clone()).collect(),
+            occurrences: Occurrences::of(kinds),
+            declared: BTreeMap::new(),
+            kind: String::new(),
+        };
         kinds.iter().for_each(|(definition, version)| model.add(definition, version));
         model
     }
@@ -210,6 +213,9 @@ impl Model {
     /// Returns the name of the type of a schema, which is declared at its first occurrence.
     fn declare(&mut self, schema: &Value, path: &str, body: impl FnOnce(&mut Self, &str) -> Body) -> String {
         let identity = Identity::of(schema);
+        if self.shared.has(&identity) {
+            return self.declare_shared(schema, identity, path, body);
+        }
         if let Some(name) = self.declared.get(&identity) {
             return name.clone();
         }
@@ -221,16 +227,41 @@ impl Model {
         name
     }
 
+    /// The same of a type that several versions have.
+    fn declare_shared(
+        &mut self,
+        schema: &Value,
+        identity: Identity,
+        path: &str,
+        body: impl FnOnce(&mut Self, &str) -> Body,
+    ) -> String {
+        self.uses_shared = true;
+        if let Some(name) = self.shared.name_of(&identity) {
+            return name.clone();
+        }
+        let wanted = allowed(self.without_kind(path, &identity).unwrap_or(path));
+        let name = numbered(&wanted, "", |name| self.shared.is_free(name));
+        self.shared.declare(identity, &name);
+        let place = self.shared.types.len();
+        let body = body(self, &name);
+        self.shared.types.insert(place, Type { name: name.clone(), doc: doc(schema), body, part: None });
+        name
+    }
+
     /// Returns the path of a type that several kinds have, without the first of them. `None` if that name is taken.
     fn without_kind<'p>(&self, path: &'p str, identity: &Identity) -> Option<&'p str> {
         let rest = path.strip_prefix(self.kind.as_str())?;
-        let is_free = !rest.is_empty() && !self.names.contains(rest) && !TAKEN.contains(&rest);
+        let is_used = self.names.contains(rest) || self.shared.uses(rest);
+        let is_free = !rest.is_empty() && !is_used && !TAKEN.contains(&rest);
         (self.occurrences.is_shared(identity) && is_free).then_some(rest)
     }
 
     fn name(&mut self, wanted: &str) -> String {
-        let wanted = if TAKEN.contains(&wanted) { format!("{wanted}Object") } else { wanted.to_owned() };
-        unique(&mut self.names, &wanted, "")
+        let is_free = |name: &str| !self.names.contains(name) && !self.shared.uses(name);
+        let name = numbered(&allowed(wanted), "", is_free);
+        self.names.insert(name.clone());
+        self.shared.reserve(&name);
+        name
     }
 }
 
@@ -281,9 +312,18 @@ fn upper(name: &str) -> String {
 
 /// Returns the name, with a number if it is taken.
 fn unique(taken: &mut BTreeSet<String>, wanted: &str, separator: &str) -> String {
-    let numbered = (2..).map(|number: u32| format!("{wanted}{separator}{number}"));
-    let name = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains(name));
-    let name = name.unwrap_or_default();
+    let name = numbered(wanted, separator, |name| !taken.contains(name));
     taken.insert(name.clone());
     name
+}
+
+/// Returns the name, with the first number that makes it a free one.
+fn numbered(wanted: &str, separator: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let others = (2..).map(|number: u32| format!("{wanted}{separator}{number}"));
+    std::iter::once(wanted.to_owned()).chain(others).find(|name| is_free(name)).unwrap_or_default()
+}
+
+/// Returns the name of a type, or another one if the files use it for something else.
+fn allowed(wanted: &str) -> String {
+    if TAKEN.contains(&wanted) { format!("{wanted}Object") } else { wanted.to_owned() }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::shape::Shape;
+use crate::definition::{Definition, Version};
 
 /// The parts of a schema that make a type. Its other parts belong to the field.
 const PARTS: [&str; 6] = [
@@ -31,8 +32,25 @@ impl Identity {
 pub(super) struct Occurrences(BTreeMap<Identity, BTreeSet<String>>);
 
 impl Occurrences {
+    /// Reads the kinds of a version.
+    pub(super) fn of(kinds: &[(&Definition, &Version)]) -> Self {
+        let mut found = Self::default();
+        for (definition, version) in kinds {
+            let schema = version.open_api_schema();
+            for part in ["spec", "status"] {
+                found.add_fields(&definition.spec.names.kind, &schema["properties"][part], 1);
+            }
+        }
+        found
+    }
+
+    /// Returns all schemas.
+    pub(super) fn into_identities(self) -> impl Iterator<Item = Identity> {
+        self.0.into_keys()
+    }
+
     /// Adds what is in a schema of a kind.
-    pub(super) fn add(&mut self, kind: &str, schema: &Value, depth: usize) {
+    fn add(&mut self, kind: &str, schema: &Value, depth: usize) {
         match Shape::of(schema, depth) {
             Shape::Plain(_) | Shape::Json => {}
             Shape::List(inner) | Shape::Map(inner) => self.add(kind, inner, depth + 1),
@@ -45,7 +63,7 @@ impl Occurrences {
     }
 
     /// Adds what is in the fields of a schema.
-    pub(super) fn add_fields(&mut self, kind: &str, schema: &Value, depth: usize) {
+    fn add_fields(&mut self, kind: &str, schema: &Value, depth: usize) {
         let properties = schema["properties"].as_object().into_iter().flatten();
         properties.for_each(|(_, property)| self.add(kind, property, depth + 1));
     }

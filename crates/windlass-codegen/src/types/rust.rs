@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Options;
 use super::model::{Body, Field, Kind, Model, Type, Variant};
+use super::{Options, shared};
 
 /// What is not repeated of the schema of elements: words for people, and what makes no types.
 const LEFT_OUT: &[&str] = &[
@@ -23,14 +23,25 @@ const LEFT_OUT: &[&str] = &[
 /// The width of documentation.
 const WIDTH: usize = 100;
 
-pub(super) fn render(model: &Model, options: &Options) -> String {
-    let mut body = String::new();
-    for made in &model.types {
-        body += &declare(made, options);
+/// Returns the file of a version.
+pub(super) fn render_version(model: &Model<'_>, options: &Options) -> String {
+    let mut text = render("Types of custom resources.", &model.types, options);
+    if model.uses_shared {
+        text += &format!("\n// What other versions have, too.\npub use super::{}::*;\n", shared::MODULE);
     }
-    let mut text = "//! Types of custom resources.\n\
-                    #![allow(missing_docs, rustdoc::all, clippy::all, clippy::pedantic, reason = \"the words and names of the CRDs\")]\n\n"
-        .to_owned();
+    text
+}
+
+/// Returns the file of the types that several versions have.
+pub(super) fn render_shared(types: &[Type], options: &Options) -> String {
+    render("Types that several versions have.", types, options)
+}
+
+fn render(title: &str, types: &[Type], options: &Options) -> String {
+    let body: String = types.iter().map(|made| declare(made, options)).collect();
+    let mut text = format!("//! {title}\n")
+        + "\
+                    #![allow(missing_docs, rustdoc::all, clippy::all, clippy::pedantic, reason = \"the words and names of the CRDs\")]\n\n";
     let uses = |name: &str| body.contains(name);
     if uses("BTreeMap<") {
         text += "use std::collections::BTreeMap;\n\n";

@@ -181,6 +181,43 @@ fn equal_schemas_are_one_type_which_several_kinds_name_without_a_kind() {
 }
 
 #[test]
+fn what_several_versions_have_is_one_type() {
+    let version = |name: &str, properties: Value| {
+        let spec = json!({ "type": "object", "properties": properties });
+        json!({ "name": name, "served": true, "storage": name == "v1",
+            "schema": { "openAPIV3Schema": { "properties": { "spec": spec } } } })
+    };
+    let port =
+        json!({ "type": "object", "properties": { "mode": { "type": "string", "enum": ["A", "B"] } } });
+    let with = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } } });
+    let document = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "foos" },
+        "spec": { "group": "a.example.com", "scope": "Namespaced", "names": { "kind": "Foo", "plural": "foos" }, "versions": [
+            version("v1", json!({ "port": port, "own": with("x"), "other": with("y") })),
+            // The shared type would have the name of the kind's spec, or of another type of this version.
+            version("v2", json!({ "spec": port, "own": with("z"), "other": with("y") })),
+        ] },
+    });
+    let definition = Definition::parse(&document).expect("a definition").expect("a CRD");
+    let files = generate(&[definition], &Options::default());
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["a/shared.rs", "a/v1.rs", "a/v2.rs", "mod.rs"]);
+    let structs = |file: usize| {
+        let lines = files[file].text.lines();
+        let names =
+            lines.filter_map(|line| line.strip_prefix("pub struct ").or(line.strip_prefix("pub enum ")));
+        names.map(|name| name.trim_end_matches(" {")).collect::<Vec<_>>()
+    };
+    assert_eq!(structs(0), ["FooOther", "FooPort", "FooPortMode"]);
+    assert_eq!((structs(1), structs(2)), (vec!["FooSpec", "FooOwn"], vec!["FooSpec", "FooOwn"]));
+    for file in [1, 2] {
+        has(&files[file].text, &["pub use super::shared::*;", "pub other: Option<FooOther>,"]);
+    }
+    has(&files[2].text, &["pub spec: Option<FooPort>,"]);
+    has(&files[3].text, &["pub mod shared;", "pub mod v1;", "pub mod v2;"]);
+}
+
+#[test]
 fn open_objects_keep_their_other_fields_and_deep_ones_end_as_json() {
     let mut deep = json!({ "type": "string" });
     for _ in 0..100 {

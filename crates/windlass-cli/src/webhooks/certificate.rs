@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
@@ -33,9 +33,12 @@ impl Certificate {
         Ok(Self { authority: part("ca.crt"), chain: part("tls.crt"), key: part("tls.key") })
     }
 
-    /// Writes the files of the server, which only their owner may read.
-    pub(super) fn write(&self, folder: &Path) -> Result<()> {
-        fs::create_dir_all(folder)?;
+    /// Writes the files of the server at a port, which only their owner may read, and returns their folder below `folder`.
+    ///
+    /// Two runs in one project have different ports: an operator reads its files again, and must not find those of the other.
+    pub(super) fn write(&self, folder: &Path, port: u16) -> Result<PathBuf> {
+        let folder = folder.join(port.to_string());
+        fs::create_dir_all(&folder)?;
         for (name, contents) in [("tls.crt", &self.chain), ("tls.key", &self.key)] {
             let path = folder.join(name);
             // The mode is that of a new file.
@@ -45,7 +48,7 @@ impl Certificate {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(contents)?;
         }
-        Ok(())
+        Ok(folder)
     }
 }
 
@@ -67,15 +70,20 @@ mod tests {
     #[test]
     fn the_key_is_for_its_owner_only_and_each_start_has_another_one() {
         let folder = tempfile::tempdir().expect("a folder");
-        let key = folder.path().join("tls.key");
         let mut seen = Vec::new();
-        for _ in 0..2 {
-            let issued = Certificate::issue("127.0.0.1", 1).expect("issued");
-            issued.write(folder.path()).expect("written");
+        for port in [1, 1, 2] {
+            let issued = Certificate::issue("127.0.0.1", port).expect("issued");
+            let key = issued.write(folder.path(), port).expect("written").join("tls.key");
             assert_eq!(der(&issued.authority).expect("PEM").len(), 1);
             assert_eq!(fs::metadata(&key).expect("a file").permissions().mode() & 0o777, 0o600);
-            seen.push(fs::read_to_string(&key).expect("a key"));
+            seen.push((fs::read_to_string(&key).expect("a key"), key));
         }
-        assert_ne!(seen[0], seen[1]);
+        assert_ne!(seen[0].0, seen[1].0);
+        let (second, path) = &seen[1];
+        assert_eq!(
+            &fs::read_to_string(path).expect("a key"),
+            second,
+            "a run at another port leaves it alone"
+        );
     }
 }

@@ -5,6 +5,7 @@ mod certificate;
 mod configurations;
 
 use std::ffi::OsString;
+use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,7 +34,7 @@ use crate::project::{Cluster, Workspace};
 /// The field manager of the configurations.
 const FIELD_MANAGER: &str = "windlass-webhooks";
 
-/// The folder of the certificate, in the folder of the project.
+/// The folder of the certificates, in the folder of the project: each run has a folder of its own, named after its port.
 const FOLDER: &str = ".windlass/webhook";
 
 /// How long an operator may take to serve its webhooks.
@@ -88,8 +89,7 @@ impl LocalWebhooks {
         // Free now; another program would have to be quick to take it.
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let certificate = Certificate::issue(address.host(), port)?;
-        let folder = workspace.root.join(FOLDER);
-        certificate.write(&folder)?;
+        let folder = certificate.write(&workspace.root.join(FOLDER), port)?;
         Ok(Some(Self {
             client: cluster.client.clone(),
             name: format!("{}-local", workspace.project.project_name),
@@ -137,6 +137,8 @@ impl LocalWebhooks {
 
     /// Makes the API server forget them.
     pub(crate) async fn remove(&mut self, out: &mut Output) -> Result<()> {
+        // A folder that cannot be removed does no harm.
+        let _ = fs::remove_dir_all(&self.folder);
         let registered = std::mem::take(&mut self.registered);
         self.delete(&registered).await?;
         if registered != Configurations::default() {

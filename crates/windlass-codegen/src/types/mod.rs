@@ -32,10 +32,13 @@ pub struct Options {
     pub apply: Option<String>,
 }
 
+/// The kinds of a group and version.
+type Kinds<'d> = Vec<(&'d Definition, &'d Version)>;
+
 /// Generates the types of all served versions: a file for each group and version, one for what the versions of a group share, and one that declares
 /// them.
 pub fn generate(definitions: &[Definition], options: &Options) -> Vec<SourceFile> {
-    let mut groups: BTreeMap<String, BTreeMap<String, Vec<(&Definition, &Version)>>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, BTreeMap<String, Kinds<'_>>> = BTreeMap::new();
     for definition in definitions {
         for version in definition.spec.versions.iter().filter(|version| version.served) {
             let versions = groups.entry(group_module(&definition.spec.group)).or_default();

@@ -27,7 +27,7 @@ const WIDTH: usize = 100;
 pub(super) fn render_version(model: &Model<'_>, options: &Options) -> String {
     let mut text = render("Types of custom resources.", &model.types, options);
     if model.uses_shared {
-        text += &format!("\n// What other versions have, too.\npub use super::{}::*;\n", shared::MODULE);
+        let _ = writeln!(text, "\n// What other versions have, too.\npub use super::{}::*;", shared::MODULE);
     }
     text
 }

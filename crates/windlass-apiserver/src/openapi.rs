@@ -136,6 +136,10 @@ fn hashes(state: &State) -> BTreeMap<String, String> {
         let name = name_of(&version.group, &version.version);
         hashes.insert(name.clone(), hash(&format!("{builtin} {name}")));
     }
+    for name in windlass_schema::discovery_names(&state.catalog) {
+        let hash = hash(&format!("{builtin} {name}"));
+        hashes.insert(name, hash);
+    }
     let served = state.served.load();
     for group in served.groups() {
         for version in &group.versions {
@@ -230,7 +234,9 @@ fn document_of(state: &State, name: &str) -> Value {
         .iter()
         .flat_map(|group| group.versions.iter().map(move |version| (group.name.as_str(), version)));
     let found = group_versions.into_iter().find(|(group, version)| name_of(group, &version.name) == name);
-    let Some((group, version)) = found else { return json!({}) };
+    let Some((group, version)) = found else {
+        return windlass_schema::openapi_v3_discovery(&state.catalog, name);
+    };
     let custom: Vec<&Resource> = version
         .resources
         .values()

@@ -38,7 +38,9 @@ pub use field_error::{FieldError, FieldErrorKind};
 pub use go::{go_json, go_quote, go_type, go_value, json_type};
 pub use graph::{EmptyPolicy, ListType, NodeRef, PatchMeta, Schema, Type};
 pub use merge::{PatchError, strategic_merge};
-pub use openapi::{CustomKind, openapi_v2, openapi_v2_protobuf, openapi_v3};
+pub use openapi::{
+    CustomKind, discovery_names, openapi_v2, openapi_v2_protobuf, openapi_v3, openapi_v3_discovery,
+};
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
 pub use quantity::{Quantity, QuantityError};

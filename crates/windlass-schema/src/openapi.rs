@@ -4,6 +4,7 @@
 mod components;
 mod custom;
 mod metadata;
+mod discovery;
 mod paths;
 mod protobuf;
 mod version_two;
@@ -15,6 +16,9 @@ use serde_json::{Map, Value, json};
 pub use self::protobuf::openapi_v2_protobuf;
 pub use self::version_two::openapi_v2;
 use crate::catalog::{Catalog, GroupVersion};
+pub use discovery::{discovery_names, openapi_v3_discovery};
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// A custom kind for a document.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +50,19 @@ pub fn openapi_v3(catalog: &Catalog, group_version: &GroupVersion, custom: &[Cus
     let mut document = Document { catalog, group_version, custom, wanted: BTreeSet::new() };
     let paths = paths::write(&mut document);
     let schemas = components::write(&mut document);
-    let (title, version) = match custom {
-        [] => {
-            ("Kubernetes", catalog.version().rsplit_once('.').map_or(catalog.version(), |(minor, _)| minor))
-        }
-        _ => ("Kubernetes CRD Swagger", "v0.1.0"),
-    };
+    assemble(catalog, !custom.is_empty(), paths, schemas)
+}
+
+/// Puts the parts of a document together.
+fn assemble(
+    catalog: &Catalog,
+    is_custom: bool,
+    paths: Map<String, Value>,
+    schemas: Map<String, Value>,
+) -> Value {
+    let minor = catalog.version().rsplit_once('.').map_or(catalog.version(), |(minor, _)| minor);
+    let (title, version) =
+        if is_custom { ("Kubernetes CRD Swagger", "v0.1.0") } else { ("Kubernetes", minor) };
     let token = json!({
         "type": "apiKey",
         "description": "Bearer Token authentication",

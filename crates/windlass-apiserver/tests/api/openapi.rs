@@ -206,3 +206,30 @@ async fn client_go_gets_version_two_in_protobuf() {
     assert_eq!(content_type, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
     assert!(reply.body.starts_with(b"\x0a\x032.0\x12"));
 }
+
+#[tokio::test]
+async fn discovery_is_described() {
+    let api = Api::start();
+    let index = api.get("/openapi/v3").await.is(200).json();
+    let documents = [
+        (".well-known/openid-configuration", "getServiceAccountIssuerOpenIDConfiguration", "WellKnown"),
+        ("api", "getCoreAPIVersions", "core"),
+        ("apis", "getAPIVersions", "apis"),
+        ("apis/apps", "getAppsAPIGroup", "apps"),
+        ("apis/flowcontrol.apiserver.k8s.io", "getFlowcontrolApiserverAPIGroup", "flowcontrolApiserver"),
+        ("openid/v1/jwks", "getServiceAccountIssuerOpenIDKeyset", "openid"),
+        ("version", "getCodeVersion", "version"),
+    ];
+    for (name, id, tag) in documents {
+        let url = index["paths"][name]["serverRelativeURL"].as_str().expect(name);
+        let document = api.get(url).await.is(200).json();
+        let get = &document["paths"][format!("/{name}/")]["get"];
+        assert_eq!((&get["operationId"], &get["tags"]), (&json!(id), &json!([tag])), "{name}");
+    }
+    let apps = document(&api, "apis/apps/v1").await;
+    let resources = &apps["paths"]["/apis/apps/v1/"]["get"];
+    assert_eq!(resources["operationId"], "getAppsV1APIResources");
+    let list = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
+    let media = "application/json";
+    assert_eq!(resources["responses"]["200"]["content"][media]["schema"]["$ref"], list);
+}

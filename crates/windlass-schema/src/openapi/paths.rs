@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Document, object};
+use super::{Document, META, discovery, object};
 use crate::catalog::{Gvk, Resource};
-
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// The name and type of a query parameter.
 type Query = (&'static str, &'static str);
@@ -40,6 +38,9 @@ pub(super) fn write(document: &mut Document<'_>) -> Map<String, Value> {
         group => format!("/apis/{group}/{}", gv.version),
     };
     let mut out = Map::new();
+    if document.custom.is_empty() {
+        discovery::add_resources(document, &base, &mut out);
+    }
     for resource in &gv.resources {
         let custom = document.custom.iter().any(|kind| kind.plural == &*resource.name);
         Writer { document, resource, custom, out: &mut out }.resource(&base);
@@ -203,10 +204,8 @@ impl Writer<'_, '_> {
 
     /// Returns the tag, such as `coordination_v1`.
     fn tag(&self) -> String {
-        let group = group_words(&self.document.group_version.group).concat();
-        let mut letters = group.chars();
-        let first = letters.next().map(|first| first.to_ascii_lowercase());
-        format!("{}{}_{}", first.unwrap_or_default(), letters.as_str(), self.document.group_version.version)
+        let gv = self.document.group_version;
+        format!("{}_{}", tag(&gv.group), gv.version)
     }
 
     /// Returns the operation id, such as `readCoordinationV1NamespacedLease`.
@@ -252,14 +251,22 @@ fn responses(method: &str, action: &str, schema: &Value) -> Value {
     out.into()
 }
 
-fn group_words(group: &str) -> Vec<String> {
+/// Returns the tag of a group, such as `flowcontrolApiserver`.
+pub(super) fn tag(group: &str) -> String {
+    let words = group_words(group).concat();
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
+pub(super) fn group_words(group: &str) -> Vec<String> {
     match group {
         "" => vec!["Core".to_owned()],
         group => group.trim_end_matches(".k8s.io").split('.').map(capital).collect(),
     }
 }
 
-fn capital(word: &str) -> String {
+pub(super) fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }

@@ -71,6 +71,8 @@ pub struct Negotiated {
 pub enum Target {
     /// One object, or the list that a deletion of a collection returns.
     Object,
+    /// The result of an action, such as a review, a token or a binding: it has no table.
+    Action,
     /// The collection of a built-in kind, which may also be watched.
     List,
     /// A watch, which supports JSON only.
@@ -142,7 +144,12 @@ fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
         return None;
     }
     let representation = representation(clause)?;
-    if target == Target::Document && representation != Representation::Object {
+    let is_offered = match target {
+        Target::Document => representation == Representation::Object,
+        Target::Action => !matches!(representation, Representation::Table(_)),
+        _ => true,
+    };
+    if !is_offered {
         return None;
     }
     Some(Negotiated { format, representation, pretty: clause.parameter("pretty") == Some("1") })

@@ -22,6 +22,7 @@ impl Call<'_> {
             ("watch", false) => Target::Watch,
             (_, true) => Target::Custom,
             ("list", false) => Target::List,
+            ("create", false) if self.is_action() => Target::Action,
             (_, false) => Target::Object,
         };
         let mut negotiated = wire::negotiate(self.header(header::ACCEPT), target)?;
@@ -31,6 +32,12 @@ impl Call<'_> {
             negotiated.pretty = true;
         }
         Ok(negotiated)
+    }
+
+    /// Whether the request does something with an object, or asks about it, instead of storing one.
+    fn is_action(&self) -> bool {
+        let is_only_created = self.resource.verbs.iter().all(|verb| verb == "create");
+        is_only_created || ["token", "eviction", "binding"].contains(&self.route.subresource.as_str())
     }
 
     /// A stored object in the version of the request and the representation that was asked for.

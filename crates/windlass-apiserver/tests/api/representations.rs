@@ -627,3 +627,30 @@ async fn compact_json_ends_with_a_line_feed() {
         forbidden application/json;pretty=1: 403 application/json indented none
     "#]].assert_eq(&crate::harness::lines(&seen));
 }
+
+#[tokio::test]
+async fn what_is_done_or_asked_has_no_table() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts"), json!({"metadata": {"name": "a"}}))
+        .await
+        .is(201);
+    let (authorization, authentication) = ("/apis/authorization.k8s.io/v1", "/apis/authentication.k8s.io/v1");
+    let root = json!({"path": "/", "verb": "get"});
+    let requests = [
+        (
+            format!("{authorization}/selfsubjectaccessreviews"),
+            json!({"spec": {"nonResourceAttributes": root}}),
+        ),
+        (format!("{authorization}/selfsubjectrulesreviews"), json!({"spec": {"namespace": ns}})),
+        (format!("{authentication}/tokenreviews"), json!({"spec": {"token": "a"}})),
+        (format!("{authentication}/selfsubjectreviews"), json!({})),
+        (format!("/api/v1/namespaces/{ns}/serviceaccounts/a/token"), json!({"spec": {}})),
+    ];
+    let as_table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    for (path, body) in requests {
+        let ask = |accept: &'static str| api.request(Method::POST, &path).accept(accept).json(&body).send();
+        ask(as_table).await.shows(expect!["406 NotAcceptable: only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
+        ask("application/json;as=Table;g=meta.k8s.io;v=v1,application/json").await.is(201);
+    }
+}

@@ -13,6 +13,16 @@ fn kubectls_accept_headers_get_tables() {
 }
 
 #[test]
+fn an_action_has_metadata_and_no_table() {
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    assert!(ask(table, Target::Action).is_err());
+    let or_json = format!("{table},application/json");
+    assert_eq!(ask(&or_json, Target::Action).expect("accepted").representation, Representation::Object);
+    let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    assert!(ask(metadata, Target::Action).is_ok());
+}
+
+#[test]
 fn metadata_has_a_form_for_objects_and_one_for_lists() {
     let one = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
     let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";

@@ -3,8 +3,8 @@
 
 mod components;
 mod custom;
-mod metadata;
 mod discovery;
+mod metadata;
 mod paths;
 mod protobuf;
 mod version_two;

@@ -13,8 +13,11 @@ use crate::resources::{self, Resource};
 
 /// How many resources are deleted concurrently.
 const CONCURRENCY: usize = 8;
+/// Pods, as the conditions of a namespace name them.
+const PODS: &str = "pods.";
 
-/// Deletes all objects of the namespace once, and returns what remains.
+/// Deletes the objects of the namespace once, and returns what remains. While pods remain, all other objects stay: pods that
+/// are still running may need them (KEP-5080).
 pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> ContentStatus {
     let mut content = ContentStatus::default();
     let found = match resources::discover(client).await {
@@ -25,7 +28,24 @@ pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> Cont
         }
     };
     let deletable = found.into_iter().filter(|resource| resource.namespaced && resource.deletable);
-    let mut emptied = stream::iter(deletable)
+    let (pods, others): (Vec<_>, Vec<_>) = deletable.partition(|resource| resource.name() == PODS);
+    for resources in [pods, others] {
+        delete_resources(client, namespace, resources, &mut content).await;
+        if !content.remaining.is_empty() {
+            break;
+        }
+    }
+    content
+}
+
+/// Deletes the objects of some resources, and notes what remains.
+async fn delete_resources(
+    client: &Client,
+    namespace: &str,
+    resources: Vec<Resource>,
+    content: &mut ContentStatus,
+) {
+    let mut emptied = stream::iter(resources)
         .map(|resource| async move {
             let left = delete_objects(client, namespace, &resource).await;
             (resource, left)
@@ -33,13 +53,12 @@ pub(super) async fn delete_all_content(client: &Client, namespace: &str) -> Cont
         .buffered(CONCURRENCY);
     while let Some((resource, left)) = emptied.next().await {
         match left {
-            Ok(left) => count_remaining(&mut content, &resource, &left),
+            Ok(left) => count_remaining(content, &resource, &left),
             // The CRD was deleted meanwhile, and its objects with it.
             Err(error) if error.is_not_found() => {}
             Err(error) => content.failures.push(format!("{}: {error}", resource.name())),
         }
     }
-    content
 }
 
 type Remaining = Vec<PartialObjectMeta<DynamicObject>>;

@@ -72,6 +72,41 @@ async fn a_namespace_ends_when_all_that_is_in_it_has_ended() {
 }
 
 #[tokio::test]
+async fn pods_go_before_everything_else_in_a_namespace() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let namespaces = namespace(&client, "team").await;
+    has_service_account(&client, "team").await;
+    create_in::<ConfigMap>(&client, "team", json!({"metadata": {"name": "needed"}})).await;
+    let mut held = pod("held", &json!({}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    create_in::<Pod>(&client, "team", held).await;
+    namespaces.delete("team", &DeleteParams::default()).await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "team");
+    eventually(WAIT_LIMIT, || async {
+        let held = pods.get("held").await.map_err(|error| error.to_string())?;
+        let namespace = namespaces.get("team").await.map_err(|error| error.to_string())?;
+        let has_been_looked_at = namespace.status.is_some_and(|status| status.conditions.is_some());
+        if held.metadata.deletion_timestamp.is_some() && has_been_looked_at {
+            Ok(())
+        } else {
+            Err("not yet deleted".to_owned())
+        }
+    })
+    .await;
+    Api::<ConfigMap>::namespaced(client.clone(), "team").get("needed").await.expect("it waits for the pod");
+    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    pods.patch("held", &PatchParams::default(), &release).await.unwrap();
+    eventually(WAIT_LIMIT, || async {
+        match namespaces.get_opt("team").await.map_err(|error| error.to_string())? {
+            None => Ok(()),
+            Some(namespace) => Err(format!("{:?}", namespace.status)),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_kind_that_a_webhook_converts_does_not_keep_a_namespace() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();

@@ -91,7 +91,7 @@ impl Webhooks {
             }
             let (from, to) = (last.resource(request), shown.resource(request));
             if let Some(object) = &mut object {
-                versions::expect_version(object, from, to).map_err(ApiError::internal)?;
+                versions::expect_version(request, object, from, to).map_err(ApiError::internal)?;
                 versions::convert_in_place(request, object, from, to).await.map_err(ApiError::internal)?;
             }
             let old = match old {

@@ -40,10 +40,15 @@ pub(super) async fn convert<'a>(
 }
 
 /// Checks that a custom resource says of itself that it has the version `from`; a patch may have changed that.
-pub(super) fn expect_version(object: &Value, from: &Resource, to: &Resource) -> Result<(), ApiError> {
+pub(super) fn expect_version(
+    request: &Attributes<'_>,
+    object: &Value,
+    from: &Resource,
+    to: &Resource,
+) -> Result<(), ApiError> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
-    if !from.is_custom() || version == from.api_version() {
+    if !request.is_of_resource() || !from.is_custom() || version == from.api_version() {
         return Ok(());
     }
     if version.is_empty() {

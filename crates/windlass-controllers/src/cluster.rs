@@ -10,7 +10,7 @@ use crate::service_account_token::SignToken;
 use crate::{
     certificates, claim_protection, cron_job, daemon_set, deployment, disruption, endpoints,
     garbage_collector, job, kubelet, namespace, node_lifecycle, pod_gc, replica_set, resource_quota, root_ca,
-    scheduler, service_account, service_account_token, stateful_set,
+    scheduler, service_account, service_account_token, stateful_set, volume_protection,
 };
 
 /// The controllers of kube-controller-manager, kube-scheduler and a kubelet that a development cluster needs.
@@ -106,6 +106,8 @@ impl Controllers {
             replica_set::replication_controllers(),
             deployment::controller(),
             stateful_set::controller(),
+            volume_protection::classes(),
+            volume_protection::volumes(),
         ]
         .into_iter()
         .chain(self.root_ca.map(root_ca::controller))

@@ -42,6 +42,7 @@ mod scheduler;
 mod service_account;
 mod service_account_token;
 mod stateful_set;
+mod volume_protection;
 mod wake;
 
 pub use self::certificates::{SigningAuthority, SigningAuthorityError};

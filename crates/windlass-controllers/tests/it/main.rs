@@ -9,4 +9,5 @@ mod quotas;
 mod scripts;
 mod support;
 mod tokens;
+mod volumes;
 mod workloads;

@@ -62,6 +62,16 @@ fn address_problem(text: &str) -> Option<&'static str> {
     }
 }
 
+/// Checks the name of an IPAddress: an address in its canonical form.
+pub(super) fn address_name(name: &str, _prefix: bool) -> Vec<String> {
+    if let Some(problem) = address_problem(name) {
+        return vec![problem.to_owned()];
+    }
+    let canonical = name.parse::<IpAddr>().map(|address| address.to_string());
+    let other = canonical.into_iter().filter(|canonical| canonical != name);
+    other.map(|canonical| format!("must be in canonical form ({canonical:?})")).collect()
+}
+
 /// Returns an IPv4 address without the zeros before its numbers.
 fn without_leading_zeros(text: &str) -> Option<IpAddr> {
     let plain = |part: &str| {

@@ -178,6 +178,27 @@ async fn events_are_selected_by_what_they_are_about() {
 }
 
 #[tokio::test]
+async fn an_event_without_a_source_is_selected_by_its_reporter() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{ns}/events");
+    let event = json!({
+        "metadata": {"name": "a"}, "eventTime": "2026-01-01T00:00:00.000000Z", "action": "Test",
+        "reason": "Tested", "type": "Normal", "reportingController": "tester", "reportingInstance": "tester-1",
+        "regarding": {"kind": "Pod", "name": "p", "namespace": ns}
+    });
+    api.post(&path, event).await.is(201);
+    let event = json!({
+        "metadata": {"name": "b"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": ns},
+        "source": {"component": "other"}, "reportingComponent": "tester"
+    });
+    api.post(&format!("/api/v1/namespaces/{ns}/events"), event).await.is(201);
+    let old = format!("/api/v1/namespaces/{ns}/events?fieldSelector=source%3D");
+    assert_eq!(api.get(&format!("{old}tester")).await.is(200).names(), ["a"]);
+    assert_eq!(api.get(&format!("{old}other")).await.is(200).names(), ["b"]);
+}
+
+#[tokio::test]
 async fn jobs_name_the_field_that_they_do_not_support() {
     let api = Api::start();
     let ns = api.namespace().await;

@@ -321,3 +321,26 @@ async fn objects_of_other_servers_are_unknown() {
         400 BadRequest: Namespace in version "v1" cannot be handled as a ConfigMap: converting (v1.Namespace) to (core.ConfigMap): unknown conversion
     "#]].assert_eq(&created(&api, &path, [definition, namespace]).await);
 }
+
+#[tokio::test]
+async fn an_ip_address_is_named_by_its_canonical_form() {
+    let api = Api::start();
+    let path = "/apis/networking.k8s.io/v1/ipaddresses?dryRun=All";
+    let address = |name: &str| {
+        let parent = json!({"resource": "widgets", "group": "example.com", "name": "a"});
+        json!({"metadata": {"name": name}, "spec": {"parentRef": parent}})
+    };
+    for name in ["192.168.77.1", "fe80::42:1dff:fe84:f9e2"] {
+        api.post(path, address(name)).await.is(201);
+    }
+    for (name, problem) in [
+        ("example.com", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        ("10.0.0.08", "must not have leading 0s"),
+        ("::ffff:1.2.3.4", "must not be an IPv4-mapped IPv6 address"),
+        ("FE80:0::1", r#"must be in canonical form ("fe80::1")"#),
+    ] {
+        let reply = api.post(path, address(name)).await;
+        let expected = format!("metadata.name: Invalid value: \"{name}\": {problem}");
+        assert!(reply.to_string().contains(&expected), "{reply}");
+    }
+}

@@ -69,6 +69,13 @@ impl Strategy for Events {
         self.0
     }
 
+    /// An event without a source is selected by who reported it.
+    fn selectable_value(&self, object: &Value, field: &str) -> String {
+        let value = self.0.selectable_value(object, field);
+        let reporter = || self.0.selectable_value(object, "reportingComponent");
+        if field == "source" && value.is_empty() { reporter() } else { value }
+    }
+
     fn convert(&self, object: &mut Value, _version: &str) {
         let to_new = text(object, "apiVersion") == "v1";
         let Some(fields) = object.as_object_mut() else { return };

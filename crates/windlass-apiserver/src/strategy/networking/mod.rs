@@ -9,7 +9,7 @@ use windlass_schema::FieldError;
 pub(super) use self::ingress::validate_point;
 use super::checks::immutable;
 use super::fields::{default, entry_mut, map_at, spec_mut};
-use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes, place};
+use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes, addresses, place};
 use crate::wire::ApiError;
 
 /// The annotation that named the class of an ingress before there was a field.
@@ -34,8 +34,11 @@ const INGRESS_CLASSES: Facts = Facts {
 };
 const NETWORK_POLICIES: Facts =
     Facts { unenforced: Some("no traffic is restricted, because pods have no network"), ..Facts::SPEC };
-const ADDRESSES: Facts =
-    Facts { unenforced: Some("the address is not reserved for a service"), ..Facts::DATA };
+const ADDRESSES: Facts = Facts {
+    name: addresses::address_name,
+    unenforced: Some("the address is not reserved for a service"),
+    ..Facts::DATA
+};
 const RANGES: Facts = Facts {
     writes: Writes::STATUS_ONLY,
     unenforced: Some("services get no addresses from the range"),

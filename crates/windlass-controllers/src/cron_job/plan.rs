@@ -174,6 +174,13 @@ impl Planner<'_> {
             }
         };
         let missed = self.missed(&schedule, true);
+        if schedule.next(missed.since).is_none() {
+            // A day that never comes, such as 31 February. The words are those of the original, where both times are zero.
+            let message = format!(
+                "invalid schedule: {text} : time difference between two schedules is less than 1 second"
+            );
+            return self.event(true, "InvalidSchedule", message);
+        }
         self.plan.wake_at = self.next_look(&schedule);
         if let Some(time) = missed.latest {
             if missed.many {

@@ -96,4 +96,9 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(reasons(&bad(json!({"schedule": "x"}))), ["UnparseableSchedule"]);
     assert_eq!(reasons(&bad(json!({"timeZone": "Mars/Base"}))), ["UnknownTimeZone"]);
     assert_eq!(reasons(&bad(json!({"schedule": "TZ=UTC 0 0 * * *"}))), ["UnsupportedSchedule"]);
+    let never = bad(json!({"schedule": "59 23 31 2 *"}));
+    assert_eq!(reasons(&never), ["InvalidSchedule"]);
+    let message =
+        "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second";
+    assert_eq!((never.events[0].message.as_str(), never.wake_at), (message, None));
 }

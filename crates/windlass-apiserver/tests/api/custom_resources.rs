@@ -451,3 +451,21 @@ async fn only_fields_that_the_stored_version_has_are_kept() {
     assert_eq!(patched.at("/spec"), json!({"both": "b", "first": "f", "old": "o"}));
     assert_eq!(spec("v2").await, json!({"both": "b"}));
 }
+
+#[tokio::test]
+async fn a_new_object_has_the_defaults_of_its_status() {
+    let api = Api::start();
+    let mut definition = widgets(&api);
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["default"] =
+        json!({"phase": "New"});
+    api.crd(definition).await;
+    let path = format!("/apis/{}/v1/namespaces/{}/widgets", group(&api), api.namespace().await);
+    let mut body = widget(&api, "a");
+    body["status"] = json!({"phase": "Old", "replicas": 2});
+    let tried = api.post(&format!("{path}?dryRun=All"), body.clone()).await.is(201);
+    assert_eq!(tried.at("/status"), Value::Null, "nothing is stored and read");
+    let created = api.post(&path, body).await.is(201);
+    assert_eq!(created.at("/status"), json!({"phase": "New"}));
+    assert_eq!(created.at("/metadata/generation"), 1);
+    assert_eq!(api.get(&format!("{path}/a")).await.at("/status"), json!({"phase": "New"}));
+}

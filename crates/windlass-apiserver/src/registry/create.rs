@@ -3,7 +3,7 @@
 use http::{Response, StatusCode};
 
 use super::options::WriteOptions;
-use super::{Call, write};
+use super::{Call, metadata, write};
 use crate::body::Body;
 use crate::wire::ApiError;
 
@@ -11,7 +11,7 @@ pub(super) async fn create(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "CreateOptions")?;
     let mut object = call.decode(options)?;
-    write::wipe_system_metadata(&mut object);
+    metadata::wipe_system_metadata(&mut object);
     call.track(None, &mut object).await;
     let stored = write::create(call, object, options).await?;
     call.object(StatusCode::CREATED, &stored).await

@@ -10,6 +10,7 @@ mod admission;
 mod custom;
 mod decode;
 mod endpoints;
+mod metadata;
 mod options;
 mod privileged;
 mod selection;

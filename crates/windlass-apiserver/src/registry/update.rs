@@ -3,9 +3,9 @@
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use super::Call;
 use super::options::WriteOptions;
 use super::write::{self, Change};
+use super::{Call, metadata};
 use crate::body::Body;
 use crate::meta;
 use crate::wire::ApiError;
@@ -14,7 +14,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
     let mut object = call.decode(options)?;
-    write::settle_namespace(call, &mut object)?;
+    metadata::settle_namespace(call, &mut object)?;
     expect_name(call, &object)?;
     // The real server makes services of their status, too.
     let may_create =
@@ -23,11 +23,11 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
         let view = call.state.store.view();
         let creates = may_create && view.get(&call.resource.storage, &call.key()).is_none();
         if creates && !meta::uid(&object).is_empty() {
-            return Err(write::other_uid(call, meta::uid(&object), ""));
+            return Err(metadata::other_uid(call, meta::uid(&object), ""));
         }
         let written = if creates {
             let mut object = object.clone();
-            write::wipe_identity(&mut object);
+            metadata::wipe_identity(&mut object);
             call.track(None, &mut object).await;
             write::create(call, object, options).await
         } else {

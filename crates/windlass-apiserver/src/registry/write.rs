@@ -14,13 +14,13 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
-use windlass_schema::{FieldError, go_quote};
+use windlass_schema::FieldError;
 
 use super::charge::Charged;
 use super::commit::commit_charged;
 pub(super) use super::commit::{commit, commit_draft};
 use super::options::WriteOptions;
-use super::{Call, custom, endpoints, privileged, validate};
+use super::{Call, custom, endpoints, metadata, privileged, validate};
 use crate::admission::{Reinvocation, plugins};
 use crate::auth::Attributes;
 use crate::managed_fields;
@@ -111,9 +111,9 @@ pub(super) async fn create(
     mut object: Value,
     options: WriteOptions,
 ) -> Result<Arc<Stored>, ApiError> {
-    settle_namespace(call, &mut object)?;
+    metadata::settle_namespace(call, &mut object)?;
     admit(call, &mut object, None).await?;
-    settle_namespace(call, &mut object)?;
+    metadata::settle_namespace(call, &mut object)?;
     let base = meta::text(&object, "generateName");
     if !meta::name(&object).is_empty() || base.is_empty() {
         return create_named(call, object, options).await;
@@ -143,9 +143,9 @@ async fn create_named(
     let is_versioned = meta::resource_version(&object).parse().is_ok_and(|version: u64| version > 0);
     let given_version = meta::resource_version(&object).to_owned();
     if call.route.verb != "create" && !given_version.is_empty() {
-        version_number(&given_version)?;
+        metadata::version_number(&given_version)?;
     }
-    begin(call, &mut object);
+    metadata::begin(call, &mut object);
     let view = call.state.store.view();
     resource.strategy.prepare_create(&call.context(&view), &mut object)?;
     let warned = call.warnings.len();
@@ -248,11 +248,11 @@ pub(super) async fn update(
         let current = view.get(&resource.storage, &key).ok_or_else(|| call.not_found())?;
         let old = resource.present_one(current).await?.value();
         let mut new = change.make(call, &old).await?;
-        check_uid(call, &new, &old)?;
-        settle_namespace(call, &mut new)?;
+        metadata::check_uid(call, &new, &old)?;
+        metadata::settle_namespace(call, &mut new)?;
         change.mutate(call, &mut new, &old).await?;
-        settle_namespace(call, &mut new)?;
-        check_version(call, &new, &old)?;
+        metadata::settle_namespace(call, &mut new)?;
+        metadata::check_version(call, &new, &old)?;
         prepare(call, &view, &mut new, &old)?;
         managed_fields::restore_times(&mut new, &old);
         let link = new.pointer("/metadata/selfLink").filter(|_| !call.is_dry_run()).cloned();
@@ -384,118 +384,6 @@ async fn run_plugins(call: &Call<'_>, object: &mut Value, old: Option<&Value>) -
         Box::pin(call.plugin_write().mutate(object, old)).await?;
     }
     call.resource.strategy.admit(&call.context(&view), object, old)
-}
-
-/// The namespace of the object and that of the request must agree; an absent one is filled in.
-pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
-    let wanted = &call.route.namespace;
-    let found = meta::namespace(object);
-    if !call.resource.namespaced {
-        meta::set(object, "namespace", None);
-        return Ok(());
-    }
-    if found.is_empty() {
-        meta::set(object, "namespace", Some(wanted.clone().into()));
-    } else if found != wanted {
-        return Err(ApiError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    Ok(())
-}
-
-/// Removes the metadata of a new object that only the server writes.
-pub(super) fn wipe_system_metadata(object: &mut Value) {
-    wipe_identity(object);
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        meta::set(object, field, None);
-    }
-}
-
-/// Like [`wipe_system_metadata`], except for the marks of a deletion: an update that creates an object leaves them.
-pub(super) fn wipe_identity(object: &mut Value) {
-    for field in ["uid", "creationTimestamp"] {
-        meta::set(object, field, None);
-    }
-}
-
-/// Sets the metadata of a new object that the server determines.
-fn begin(call: &Call<'_>, object: &mut Value) {
-    let env = &call.state.env;
-    if call.route.verb == "create" {
-        wipe_system_metadata(object);
-    } else {
-        wipe_identity(object);
-    }
-    if !call.is_dry_run() {
-        meta::set(object, "selfLink", None);
-    }
-    meta::set(object, "resourceVersion", None);
-    meta::set(object, "uid", Some(env.uid().into()));
-    meta::set(object, "creationTimestamp", Some(env.now_rfc3339().into()));
-    if call.resource.strategy.has_generation() || call.resource.is_custom() {
-        meta::set(object, "generation", Some(1.into()));
-    }
-    meta::drop_empty(object);
-    if call.resource.is_custom() && call.resource.has_status() {
-        meta::fields_mut(object).remove("status");
-        if !call.is_dry_run() {
-            // The real server does this when it reads what it stored: the status has its defaults from the start.
-            call.resource.default_and_prune(object);
-        }
-    }
-}
-
-/// Checks the uid of an object, which is a precondition of its update.
-fn check_uid(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
-    let (wanted, found) = (meta::uid(new), meta::uid(old));
-    // A patch has no uid as precondition; there it is a field that does not change.
-    let is_other = call.route.verb == "update" && !wanted.is_empty() && wanted != found;
-    if is_other { Err(other_uid(call, wanted, found)) } else { Ok(()) }
-}
-
-/// Checks the resource version of an object, which is a precondition of its update.
-fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
-    let resource = &call.resource;
-    let (wanted, found) = (meta::resource_version(new), meta::resource_version(old));
-    let names = resource.group_resource();
-    let version = if wanted.is_empty() { 0 } else { version_number(wanted)? };
-    if version == 0 {
-        if resource.strategy.unconditional_update() && !resource.is_custom() {
-            return Ok(());
-        }
-        let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
-        let error = FieldError { bad_value: Some(Value::from(0)), ..error };
-        // The real server names the resource here where a kind belongs.
-        return Err(ApiError::invalid(
-            &resource.group,
-            &resource.plural,
-            &call.route.name,
-            std::slice::from_ref(&error),
-        ));
-    }
-    if version_number(found)? == version { Ok(()) } else { Err(ApiError::modified(&names, &call.route.name)) }
-}
-
-/// Reads a resource version, with the errors of Go.
-pub(super) fn version_number(version: &str) -> Result<u64, ApiError> {
-    version.parse().map_err(|_| {
-        let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
-        let why = if is_number { "value out of range" } else { "invalid syntax" };
-        let shown = go_quote(version);
-        ApiError::unexplained(format!("strconv.ParseUint: parsing {shown}: {why}"))
-    })
-}
-
-/// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.
-pub(super) fn other_uid(call: &Call<'_>, wanted: &str, found: &str) -> ApiError {
-    let key = call.resource.registry_key(&call.key());
-    // A dry run does not reach the storage, which knows the prefix.
-    let key = if call.is_dry_run() { key.trim_start_matches("/registry") } else { &key };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-    );
-    ApiError::conflict(&call.resource.group_resource(), &call.route.name, why)
 }
 
 /// Makes `new` an object that may replace `old`, and validates it.

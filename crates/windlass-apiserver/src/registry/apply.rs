@@ -38,7 +38,7 @@ pub(super) async fn apply(call: &mut Call<'_>) -> Result<Response<Body>, ApiErro
             }
             // The object came or went in between. A webhook may refuse with the same reason.
             Err(error) if creates && error.reason() == "AlreadyExists" && call.is_there() => {}
-            Err(error) if may_create && !creates && error.code() == 404 => {}
+            Err(error) if may_create && !creates && error.code() == 404 && !call.is_there() => {}
             Err(error) => return Err(error),
         }
     }

@@ -40,7 +40,7 @@ pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiErr
             }
             // The object came or went in between. A webhook may refuse with the same reason.
             Err(error) if creates && error.reason() == "AlreadyExists" && call.is_there() => {}
-            Err(error) if may_create && !creates && is_gone(call, &error) => {}
+            Err(error) if may_create && !creates && error.code() == 404 && !call.is_there() => {}
             Err(error) => return Err(error),
         }
     }
@@ -55,11 +55,6 @@ impl Change for Replacement<'_> {
         call.track(Some(old), &mut new).await;
         Ok(new)
     }
-}
-
-/// Whether a write failed because the object is not there any more.
-fn is_gone(call: &Call<'_>, error: &ApiError) -> bool {
-    error.code() == 404 && call.state.store.view().get(&call.resource.storage, &call.key()).is_none()
 }
 
 /// Checks that an object has the name in the path.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::fixtures::config_map;
 use crate::harness::{Api, DEADLINE, JSON_PATCH, MERGE_PATCH, Reply, lines};
 
+const APPLY: &str = "application/apply-patch+yaml";
 const GROUP: &str = "rbac.authorization.k8s.io";
 const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const CLUSTER_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -250,6 +251,35 @@ async fn nobody_grants_what_they_do_not_have() {
             404 NotFound: rolebindings.rbac.authorization.k8s.io "no-role" not found
             group="rbac.authorization.k8s.io" kind="rolebindings" name="no-role""#]]);
     jane.post(&bindings(&ns), binding("no", "Role", "no-role", &subject)).await.shows(expect![[r#"
+        404 NotFound: rolebindings.rbac.authorization.k8s.io "no-role" not found
+        group="rbac.authorization.k8s.io" kind="rolebindings" name="no-role""#]]);
+}
+
+#[tokio::test]
+async fn a_binding_is_not_changed_to_a_role_that_is_not_there() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let name = jane(&api);
+    let jane = api.impersonating(&name, &[]);
+    let rules = json!([rule(&["create", "update", "patch", "get"], GROUP, &["roles", "rolebindings"])]);
+    grant(&api, &ns, "delegate", &name, rules).await;
+    granted(&jane, &format!("{}/delegate", roles(&ns))).await.is(200);
+    let subject = json!([user(&name)]);
+    jane.post(&roles(&ns), role("held", &json!([]))).await.is(201);
+    jane.post(&bindings(&ns), binding("held", "Role", "held", &subject)).await.is(201);
+    let mut other = binding("held", "Role", "no-role", &subject);
+    let path = format!("{}/held", bindings(&ns));
+    jane.put(&path, other.clone()).await.shows(expect![[r#"
+        404 NotFound: rolebindings.rbac.authorization.k8s.io "no-role" not found
+        group="rbac.authorization.k8s.io" kind="rolebindings" name="no-role""#]]);
+    other["apiVersion"] = json!("rbac.authorization.k8s.io/v1");
+    other["kind"] = json!("RoleBinding");
+    let configuration = format!("{path}?fieldManager=jane&force=true");
+    jane.patch(&configuration, APPLY, other).await.shows(expect![[r#"
+        404 NotFound: rolebindings.rbac.authorization.k8s.io "no-role" not found
+        group="rbac.authorization.k8s.io" kind="rolebindings" name="no-role""#]]);
+    let patch = json!({"roleRef": {"name": "no-role"}});
+    jane.patch(&path, MERGE_PATCH, patch).await.shows(expect![[r#"
         404 NotFound: rolebindings.rbac.authorization.k8s.io "no-role" not found
         group="rbac.authorization.k8s.io" kind="rolebindings" name="no-role""#]]);
 }

@@ -210,5 +210,5 @@ fn a_failed_conversion_fails_the_write() {
     let broken = Broken(schema());
     let error =
         ready(Updater::new(&broken).update(&json!({}), &json!({"n": 1}), "v1", managers, "b")).unwrap_err();
-    assert_eq!(error.to_string(), "failed to convert old object: no webhook");
+    assert_eq!(error.to_string(), "no webhook");
 }

@@ -43,7 +43,8 @@ async fn reconcile(key: ObjectKey, cx: Context<CustomPod>) -> Result<Action> {
 
     let pods = cx.owned_by::<Pod>(&parent)?.alive();
     let wanted = parent.spec.replicas as usize;
-    for _ in pods.len()..wanted {
+    // At most 50 at a time: a new pod is a reason to look again, and by then less may be wanted.
+    for _ in (pods.len()..wanted).take(50) {
         cx.create(pod_for(&parent)?).await?;
     }
     for extra in pods.newest_first().take(pods.len().saturating_sub(wanted)) {

@@ -109,6 +109,22 @@ async fn scales_up_and_down() {
 }
 
 #[tokio::test]
+async fn a_wish_without_measure_is_taken_back() {
+    let fixture = Fixture::start().await;
+    fixture.create("huge", 1_000_000).await;
+    eventually(SOON, || async {
+        let pods = fixture.pod_names().await.len();
+        if pods > 50 { Ok(()) } else { Err(format!("{pods} pods")) }
+    })
+    .await;
+    fixture.create("small", 1).await;
+    fixture.reported("small", 1).await;
+    fixture.scale("huge", 0).await;
+    fixture.reported("huge", 0).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_deleted_by_hand_comes_back() {
     let fixture = Fixture::start().await;
     fixture.create("a", 2).await;

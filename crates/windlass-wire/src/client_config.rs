@@ -223,7 +223,8 @@ mod tests {
         assert!(found[1].starts_with("c.service.port: Invalid value: 0: port is not valid: must be between"));
         assert!(found[2].ends_with("must start with a '/'"));
         assert!(found[3].ends_with("segment[0] may not be empty"), "{found:?}");
-        assert!(found[4].contains("segment[1]: a lowercase RFC 1123 subdomain"));
+        assert!(found[4].ends_with("segment[1] may not be empty"), "{found:?}");
+        assert!(found[5].contains("segment[2]: a lowercase RFC 1123 subdomain"), "{found:?}");
         assert_eq!(problems(&json!({})), ["c: Required value: exactly one of url or service is required"]);
     }
 }

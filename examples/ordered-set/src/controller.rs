@@ -29,6 +29,8 @@ pub fn controller() -> Controller {
     Controller::of::<OrderedSet>(reconcile)
         .owns::<Pod>()
         .concurrency(4)
+        // One pod after the other: a large set is worked on often, and each time for a reason.
+        .allow_hot_loops()
         .needs(Permission::to::<Pod>([Verb::Create, Verb::Delete]))
         .needs(Permission::status_of::<OrderedSet>())
         .needs(Permission::to::<OrderedSet>([Verb::Patch]))

@@ -110,3 +110,13 @@ async fn the_scale_is_a_subresource() {
     assert_eq!((status.replicas, status.selector.as_deref()), (1, Some("apps.abc.com/ordered-set=web")));
     fixture.stop().await;
 }
+
+#[tokio::test]
+async fn a_large_set_is_not_taken_for_a_loop() {
+    let fixture = Fixture::start().await;
+    fixture.user.create("web", 100, json!({})).await;
+    // Twice a second, it would take longer than this waits.
+    let ready = |set: &OrderedSet| set.status.as_ref().is_some_and(|status| status.ready_replicas == 100);
+    fixture.cluster.wait_for::<OrderedSet>("web", ready).await;
+    fixture.stop().await;
+}

@@ -75,7 +75,7 @@ fn version_two(
     let hash = hash(&format!("v2 {form} {all}"));
     let write = || {
         let served = hashes(state).into_keys().map(|name| document_of(state, &name));
-        let document = windlass_schema::openapi_v2(served, minor_version(state));
+        let document = windlass_schema::openapi_v2(served, state.catalog.minor_version());
         if in_protobuf {
             windlass_schema::openapi_v2_protobuf(&document).into()
         } else {
@@ -83,12 +83,6 @@ fn version_two(
         }
     };
     Ok(reply(headers, &hash, content_type, || documents.get(&hash, write)))
-}
-
-/// The version of Kubernetes that the documents name: `1.36`.
-fn minor_version(state: &State) -> &str {
-    let version = state.catalog.version();
-    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
 fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

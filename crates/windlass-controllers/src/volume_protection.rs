@@ -27,12 +27,8 @@ async fn release_volume(key: ObjectKey, cx: Context<PersistentVolume>) -> Result
     if bound || !is_held(&*volume, VOLUME_FINALIZER) {
         return Ok(Action::done());
     }
-    let mut next = (*volume).clone();
-    next.finalizers_mut().retain(|finalizer| finalizer != VOLUME_FINALIZER);
-    match cx.update(&next).await {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(Action::done()),
-    }
+    let released = cx.update(&without(&*volume, VOLUME_FINALIZER)).await;
+    done_unless_failed(released)
 }
 
 async fn release_class(key: ObjectKey, cx: Context<VolumeAttributesClass>) -> Result<Action> {
@@ -47,18 +43,29 @@ async fn release_class(key: ObjectKey, cx: Context<VolumeAttributesClass>) -> Re
     if used {
         return Ok(Action::done());
     }
-    let mut next = (*class).clone();
-    next.finalizers_mut().retain(|finalizer| finalizer != CLASS_FINALIZER);
-    match cx.update(&next).await {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(Action::done()),
-    }
+    let released = cx.update(&without(&*class, CLASS_FINALIZER)).await;
+    done_unless_failed(released)
 }
 
 /// Returns whether an object that is being deleted waits for the finalizer.
 fn is_held(object: &impl Resource, finalizer: &str) -> bool {
     let held = object.finalizers().iter().any(|other| other == finalizer);
     held && object.meta().deletion_timestamp.is_some()
+}
+
+/// Returns the object without the finalizer.
+fn without<K: Resource + Clone>(object: &K, finalizer: &str) -> K {
+    let mut next = object.clone();
+    next.finalizers_mut().retain(|other| other != finalizer);
+    next
+}
+
+/// The end of a reconcile that has released an object. One that is gone meanwhile needs it no more.
+fn done_unless_failed<K>(released: Result<K>) -> Result<Action> {
+    match released {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(Action::done()),
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a mapper")]

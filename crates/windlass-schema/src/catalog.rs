@@ -136,6 +136,11 @@ impl Catalog {
         &self.version
     }
 
+    /// Returns the version of Kubernetes without its patch release: `1.36`.
+    pub fn minor_version(&self) -> &str {
+        self.version.rsplit_once('.').map_or(&*self.version, |(minor, _)| minor)
+    }
+
     /// Returns the group-versions in the order of a server's discovery; the first version of a group is preferred.
     pub fn group_versions(&self) -> &[GroupVersion] {
         &self.group_versions

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+pub use self::discovery::{discovery_names, openapi_v3_discovery};
 pub use self::protobuf::openapi_v2_protobuf;
 pub use self::version_two::openapi_v2;
 use crate::catalog::{Catalog, GroupVersion};
-pub use discovery::{discovery_names, openapi_v3_discovery};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -60,9 +60,11 @@ fn assemble(
     paths: Map<String, Value>,
     schemas: Map<String, Value>,
 ) -> Value {
-    let minor = catalog.version().rsplit_once('.').map_or(catalog.version(), |(minor, _)| minor);
-    let (title, version) =
-        if is_custom { ("Kubernetes CRD Swagger", "v0.1.0") } else { ("Kubernetes", minor) };
+    let (title, version) = if is_custom {
+        ("Kubernetes CRD Swagger", "v0.1.0")
+    } else {
+        ("Kubernetes", catalog.minor_version())
+    };
     let token = json!({
         "type": "apiKey",
         "description": "Bearer Token authentication",

@@ -28,7 +28,9 @@ pub async fn install_crds(client: &Client, crds: &[CustomResourceDefinition]) ->
     for crd in crds {
         let name = crd.name_any();
         let doing = |error: Error| error.while_doing(format_args!("installing the CRD {name}"));
-        let apply = Patch::Apply(crd);
+        let mut limited = serde_json::to_value(crd)?;
+        windlass_codegen::limit_integers(&mut limited);
+        let apply = Patch::Apply(limited);
         definitions.patch(&name, &parameters(), &apply).await.map_err(|error| doing(error.into()))?;
         timeout(ESTABLISHED_WITHIN, established(&definitions, &name))
             .await

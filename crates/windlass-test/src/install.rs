@@ -21,6 +21,7 @@ pub(crate) async fn install(
     let mut names = Vec::new();
     for definition in definitions {
         let name = definition.name_any();
+        let definition = limited(&definition);
         match api.create(&PostParams::default(), &definition).await {
             // A cluster that is not the test's own may have it from the test before.
             Err(kube_client::Error::Api(status)) if status.reason == "AlreadyExists" => {}
@@ -32,6 +33,13 @@ pub(crate) async fn install(
     for name in names {
         keep_trying(limit, || established(&api, &name), caller).await;
     }
+}
+
+/// Returns the definition as `operator crds` prints it: with limits of integers that the server enforces.
+fn limited(definition: &CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut value = serde_json::to_value(definition).expect("a definition is JSON");
+    windlass_codegen::limit_integers(&mut value);
+    serde_json::from_value(value).expect("a definition with other limits is one")
 }
 
 async fn established(api: &Api<CustomResourceDefinition>, name: &str) -> Result<(), String> {

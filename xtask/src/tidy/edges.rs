@@ -65,13 +65,19 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass-dev",
-        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime", "windlass-schema"],
+        uses: &[
+            "windlass-apiserver",
+            "windlass-codegen",
+            "windlass-controllers",
+            "windlass-runtime",
+            "windlass-schema",
+        ],
         may_enable: &[],
         never: &["kube-runtime"],
     },
     Rule {
         name: "windlass-test",
-        uses: &["windlass-apiserver", "windlass-controllers", "windlass-runtime"],
+        uses: &["windlass-apiserver", "windlass-codegen", "windlass-controllers", "windlass-runtime"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

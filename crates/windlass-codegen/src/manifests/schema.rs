@@ -1,59 +1,38 @@
 //! Schemas as controller-gen would write them.
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
+
+use crate::integers::{for_each_schema, limit_integers};
 
 /// The description that kube's derive macro writes if there is none.
 const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 
 /// Prepares the schemas of a CustomResourceDefinition.
 ///
-/// - Formats of unsigned integers, which schemars writes and of which the API server warns, are removed; `minimum` says the same.
+/// - Integers have the limits of their Rust types.
 /// - The title of an object is removed.
 /// - Numbers without a fraction are written without one.
 /// - Empty descriptions are removed, and long ones are cut.
 pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
+    limit_integers(crd);
     let versions = crd["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {
         let schema = &mut version["schema"]["openAPIV3Schema"];
         if let Some(members) = schema.as_object_mut() {
             // schemars writes the name of the Rust type.
             members.remove("title");
-            prepare_schema(schema, max_description);
+            for_each_schema(schema, &mut |members| describe(members, max_description));
         }
     }
     whole_numbers(crd);
 }
 
-/// The keywords with a schema, with a list of them, and with a map of them.
-const ONE: [&str; 3] = ["items", "additionalProperties", "not"];
-const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-const MAPS: [&str; 2] = ["properties", "patternProperties"];
-
-fn prepare_schema(schema: &mut Value, max_description: Option<usize>) {
-    let Some(members) = schema.as_object_mut() else { return };
-    if members.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
-        members.remove("format");
-    }
-    match members.get("description").and_then(Value::as_str).map(|text| description(text, max_description)) {
-        Some(Some(text)) => drop(members.insert("description".to_owned(), Value::String(text))),
-        Some(None) => drop(members.remove("description")),
+/// Writes the description of one schema as it shall be, if any.
+fn describe(schema: &mut Map<String, Value>, max: Option<usize>) {
+    match schema.get("description").and_then(Value::as_str).map(|text| description(text, max)) {
+        Some(Some(text)) => drop(schema.insert("description".to_owned(), Value::String(text))),
+        Some(None) => drop(schema.remove("description")),
         None => {}
-    }
-    for keyword in ONE {
-        if let Some(inner) = members.get_mut(keyword) {
-            prepare_schema(inner, max_description);
-        }
-    }
-    for keyword in LISTS {
-        let inner = members.get_mut(keyword).and_then(Value::as_array_mut);
-        inner.into_iter().flatten().for_each(|schema| prepare_schema(schema, max_description));
-    }
-    for keyword in MAPS {
-        let inner = members.get_mut(keyword).and_then(Value::as_object_mut);
-        inner
-            .into_iter()
-            .flat_map(serde_json::Map::values_mut)
-            .for_each(|schema| prepare_schema(schema, max_description));
     }
 }
 

@@ -210,7 +210,7 @@ struct BackupSpec {
 }
 
 #[test]
-fn crds_are_printed_without_formats_that_the_server_warns_of() {
+fn crds_are_printed_with_limits_that_the_server_enforces() {
     let mut out = Vec::new();
     write_crds(&[Backup::crd()], &mut out).expect("written");
     let text = String::from_utf8(out).expect("text");
@@ -219,6 +219,7 @@ fn crds_are_printed_without_formats_that_the_server_warns_of() {
         "{text}"
     );
     assert!(text.contains("name: backups.example.com\n") && text.contains("minimum: 0"), "{text}");
+    assert!(text.contains("maximum: 4294967295"), "{text}");
     assert!(!text.contains("uint32"), "{text}");
 }
 

@@ -58,6 +58,7 @@ fn the_versions_of_a_kind_are_one_definition() {
                         type: string
                       replicas:
                         description: "The number of servers: \"0\" turns it off."
+                        maximum: 4294967295
                         minimum: 0
                         type: integer
                     required:
@@ -67,6 +68,7 @@ fn the_versions_of_a_kind_are_one_definition() {
                     nullable: true
                     properties:
                       replicas:
+                        maximum: 4294967295
                         minimum: 0
                         type: integer
                     required:

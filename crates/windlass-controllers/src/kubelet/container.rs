@@ -141,7 +141,7 @@ impl Container<'_> {
         let since = *self.times.since.get_or_insert(started);
         let ends = self.script.run_for.map(|run_for| not_before(since, run_for, now));
         if let Some(Ok(())) = ends {
-            self.end(self.script.exit_code, running.started_at.clone(), now);
+            self.end(self.script.exit_code.unwrap_or(0), running.started_at.clone(), now);
             return Ok(ContainerChange::Ended);
         }
         let mut next = ends.and_then(|due| due.err().flatten());

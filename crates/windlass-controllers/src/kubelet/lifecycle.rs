@@ -149,8 +149,8 @@ impl PodLifecycle<'_> {
         let mut through = true;
         for (spec, status) in specs.iter().zip(&mut statuses) {
             let sidecar = spec.restart_policy.as_deref() == Some("Always");
-            let mut script = self.script(&spec.name);
-            if !sidecar {
+            let mut script = self.script(&spec.name).with_command(spec);
+            if !sidecar && !script.endless {
                 script.run_for = script.run_for.or(Some(Duration::ZERO));
             }
             // A pod that restarts its containers restarts an init container only if it failed.
@@ -178,17 +178,21 @@ impl PodLifecycle<'_> {
 
     fn run_main_containers(&mut self) -> Option<Timestamp> {
         let restart = RestartPolicy::of(self.spec.restart_policy.as_deref());
+        let specs = self.spec.containers.clone();
         let mut statuses = self.status.container_statuses.take().unwrap_or_default();
         let mut wake_at = None;
         for status in &mut statuses {
+            let spec = specs.iter().find(|container| container.name == status.name);
             let mut script = self.script(&status.name);
+            if let Some(spec) = spec {
+                script = script.with_command(spec);
+            }
             if restart != RestartPolicy::Always && !script.endless {
                 script.run_for = script.run_for.or(Some(TASK));
             }
             wake_at = earlier(wake_at, self.advance_container(&script, restart, status));
             // A resize takes effect at once.
             if status.state.as_ref().is_some_and(|state| state.running.is_some()) {
-                let spec = self.spec.containers.iter().find(|container| container.name == status.name);
                 status.resources = spec.map(|container| container.resources.clone().unwrap_or_default());
             }
         }

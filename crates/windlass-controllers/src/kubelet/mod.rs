@@ -3,6 +3,7 @@
 //! Annotations of a pod set what it does; see [`script`].
 
 mod addresses;
+mod command;
 mod container;
 mod controller;
 mod lifecycle;

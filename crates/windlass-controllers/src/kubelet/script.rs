@@ -4,6 +4,9 @@
 //! pod whose `restartPolicy` is not `Always` end by themselves after a second, with exit code 0, so that Jobs come to their end. Init
 //! containers end at once with exit code 0.
 //!
+//! A command whose effect is plain goes before these defaults: `sleep 30` runs for 30 s, `sh -c "echo no; exit 1"` fails at once. See
+//! [`command`](super::command) for what is read. Annotations go before the command.
+//!
 //! | annotation | meaning |
 //! |---|---|
 //! | `kubelet.windlass.dev/start-after: 2s` | time until the image is pulled |
@@ -20,6 +23,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Container;
+
+use super::command::foresee;
+
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
 
@@ -30,13 +37,13 @@ pub(super) struct ContainerScript {
     pub start_after: Duration,
     /// `ready-after`: time from the start until it is ready. Default: 0.
     pub ready_after: Duration,
-    /// `run-for`: time from the start until it ends. Default: forever, 1 s in a pod that does not restart it, and 0 for an init
-    /// container.
+    /// `run-for`: time from the start until it ends. Default: that of the command, else forever, 1 s in a pod that does not restart
+    /// it, and 0 for an init container.
     pub run_for: Option<Duration>,
     /// `run-for: forever`.
     pub endless: bool,
-    /// `exit-code`. Default: 0.
-    pub exit_code: i32,
+    /// `exit-code`. Default: that of the command, else 0.
+    pub exit_code: Option<i32>,
     /// `message`: the termination message.
     pub message: Option<String>,
     /// `stop-after`: time from the deletion until it stops, at most the grace period. Default: 0.
@@ -59,11 +66,24 @@ impl ContainerScript {
             ready_after: time("ready-after").unwrap_or_default(),
             run_for: time("run-for"),
             endless: find("run-for") == Some("forever"),
-            exit_code: find("exit-code").and_then(|code| code.parse().ok()).unwrap_or(0),
+            exit_code: find("exit-code").and_then(|code| code.parse().ok()),
             message: find("message").map(str::to_owned),
             stop_after: time("stop-after").unwrap_or_default(),
             image_missing: find("image-pull") == Some("fail"),
         }
+    }
+
+    /// Adds what the command of the container says to what its annotations leave open.
+    pub(super) fn with_command(mut self, container: &Container) -> Self {
+        let words = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+        let Some(foreseen) = foresee(&words(&container.command), &words(&container.args)) else {
+            return self;
+        };
+        if self.run_for.is_none() && !self.endless {
+            self.run_for = Some(foreseen.run_for);
+        }
+        self.exit_code = self.exit_code.or(Some(foreseen.exit_code));
+        self
     }
 }
 
@@ -124,7 +144,7 @@ mod tests {
             (format!("{PREFIX}run-for"), "not a time".to_owned()),
         ]);
         let read = |name| ContainerScript::read(Some(&annotations), name);
-        assert_eq!((read("web").exit_code, read("other").exit_code), (7, 1));
+        assert_eq!((read("web").exit_code, read("other").exit_code), (Some(7), Some(1)));
         assert_eq!(read("web").run_for, None);
     }
 }

@@ -161,6 +161,30 @@ fn a_pod_that_does_not_restart_succeeds_after_a_second_unless_it_is_told_to_go_o
     assert_eq!(endless.run_for(60.0).phase(), "Running");
 }
 
+/// A pod whose container has a command.
+fn running(restart_policy: &str, command: &[&str]) -> Value {
+    json!({"restartPolicy": restart_policy, "containers": [{"name": "main", "image": "busybox", "command": command}]})
+}
+
+#[test]
+fn a_plain_command_does_what_it_says_unless_an_annotation_says_otherwise() {
+    let mut task = SimulatedPod::new(&[], running("Never", &["sleep", "30"]));
+    assert_eq!(task.run_for(29.0).phase(), "Running");
+    assert_eq!(task.run_for(2.0).phase(), "Succeeded");
+    let failing = ["sh", "-c", "echo no; exit 42"];
+    let mut failed = SimulatedPod::new(&[], running("Never", &failing));
+    assert_eq!(failed.run_for(0.0).phase(), "Failed");
+    assert_eq!(exit_code(failed.main()), Some(42));
+    let mut told = SimulatedPod::new(&[("exit-code", "0"), ("run-for", "2s")], running("Never", &failing));
+    assert_eq!(told.run_for(1.0).phase(), "Running");
+    assert_eq!(told.run_for(2.0).phase(), "Succeeded");
+    let mut looping = SimulatedPod::new(&[], running("Always", &["false"]));
+    looping.run_for(1.0);
+    assert_eq!(looping.waits_for(), Some("CrashLoopBackOff"));
+    let mut unknown = SimulatedPod::new(&[], running("Never", &["perl", "-e", "sleep 30"]));
+    assert_eq!(unknown.run_for(1.1).phase(), "Succeeded");
+}
+
 #[test]
 fn on_failure_restarts_what_failed_and_rests_with_what_succeeded() {
     let mut world = SimulatedPod::new(&[("run-for", "1s")], one_with("OnFailure"));

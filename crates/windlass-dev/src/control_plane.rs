@@ -14,7 +14,7 @@ use tokio::{
     time::sleep,
 };
 use tracing::Dispatch;
-use windlass_apiserver::{Identity, Listen, Listening, Server};
+use windlass_apiserver::{AdmissionPlugin, Identity, Listen, Listening, Server, ServerBuilder};
 use windlass_controllers::{Controllers, SigningAuthority, can_run_pods};
 use windlass_runtime::{Error, Result};
 
@@ -36,11 +36,25 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts the API server on `port` of the loopback address. 0 chooses a free one.
     ///
+    /// Its pods have service accounts, which a controller creates: follow it by [`start_controllers`](Self::start_controllers).
+    ///
     /// # Errors
     /// The port is taken.
     pub async fn start(port: u16) -> Result<Self> {
+        Self::listen(port, Server::builder().admission_plugin(AdmissionPlugin::ServiceAccount, true)).await
+    }
+
+    /// As [`start`](Self::start), for an API server without controllers: its pods have no service accounts.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub async fn start_bare(port: u16) -> Result<Self> {
+        Self::listen(port, Server::builder()).await
+    }
+
+    async fn listen(port: u16, builder: ServerBuilder) -> Result<Self> {
         let begun = Instant::now();
-        let server = Server::builder().build().map_err(Error::other)?;
+        let server = builder.build().map_err(Error::other)?;
         let listening = server.listen(Listen::port(port)).await.map_err(Error::other)?;
         Ok(Self { server, listening, controllers: None, threads: None, startup_time: begun.elapsed() })
     }

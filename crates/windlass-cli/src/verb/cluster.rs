@@ -53,7 +53,7 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig: PathBuf,
 
-    /// Run the API server without controllers: nothing schedules or runs pods or collects garbage.
+    /// Run the API server without controllers: nothing schedules or runs pods, creates service accounts or collects garbage.
     #[arg(long)]
     bare: bool,
 }
@@ -61,7 +61,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
         let shutdown = ShutdownSignal::listen()?;
-        let mut plane = ControlPlane::start(self.port).await?;
+        let mut plane = if self.bare {
+            ControlPlane::start_bare(self.port).await?
+        } else {
+            ControlPlane::start(self.port).await?
+        };
         warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;
         let path = self.kubeconfig.display();

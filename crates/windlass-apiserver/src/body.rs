@@ -11,6 +11,10 @@ use http_body::{Frame, SizeHint};
 /// The body of a response: bytes in memory, or a stream.
 pub struct Body(Kind);
 
+/// Marks a response whose body is a stream of bytes, so that a client may ask for it over WebSocket: the log of a pod.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteStream;
+
 enum Kind {
     Full(Bytes),
     Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),

@@ -17,6 +17,7 @@ use x509_cert::{
 };
 
 use super::Identity;
+use super::subprotocol::{self, SubprotocolToken};
 
 /// Bearer tokens and their users.
 ///
@@ -91,7 +92,8 @@ const EXTRA_SPACE: &str =
 
 /// Authenticates a request by the client certificate or else by the bearer token, as the real server does.
 ///
-/// The first valid credentials win. Without any credentials the request is anonymous; a header `Authorization` without
+/// The first valid credentials win: the certificate, the token of the header `Authorization`, the token that a client of a WebSocket
+/// offers as a subprotocol. Without any credentials the request is anonymous; a header `Authorization` without
 /// a bearer token does not count as credentials.
 pub(crate) fn authenticate(
     certificate: &ClientAuth,
@@ -103,8 +105,15 @@ pub(crate) fn authenticate(
     }
     let header = headers.get(AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let token = header.as_deref().map_or(Token::None, bearer_token);
-    if let Token::Given(token) = token {
-        return identity_of(token).map_or(Authenticated::Refused, Authenticated::As);
+    let by_header = if let Token::Given(token) = token { Some(identity_of(token)) } else { None };
+    let by_subprotocol = match subprotocol::token(headers) {
+        SubprotocolToken::None => None,
+        SubprotocolToken::Malformed => Some(None),
+        SubprotocolToken::Given(token) => Some(identity_of(&token)),
+    };
+    if by_header.is_some() || by_subprotocol.is_some() {
+        let identity = by_header.flatten().or(by_subprotocol.flatten());
+        return identity.map_or(Authenticated::Refused, Authenticated::As);
     }
     match (certificate, token) {
         (ClientAuth::Invalid, _) => Authenticated::Refused,

@@ -10,6 +10,7 @@ mod impersonate;
 mod issuer;
 mod legacy_token;
 mod service_account;
+pub(crate) mod subprotocol;
 mod token_keys;
 
 mod reviews;

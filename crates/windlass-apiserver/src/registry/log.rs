@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::Call;
-use crate::body::Body;
+use crate::body::{Body, ByteStream};
 use crate::wire::ApiError;
 
 /// The annotation with the log of all containers. Followed by a dot and a container's name, it holds the log of that
@@ -40,6 +40,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     }
     let mut response = Response::new(Body::full(log));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.extensions_mut().insert(ByteStream);
     Ok(response)
 }
 

@@ -1,11 +1,14 @@
-//! Watches over WebSocket, which fabric8's client for Java and browsers ask for.
+//! Watches and logs over WebSocket, which fabric8's client for Java and browsers ask for.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use http::header::{
-    CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -15,49 +18,113 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use crate::body::Body;
+use crate::auth::subprotocol;
+use crate::body::{Body, ByteStream};
 
 /// The largest message that a client may send. All of them are ignored.
 const MESSAGE_LIMIT: usize = 64 * 1024;
+
+/// The largest message of a log.
+const LOG_MESSAGE: usize = 2048;
+
+/// The subprotocol of a log whose messages are text in base64.
+const BASE64: &str = "base64.binary.k8s.io";
+/// The subprotocol of a log whose messages are bytes. A client that offers no subprotocol gets the same.
+const BINARY: &str = "binary.k8s.io";
 
 /// The wish of a client to go on over WebSocket.
 pub(super) struct WebSocket {
     connection: OnUpgrade,
     accept: String,
+    /// The subprotocols that the client offers.
+    offered: Vec<String>,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// Each event of a watch is one text message.
+    Events,
+    /// A log is sent in binary messages.
+    Bytes,
+    /// A log is sent in text messages, in base64.
+    Base64,
 }
 
 impl WebSocket {
     /// Takes the wish out of a request, if it has one.
     pub(super) fn requested(request: &mut Request<Incoming>) -> Option<Self> {
         let headers = request.headers();
-        let asks = has_word(headers, &UPGRADE, "websocket") && has_word(headers, &CONNECTION, "upgrade");
-        let accept = derive_accept_key(headers.get(SEC_WEBSOCKET_KEY).filter(|_| asks)?.as_bytes());
-        Some(Self { connection: hyper::upgrade::on(request), accept })
+        let accept = derive_accept_key(
+            headers.get(SEC_WEBSOCKET_KEY).filter(|_| subprotocol::is_websocket(headers))?.as_bytes(),
+        );
+        let offered = subprotocol::offered(headers).into_iter().map(str::to_owned).collect();
+        Some(Self { connection: hyper::upgrade::on(request), accept, offered })
     }
 
-    /// Sends the events of a watch over the WebSocket. Any other response is returned unchanged.
+    /// Sends the events of a watch, or a log, over the WebSocket. Any other response is returned unchanged.
+    ///
+    /// A watch has no subprotocols of its own and answers with the one that is offered; several are 400. A log answers 403 if it knows
+    /// none of those that are offered.
     pub(super) fn answer(self, response: Response<Body>) -> Response<Body> {
-        if response.status() != StatusCode::OK || !response.body().is_stream() {
+        let is_log = response.extensions().get::<ByteStream>().is_some();
+        let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
+        if response.status() != StatusCode::OK || is_encoded || !(is_log || response.body().is_stream()) {
             return response;
         }
+        let chosen = if is_log { self.choose_for_log() } else { self.choose_for_watch() };
+        let (protocol, format) = match chosen {
+            Ok(chosen) => chosen,
+            Err(status) => return empty(status),
+        };
         let Ok(accept) = HeaderValue::try_from(self.accept) else { return response };
-        let (mut head, events) = response.into_parts();
+        let (mut head, body) = response.into_parts();
         head.status = StatusCode::SWITCHING_PROTOCOLS;
         head.headers.remove(CONTENT_TYPE);
         head.headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         head.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         head.headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        if let Some(protocol) = protocol.and_then(|protocol| HeaderValue::try_from(protocol).ok()) {
+            head.headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
         tokio::spawn(async move {
-            if let Err(error) = send(self.connection, events).await {
+            if let Err(error) = send(self.connection, body, format).await {
                 tracing::debug!(%error, "a WebSocket ended early");
             }
         });
         Response::from_parts(head, Body::empty())
     }
+
+    fn choose_for_watch(&self) -> Result<(Option<String>, Format), StatusCode> {
+        match self.offered.as_slice() {
+            [] => Ok((None, Format::Events)),
+            [only] => Ok((Some(only.clone()), Format::Events)),
+            _ => Err(StatusCode::BAD_REQUEST),
+        }
+    }
+
+    fn choose_for_log(&self) -> Result<(Option<String>, Format), StatusCode> {
+        if self.offered.is_empty() {
+            return Ok((None, Format::Bytes));
+        }
+        let known = self.offered.iter().find_map(|offered| match offered.as_str() {
+            BINARY => Some(Format::Bytes),
+            BASE64 => Some(Format::Base64),
+            _ => None,
+        });
+        let name = |format| if format == Format::Base64 { BASE64 } else { BINARY };
+        known.map(|format| (Some(name(format).to_owned()), format)).ok_or(StatusCode::FORBIDDEN)
+    }
 }
 
-/// Sends each event as one text message, until the events end or the client leaves.
-async fn send(connection: OnUpgrade, mut events: Body) -> Result<(), Error> {
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Sends the body as messages, until it ends or the client leaves.
+async fn send(connection: OnUpgrade, mut body: Body, format: Format) -> Result<(), Error> {
     let Ok(connection) = connection.await else { return Ok(()) };
     let limits =
         WebSocketConfig::default().max_message_size(Some(MESSAGE_LIMIT)).max_frame_size(Some(MESSAGE_LIMIT));
@@ -72,25 +139,32 @@ async fn send(connection: OnUpgrade, mut events: Body) -> Result<(), Error> {
                 }
                 None => return Ok(()),
             },
-            frame = events.frame() => match frame {
+            frame = body.frame() => match frame {
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
                 _ => return socket.close(None).await,
             },
         };
-        for event in lines(&chunk) {
-            socket.feed(Message::Text(Utf8Bytes::try_from(event)?)).await?;
+        for message in messages(&chunk, format) {
+            socket.feed(message?).await?;
         }
         socket.flush().await?;
+    }
+}
+
+/// Splits a chunk into messages. A chunk of a watch consists of whole events.
+fn messages(chunk: &Bytes, format: Format) -> Vec<Result<Message, Error>> {
+    match format {
+        Format::Events => lines(chunk).map(|event| Ok(Message::Text(Utf8Bytes::try_from(event)?))).collect(),
+        Format::Bytes => {
+            chunk.chunks(LOG_MESSAGE).map(|part| Ok(Message::Binary(chunk.slice_ref(part)))).collect()
+        }
+        Format::Base64 => {
+            chunk.chunks(LOG_MESSAGE).map(|part| Ok(Message::Text(STANDARD.encode(part).into()))).collect()
+        }
     }
 }
 
 /// Splits a chunk after each newline. A chunk consists of whole events.
 fn lines(chunk: &Bytes) -> impl Iterator<Item = Bytes> {
     chunk.split_inclusive(|byte| *byte == b'\n').map(|line| chunk.slice_ref(line))
-}
-
-/// Whether a header has a word in its comma-separated list, in any case.
-fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    let texts = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    texts.flat_map(|text| text.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }

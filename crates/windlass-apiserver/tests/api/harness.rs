@@ -132,7 +132,16 @@ impl Api {
         &self,
         path: &str,
     ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
-        self.transport.tcp().await.websocket(path, &self.credentials).await
+        self.websocket_with(path, "").await
+    }
+
+    /// As [`websocket`](Self::websocket), with a list of subprotocols.
+    pub(crate) async fn websocket_with(
+        &self,
+        path: &str,
+        protocols: &str,
+    ) -> Result<WebSocketStream<TlsStream<TcpStream>>, tungstenite::Error> {
+        self.transport.tcp().await.websocket(path, protocols, &self.credentials).await
     }
 
     /// Whether the server's certificate is valid for `host`.

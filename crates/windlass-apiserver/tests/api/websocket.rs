@@ -1,5 +1,7 @@
 //! Watches over WebSocket.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -59,4 +61,75 @@ async fn what_is_refused_is_refused_over_http() {
     let missing = api.websocket("/api/v1/nothings?watch=true").await;
     let Err(Error::Http(reply)) = missing else { panic!("not refused: {missing:?}") };
     assert_eq!(reply.status().as_u16(), 404);
+}
+
+/// The status with which a WebSocket is refused.
+fn refusal<S>(opened: Result<S, Error>) -> u16 {
+    match opened {
+        Err(Error::Http(reply)) => reply.status().as_u16(),
+        Err(error) => panic!("not an answer: {error}"),
+        Ok(_) => panic!("not refused"),
+    }
+}
+
+#[tokio::test]
+async fn a_watch_answers_with_the_one_subprotocol_that_is_offered() {
+    let api = Api::start();
+    let path = "/api/v1/namespaces?watch=true";
+    // A client refuses an answer without one of those that it offered.
+    api.websocket_with(path, "base64.binary.k8s.io").await.unwrap();
+    api.websocket_with(path, "something.else").await.unwrap();
+    assert_eq!(refusal(api.websocket_with(path, "one, two").await), 400);
+}
+
+#[tokio::test]
+async fn a_subprotocol_may_carry_the_token() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let account = format!("/api/v1/namespaces/{ns}/serviceaccounts");
+    api.post(&account, json!({"metadata": {"name": "browser"}})).await.is(201);
+    let issued = api.post(&format!("{account}/browser/token"), json!({"spec": {}})).await.is(201);
+    let encoded = URL_SAFE_NO_PAD.encode(issued.at("/status/token").as_str().expect("a token"));
+    let anonymous = api.anonymous();
+    let ask = async |protocols: &str| {
+        refusal(anonymous.websocket_with("/api/v1/nodes?watch=true", protocols).await)
+    };
+    // It is known, and may not watch nodes.
+    assert_eq!(
+        ask(&format!("base64url.bearer.authorization.k8s.io.{encoded}, base64.binary.k8s.io")).await,
+        403
+    );
+    assert_eq!(ask(&format!("base64url.bearer.authorization.k8s.io.{encoded}")).await, 401);
+    assert_eq!(ask("base64url.bearer.authorization.k8s.io.d3Jvbmc, base64.binary.k8s.io").await, 401);
+}
+
+#[tokio::test]
+async fn a_log_is_sent_as_bytes_or_in_base64() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A real log needs a kubelet.
+        return;
+    }
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let log = "line\n".repeat(1000);
+    let body = json!({
+        "metadata": {"name": "a", "annotations": {"kubelet.windlass.dev/log": log}},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    });
+    api.post(&pods, body).await.is(201);
+    let path = format!("{pods}/a/log");
+    for (protocol, is_text) in [("", false), ("binary.k8s.io", false), ("x, base64.binary.k8s.io", true)] {
+        let mut socket = api.websocket_with(&path, protocol).await.unwrap();
+        let mut received = Vec::new();
+        while let Some(Ok(message)) = tokio::time::timeout(DEADLINE, socket.next()).await.expect("in time") {
+            match message {
+                Message::Binary(bytes) if !is_text => received.extend_from_slice(&bytes),
+                Message::Text(text) if is_text => received.extend(STANDARD.decode(text.as_str()).unwrap()),
+                Message::Close(_) => break,
+                other => panic!("unexpected: {other:?}"),
+            }
+        }
+        assert_eq!(String::from_utf8(received).unwrap(), log, "{protocol}");
+    }
+    assert_eq!(refusal(api.websocket_with(&path, "v4.channel.k8s.io").await), 403);
 }

@@ -48,6 +48,26 @@ fn without_credentials_a_request_is_anonymous() {
 }
 
 #[test]
+fn a_token_may_come_as_a_subprotocol_of_a_websocket() {
+    let asking = |protocols: &'static str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("upgrade", HeaderValue::from_static("websocket"));
+        headers.insert("connection", HeaderValue::from_static("Upgrade"));
+        headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocols));
+        headers
+    };
+    let known = asking("base64url.bearer.authorization.k8s.io.czNjcmV0, binary.k8s.io");
+    assert_eq!(with(&ClientAuth::NoOpinion, &known), Authenticated::As(Identity::admin()));
+    let unknown = asking("base64url.bearer.authorization.k8s.io.d3Jvbmc, binary.k8s.io");
+    assert_eq!(with(&ClientAuth::NoOpinion, &unknown), Authenticated::Refused);
+    let alone = asking("base64url.bearer.authorization.k8s.io.czNjcmV0");
+    assert_eq!(with(&ClientAuth::NoOpinion, &alone), Authenticated::Refused);
+    let mut wrong_header = known;
+    wrong_header.insert(AUTHORIZATION, HeaderValue::from_static("Bearer wrong"));
+    assert_eq!(with(&ClientAuth::NoOpinion, &wrong_header), Authenticated::As(Identity::admin()));
+}
+
+#[test]
 fn a_certificate_counts_before_a_token() {
     let jane = Identity::user("jane");
     for header in ["Bearer s3cret", "Bearer wrong"] {

@@ -21,6 +21,7 @@ mod deployment;
 mod disruption;
 mod endpoints;
 mod garbage_collector;
+mod host_ports;
 mod job;
 mod kubelet;
 mod labels;

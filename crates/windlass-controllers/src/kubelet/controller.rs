@@ -10,9 +10,10 @@ use kube_core::{Resource, ResourceExt};
 use windlass_runtime::{Action, Context, Controller, Error, ObjectKey, Reconciler, Result};
 
 use super::addresses::AddressPool;
-use super::lifecycle::{PodAddresses, PodMemory, advance};
+use super::lifecycle::{PodAddresses, PodMemory, advance, reject};
 use super::node::{HOST_IP, NODE_NAME};
 use crate::component::{self, KUBELET};
+use crate::host_ports::{self, conflict, host_ports};
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
@@ -43,7 +44,11 @@ impl Reconciler<Pod> for Kubelet {
         let uid = pod.uid().unwrap_or_default();
         let mut memory = self.memory_of(&key, &uid);
         let addresses = PodAddresses { host_ip: HOST_IP.to_owned(), pod_ip: self.address(&pod, &uid) };
-        let step = advance(&pod, &addresses, &mut memory, cx.now());
+        let step = if is_new(&pod) && finds_ports_taken(&pod, &cx)? {
+            reject(&pod, "NodePorts", &format!("Predicate NodePorts failed: {}", host_ports::TAKEN))
+        } else {
+            advance(&pod, &addresses, &mut memory, cx.now())
+        };
         if differs(pod.status.as_ref(), &step.status)? && !write_status(&cx, &pod, step.status).await? {
             return Ok(Action::done());
         }
@@ -107,6 +112,33 @@ impl Kubelet {
         }
         addresses.assign(uid).map(|address| address.to_string())
     }
+}
+
+/// Whether the pod is not admitted yet.
+fn is_new(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let is_started = status.is_some_and(|status| status.start_time.is_some());
+    !is_started && !has_ended(pod) && pod.metadata.deletion_timestamp.is_none()
+}
+
+fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Whether a pod that was admitted before has a port of the node that this one wants. The scheduler sees to that; a pod may
+/// come without it.
+fn finds_ports_taken(pod: &Pod, cx: &Context<Pod>) -> Result<bool> {
+    let wanted = host_ports(pod);
+    if wanted.is_empty() {
+        return Ok(false);
+    }
+    let is_admitted = |other: &Pod| {
+        let is_here = other.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(NODE_NAME));
+        is_here && !is_new(other) && !has_ended(other)
+    };
+    let others = cx.lister::<Pod>()?.all()?;
+    Ok(others.iter().any(|other| is_admitted(other) && conflict(&wanted, &host_ports(other))))
 }
 
 /// Returns whether two statuses differ when serialized, where times have no fractions.

@@ -78,6 +78,19 @@ pub(super) fn advance(pod: &Pod, addresses: &PodAddresses, memory: &mut PodMemor
     lifecycle.run(addresses)
 }
 
+/// Rejects a pod that the node cannot take: it fails.
+pub(super) fn reject(pod: &Pod, reason: &'static str, message: &str) -> Step {
+    let status = PodStatus {
+        phase: Some("Failed".to_owned()),
+        reason: Some(reason.to_owned()),
+        message: Some(format!("Pod was rejected: {message}")),
+        qos_class: pod.status.as_ref().and_then(|status| status.qos_class.clone()),
+        ..PodStatus::default()
+    };
+    let event = PodEvent { kind: EventType::Warning, reason, message: message.to_owned() };
+    Step { status, events: vec![event], wake_at: None, remove: false }
+}
+
 struct PodLifecycle<'a> {
     pod: &'a Pod,
     spec: PodSpec,

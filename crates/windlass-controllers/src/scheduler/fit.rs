@@ -6,16 +6,24 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::quantity::Milli;
+use crate::host_ports::{self, HostPort, conflict, host_ports};
 use crate::node_fit::{matches_affinity, tolerates_cordon, untolerated_taint};
 
 /// Amounts by resource name (`cpu`, `memory`, `pods`, …).
 pub(super) type ResourceList = BTreeMap<String, Milli>;
 
-/// A node, and the resources that its pods request.
+/// What pods request of a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    pub amounts: ResourceList,
+    pub ports: Vec<HostPort>,
+}
+
+/// A node, and what its pods request.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub node: &'a Node,
-    pub requested: ResourceList,
+    pub requested: Requests,
 }
 
 /// Chooses the node with the fewest pods, and among equal ones the first by name.
@@ -30,7 +38,7 @@ pub(super) fn choose(pod: &Pod, candidates: &[Candidate<'_>]) -> Result<String, 
         let Some(name) = candidate.node.metadata.name.as_deref() else { continue };
         let reasons = rejections(pod, &wanted, candidate);
         if reasons.is_empty() {
-            let room = candidate.requested.get("pods").map_or(0, |requested| requested.0);
+            let room = candidate.requested.amounts.get("pods").map_or(0, |requested| requested.0);
             if best.is_none_or(|(least, first)| (room, name) < (least, first)) {
                 best = Some((room, name));
             }
@@ -51,7 +59,7 @@ fn explain(nodes: usize, counts: &BTreeMap<String, usize>) -> String {
 }
 
 /// Returns why the pod does not fit on the node. Empty if it fits.
-fn rejections(pod: &Pod, wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
+fn rejections(pod: &Pod, wanted: &Requests, candidate: &Candidate<'_>) -> Vec<String> {
     let node = candidate.node;
     let spec = pod.spec.clone().unwrap_or_default();
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
@@ -69,7 +77,10 @@ fn rejections(pod: &Pod, wanted: &ResourceList, candidate: &Candidate<'_>) -> Ve
     if !matches_affinity(pod, node) {
         return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
     }
-    shortages(wanted, candidate)
+    if conflict(&wanted.ports, &candidate.requested.ports) {
+        return vec![host_ports::TAKEN.to_owned()];
+    }
+    shortages(&wanted.amounts, candidate)
 }
 
 fn shortages(wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
@@ -80,7 +91,7 @@ fn shortages(wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
         .iter()
         .filter(|(_, amount)| amount.0 > 0)
         .filter(|(name, amount)| {
-            let requested = candidate.requested.get(*name).unwrap_or(&nothing);
+            let requested = candidate.requested.amounts.get(*name).unwrap_or(&nothing);
             allocatable.get(*name).unwrap_or(&nothing).0 < requested.0 + amount.0
         })
         .map(
@@ -91,8 +102,13 @@ fn shortages(wanted: &ResourceList, candidate: &Candidate<'_>) -> Vec<String> {
         .collect()
 }
 
+/// Returns what a pod requests of its node.
+pub(super) fn requests(pod: &Pod) -> Requests {
+    Requests { amounts: amounts(pod), ports: host_ports(pod) }
+}
+
 /// Returns the resources that a pod requests: the sum of its containers, or its largest init container if that is more; and one pod.
-pub(super) fn requests(pod: &Pod) -> ResourceList {
+fn amounts(pod: &Pod) -> ResourceList {
     let mut total = ResourceList::from([("pods".to_owned(), Milli(1000))]);
     let Some(spec) = &pod.spec else { return total };
     let of = |resources: &Option<k8s_openapi::api::core::v1::ResourceRequirements>| {

@@ -37,6 +37,32 @@ async fn pods_end_as_their_annotations_say() {
 }
 
 #[tokio::test]
+async fn a_port_of_the_node_is_given_once() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let wanting = |name: &str, node: Option<&str>| {
+        let mut wanting = pod(name, &json!({}));
+        wanting["spec"]["nodeName"] = json!(node);
+        wanting["spec"]["containers"][0]["ports"] = json!([{"containerPort": 80, "hostPort": 8080}]);
+        wanting
+    };
+    create::<Pod>(&client, wanting("first", None)).await;
+    becomes::<Pod>(&client, "first", |pod| phase(pod) == "Running").await;
+    create::<Pod>(&client, wanting("second", None)).await;
+    let message = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.";
+    becomes::<Pod>(&client, "second", |pod| {
+        let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+        conditions.into_iter().flatten().any(|condition| condition.message.as_deref() == Some(message))
+    })
+    .await;
+    create::<Pod>(&client, wanting("bound", Some("windlass"))).await;
+    let rejected = becomes::<Pod>(&client, "bound", |pod| phase(pod) == "Failed").await.status.unwrap();
+    assert_eq!(rejected.reason.as_deref(), Some("NodePorts"));
+    delete::<Pod>(&client, "first", DeleteParams::default()).await;
+    becomes::<Pod>(&client, "second", |pod| phase(pod) == "Running").await;
+}
+
+#[tokio::test]
 async fn a_resize_takes_effect_at_once() {
     let cluster = TestCluster::with_controllers().await;
     let client = cluster.client();

@@ -16,7 +16,8 @@ fn node(name: &str, spec: Value) -> Node {
 }
 
 fn chosen(spec: Value, node: &Node, requested: &[(&str, i128)]) -> Result<String, String> {
-    let requested = requested.iter().map(|(name, amount)| ((*name).to_owned(), Milli(*amount))).collect();
+    let amounts = requested.iter().map(|(name, amount)| ((*name).to_owned(), Milli(*amount))).collect();
+    let requested = Requests { amounts, ..Requests::default() };
     choose(&pod(spec), &[Candidate { node, requested }])
 }
 
@@ -38,7 +39,10 @@ fn without_nodes_it_says_so() {
 fn the_emptier_node_wins_and_the_first_name_among_equals() {
     let (a, b) = (node("a", json!({})), node("b", json!({})));
     let on = |a_pods: i128, b_pods: i128| {
-        let requested = |n| ResourceList::from([("pods".to_owned(), Milli(n))]);
+        let requested = |n| Requests {
+            amounts: ResourceList::from([("pods".to_owned(), Milli(n))]),
+            ..Requests::default()
+        };
         choose(
             &pod(plain()),
             &[
@@ -126,6 +130,16 @@ fn the_largest_init_container_counts_once() {
                        {"name": "b", "resources": {"requests": {"cpu": "400m"}}}],
     });
     let wanted = requests(&pod(spec));
-    assert_eq!(wanted["cpu"], Milli(1500));
-    assert_eq!(wanted["memory"], "1Gi".parse().unwrap());
+    assert_eq!(wanted.amounts["cpu"], Milli(1500));
+    assert_eq!(wanted.amounts["memory"], "1Gi".parse().unwrap());
+}
+
+#[test]
+fn a_node_has_each_of_its_ports_once() {
+    let wanting = |port: i32| json!({"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": port}]}]});
+    let node = node("n", json!({}));
+    let with_pod = || [Candidate { node: &node, requested: requests(&pod(wanting(8080))) }];
+    let why = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.";
+    assert_eq!(choose(&pod(wanting(8080)), &with_pod()), Err(why.into()));
+    assert_eq!(choose(&pod(wanting(8081)), &with_pod()), Ok("n".into()));
 }

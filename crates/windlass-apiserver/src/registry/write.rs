@@ -155,24 +155,8 @@ async fn create_named(
         let mut new =
             if resource.strategy.allocates() { object.clone() } else { std::mem::take(&mut object) };
         resource.strategy.allocate(&call.context(&view), &mut new, None)?;
-        let errors = validate::create(&resource, &new, || {
-            let mut errors = custom::validate(&resource, &call.route.subresource, &new, None);
-            errors.extend(resource.strategy.validate_create(&call.context(&view), &new));
-            if !call.state.allows_privileged {
-                errors.extend(privileged::errors(&resource, &new));
-            }
-            errors
-        });
-        refuse_invalid(&resource, &new, &errors)?;
-        resource.strategy.review(&call.context(&view), &new, None)?;
-        if call.route.verb != "create" {
-            authorize_create(call)?;
-        }
-        let mut warnings = custom::warnings(&resource, &new, None);
-        warnings.extend(resource.strategy.warnings(&call.context(&view), &new, None));
         call.warnings.truncate(warned);
-        call.warnings.extend(warnings);
-        call.validate(&new, None).await?;
+        validate_new(call, &resource, &view, &new).await?;
         resource.to_storage(&mut new).await?;
         let name = meta::name(&new);
         // An apply or an update stores at the path of its request, whatever name a webhook has given to the object.
@@ -201,6 +185,32 @@ async fn create_named(
             Err(Rejected::Claimed | Rejected::Overtaken) => {}
         }
     }
+}
+
+/// Validates an object that is to be created, and adds the warnings about it.
+async fn validate_new(
+    call: &mut Call<'_>,
+    resource: &Resource,
+    view: &View,
+    new: &Value,
+) -> Result<(), ApiError> {
+    let errors = validate::create(resource, new, || {
+        let mut errors = custom::validate(resource, &call.route.subresource, new, None);
+        errors.extend(resource.strategy.validate_create(&call.context(view), new));
+        if !call.state.allows_privileged {
+            errors.extend(privileged::errors(resource, new));
+        }
+        errors
+    });
+    refuse_invalid(resource, new, &errors)?;
+    resource.strategy.review(&call.context(view), new, None)?;
+    if call.route.verb != "create" {
+        authorize_create(call)?;
+    }
+    let mut warnings = custom::warnings(resource, new, None);
+    warnings.extend(resource.strategy.warnings(&call.context(view), new, None));
+    call.warnings.extend(warnings);
+    call.validate(new, None).await
 }
 
 /// Authorises the creation of an object by an update or an apply.

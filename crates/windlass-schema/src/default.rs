@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::Quantity;
 use crate::catalog::object_meta;
 use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type};
+use crate::{Quantity, Rounding};
 
 /// Applies the defaults of the schema and drops `null` from fields that are not nullable, as the API server does when
 /// it decodes an object.
@@ -16,7 +16,8 @@ use crate::graph::{Additional, Edge, EmptyPolicy, NodeRef, Schema, Target, Type}
 /// stores.
 pub fn default(schema: &Schema, object: &mut Value) {
     whole_numbers(object);
-    drop_empty(object, schema.root());
+    let of_resources = rounding_of_resources(object);
+    drop_empty_rounding(object, schema.root(), of_resources);
     fill(object, schema.root(), &mut Growth(MAX_GROWTH));
 }
 
@@ -87,8 +88,23 @@ fn is_unwanted_null(value: &Value, schema: NodeRef<'_>) -> bool {
     value.is_null() && !schema.is_nullable()
 }
 
+/// Returns how the quantities in maps of an object are rounded. In these groups, a map of quantities is not a list of resources, or one that
+/// the server does not round.
+fn rounding_of_resources(object: &Value) -> Rounding {
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    match version.split_once('/') {
+        Some(("node.k8s.io" | "resource.k8s.io", _)) => Rounding::Billionth,
+        _ => Rounding::Thousandth,
+    }
+}
+
 /// Removes the values that Go's encoder would omit.
 pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
+    drop_empty_rounding(value, schema, Rounding::Billionth);
+}
+
+/// As [`drop_empty`], with the rounding of the quantities in maps.
+fn drop_empty_rounding(value: &mut Value, schema: NodeRef<'_>, of_maps: Rounding) {
     match value {
         Value::Object(members) => members.retain(|name, value| {
             let Some(member) = schema.member(name) else { return true };
@@ -105,10 +121,13 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
                 // The default of a custom resource, or the zero value of a Go map's element, replaces the null later.
                 return member.default().is_some() && (member.is_custom() || of_map) || !value.is_null();
             }
-            drop_empty(value, member);
-            canonicalize_quantity(value, member);
+            drop_empty_rounding(value, member, of_maps);
             let is_field = schema.property(name).is_some();
-            if is_field && !member.is_custom() || !is_field && schema.empty_policy() != EmptyPolicy::Keep {
+            canonicalize_quantity(value, member, if is_field { Rounding::Billionth } else { of_maps });
+            if is_field && member.is_of_go() {
+                round_to_float(value, member);
+            }
+            if is_field && member.is_of_go() || !is_field && schema.empty_policy() != EmptyPolicy::Keep {
                 encode_bytes(value, member);
             }
             !is_omitted(value, member)
@@ -116,11 +135,29 @@ pub(crate) fn drop_empty(value: &mut Value, schema: NodeRef<'_>) {
         Value::Array(items) => {
             let Some(schema) = schema.items() else { return };
             for item in items {
-                drop_empty(item, schema);
+                drop_empty_rounding(item, schema, of_maps);
             }
         }
         _ => {}
     }
+}
+
+/// Rounds a whole number that a float does not hold exactly, in a field that is a float in Go.
+fn round_to_float(value: &mut Value, schema: NodeRef<'_>) {
+    if schema.kind() != Type::Number {
+        return;
+    }
+    let exact = 1_u64 << f64::MANTISSA_DIGITS;
+    let float = match &*value {
+        Value::Number(number) if number.as_u64().is_some_and(|number| number > exact) => number.as_f64(),
+        Value::Number(number) if number.as_i64().is_some_and(|number| number.unsigned_abs() > exact) => {
+            number.as_f64()
+        }
+        _ => return,
+    };
+    // A float is written with the fewest digits that tell it from others, and zeros.
+    let rounded = float.and_then(|float| serde_json::from_str(&format!("{float}")).ok());
+    *value = rounded.unwrap_or_else(|| value.clone());
 }
 
 /// Encodes a list of bytes, which Go takes for bytes as well, in base64.
@@ -135,12 +172,18 @@ fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
-/// Writes a quantity in its canonical form; any other value is left unchanged.
-fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>) {
-    if schema.format() == Some("quantity")
-        && let Some(Ok(quantity)) = Quantity::of_value(value)
-    {
-        *value = quantity.to_string().into();
+/// Writes a quantity as the server stores it; any other value is left unchanged.
+fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Rounding) {
+    if schema.format() != Some("quantity") {
+        return;
+    }
+    let canonical = match &*value {
+        Value::String(text) => Quantity::canonical(text.trim(), rounding),
+        Value::Number(number) => Quantity::canonical(&number.to_string(), rounding),
+        _ => return,
+    };
+    if let Ok(canonical) = canonical {
+        *value = canonical.into();
     }
 }
 
@@ -258,6 +301,11 @@ impl NodeRef<'_> {
     /// Whether the field belongs to a custom resource; fields of built-in kinds all come from published types.
     fn is_custom(self) -> bool {
         self.edge.is_some_and(|edge| edge.published.is_none())
+    }
+
+    /// Whether this is a field of a Go type.
+    fn is_of_go(self) -> bool {
+        self.edge.is_some_and(|edge| edge.proto.is_some())
     }
 }
 

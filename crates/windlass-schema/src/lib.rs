@@ -43,7 +43,7 @@ pub use openapi::{
 };
 pub use protobuf::{DecodeError, decode_protobuf};
 pub use prune::prune;
-pub use quantity::{Quantity, QuantityError};
+pub use quantity::{Quantity, QuantityError, Rounding};
 pub use restore::restore;
 pub use structural::check_structural;
 pub use typecheck::{decode_error, metadata_error};

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+mod canonical;
+
 /// How a quantity is written: its suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
@@ -34,6 +36,25 @@ pub struct Quantity {
     /// The amount in billionths.
     nanos: i128,
     format: Format,
+}
+
+/// The smallest amount that a quantity counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// `m`: as in lists of resources, such as the requests of a container.
+    Thousandth,
+    /// `n`: as elsewhere.
+    Billionth,
+}
+
+impl Rounding {
+    /// The power of ten.
+    fn exponent(self) -> i64 {
+        match self {
+            Self::Thousandth => -3,
+            Self::Billionth => -9,
+        }
+    }
 }
 
 /// The error of a text that is not a quantity.
@@ -75,6 +96,16 @@ impl Quantity {
     pub fn round_up(self) -> Self {
         let rest = self.nanos.rem_euclid(BILLION);
         if rest == 0 { self } else { Self { nanos: self.nanos - rest + BILLION, ..self } }
+    }
+
+    /// Rounds the amount away from zero.
+    fn rounded(self, rounding: Rounding) -> Self {
+        let unit = match rounding {
+            Rounding::Thousandth => BILLION / 1000,
+            Rounding::Billionth => 1,
+        };
+        let units = self.nanos.abs() / unit + i128::from(self.nanos % unit != 0);
+        Self { nanos: self.nanos.signum() * units * unit, ..self }
     }
 
     /// Returns the sign: -1, 0 or 1.
@@ -147,7 +178,29 @@ impl FromStr for Quantity {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let (negative, rest) = match text.as_bytes().first() {
+        let text = Text::parse(text)?;
+        let magnitude = match text.format {
+            Format::Binary => binary_nanos(text.whole, text.fraction, text.exponent),
+            Format::Decimal | Format::Exponent => decimal_nanos(text.whole, text.fraction, text.exponent),
+        };
+        Ok(Self { nanos: if text.is_negative { -magnitude } else { magnitude }, format: text.format })
+    }
+}
+
+/// The parts of a quantity's text.
+struct Text<'a> {
+    is_negative: bool,
+    /// The digits before the point, without leading zeros; `0` if there are none.
+    whole: &'a str,
+    fraction: &'a str,
+    /// The power of ten, or of 1024.
+    exponent: i32,
+    format: Format,
+}
+
+impl<'a> Text<'a> {
+    fn parse(text: &'a str) -> Result<Self, QuantityError> {
+        let (is_negative, rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
             Some(b'+') => (false, &text[1..]),
             _ => (false, text),
@@ -158,36 +211,30 @@ impl FromStr for Quantity {
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
             return Err(QuantityError::Malformed);
         }
-        let (base, exponent, format) = scale(suffix)?;
-        let magnitude = nanos(whole, fraction, base, exponent);
-        Ok(Self { nanos: if negative { -magnitude } else { magnitude }, format })
+        let (exponent, format) = scale(suffix)?;
+        let whole = whole.trim_start_matches('0');
+        Ok(Self {
+            is_negative,
+            whole: if whole.is_empty() { "0" } else { whole },
+            fraction,
+            exponent,
+            format,
+        })
     }
 }
 
-/// Returns the factor of a suffix as base and exponent.
-fn scale(suffix: &str) -> Result<(i128, i32, Format), QuantityError> {
+/// Returns the factor of a suffix: the power of 1024 of a binary one, else of ten.
+fn scale(suffix: &str) -> Result<(i32, Format), QuantityError> {
     let binary = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if let Some(index) = binary.iter().position(|known| *known == suffix) {
-        return Ok((1024, index as i32 + 1, Format::Binary));
+        return Ok((index as i32 + 1, Format::Binary));
     }
-    let decimal = [
-        ("n", -9),
-        ("u", -6),
-        ("m", -3),
-        ("", 0),
-        ("k", 3),
-        ("M", 6),
-        ("G", 9),
-        ("T", 12),
-        ("P", 15),
-        ("E", 18),
-    ];
-    if let Some((_, exponent)) = decimal.iter().find(|(known, _)| *known == suffix) {
-        return Ok((10, *exponent, Format::Decimal));
+    if let Some(index) = DECIMAL.iter().position(|known| *known == suffix) {
+        return Ok((index as i32 * 3 - 9, Format::Decimal));
     }
     if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
         let exponent = exponent.parse::<i32>().map_err(|_| QuantityError::Suffix)?;
-        return Ok((10, exponent, Format::Exponent));
+        return Ok((exponent, Format::Exponent));
     }
     if suffix.chars().all(|c| c.is_ascii_digit() || "eEinumkKMGTP+-".contains(c)) {
         return Err(QuantityError::Suffix);
@@ -195,15 +242,12 @@ fn scale(suffix: &str) -> Result<(i128, i32, Format), QuantityError> {
     Err(QuantityError::Malformed)
 }
 
-/// Returns `whole.fraction * base^exponent` in billionths, rounded up and capped.
-fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> i128 {
+/// Returns `whole.fraction * 10^exponent` in billionths, rounded up and capped.
+fn decimal_nanos(whole: &str, fraction: &str, exponent: i32) -> i128 {
     let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
     if whole.is_empty() && fraction.is_empty() {
         return 0;
-    }
-    if base == 1024 {
-        return binary_nanos(whole, fraction, exponent);
     }
     // The decimal point moves by the exponent, and by nine for billionths.
     let digits: String = [whole, fraction].concat();
@@ -227,6 +271,7 @@ fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> i128 {
     value.min(LARGEST)
 }
 
+/// Returns `whole.fraction * 1024^exponent` in billionths, rounded up and capped.
 fn binary_nanos(whole: &str, fraction: &str, exponent: i32) -> i128 {
     if whole.len() > 19 {
         return LARGEST;
@@ -261,20 +306,29 @@ impl fmt::Display for Quantity {
             return write!(f, "{sign}{value}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power]);
         }
         let mut value = nanos;
-        let mut exponent = -9;
+        let mut exponent: i64 = -9;
         while value % 1000 == 0 && exponent < 18 {
             value /= 1000;
             exponent += 3;
         }
-        if self.format == Format::Exponent {
-            return if exponent == 0 {
-                write!(f, "{sign}{value}")
-            } else {
-                write!(f, "{sign}{value}e{exponent}")
-            };
-        }
-        let suffix = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"][((exponent + 9) / 3) as usize];
-        write!(f, "{sign}{value}{suffix}")
+        write!(f, "{sign}{value}{}", exponent_text(exponent, self.format))
+    }
+}
+
+/// The decimal suffixes, from billionths on, each a thousand times the one before.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+
+/// Writes a power of ten that is a multiple of three. That of a decimal suffix is between -9 and 18.
+fn exponent_text(exponent: i64, format: Format) -> String {
+    match format {
+        Format::Exponent if exponent == 0 => String::new(),
+        Format::Exponent => format!("e{exponent}"),
+        _ => usize::try_from((exponent + 9) / 3)
+            .ok()
+            .and_then(|index| DECIMAL.get(index))
+            .copied()
+            .unwrap_or_default()
+            .to_owned(),
     }
 }
 

@@ -165,3 +165,71 @@ async fn component_statuses_are_found_out_when_asked_for() {
         405 MethodNotAllowed: the server does not allow this method on the requested resource
     "#]].assert_eq(&lines(&seen));
 }
+
+#[tokio::test]
+async fn a_quantity_is_stored_as_go_writes_it() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods?dryRun=All", api.namespace().await);
+    for (given, stored) in [
+        ("1.500", "1.500"),
+        ("1.5", "1500m"),
+        ("1000", "1k"),
+        ("1e30", "1e30"),
+        ("123456.789", "123456.789"),
+        // Lists of resources count thousandths.
+        ("0.0001", "1m"),
+        ("20u", "1m"),
+        ("1.5e-3", "2e-3"),
+    ] {
+        let requests = json!({"cpu": given});
+        let pod = json!({
+            "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]},
+        });
+        let reply = api.post(&pods, pod).await.is(201);
+        assert_eq!(reply.at("/spec/containers/0/resources/requests/cpu"), stored, "{given}");
+    }
+    let class =
+        json!({"metadata": {"name": "q"}, "handler": "h", "overhead": {"podFixed": {"cpu": "0.0001"}}});
+    let reply = api.post("/apis/node.k8s.io/v1/runtimeclasses?dryRun=All", class).await.is(201);
+    assert_eq!(reply.at("/overhead/podFixed/cpu"), "100u");
+}
+
+#[tokio::test]
+async fn bytes_may_be_a_list_of_numbers() {
+    let api = Api::start();
+    for (given, stored) in [(json!([1, 2, 3]), "AQID"), (json!([null]), "AA==")] {
+        let configuration = json!({"metadata": {"name": "bytes.example.com"}, "webhooks": [{
+            "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://example.com/x", "caBundle": given},
+        }]});
+        let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+        let reply = api.post(path, configuration).await.is(201);
+        assert_eq!(reply.at("/webhooks/0/clientConfig/caBundle"), stored);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_field_is_told_even_where_defaults_drop_it() {
+    let api = Api::start();
+    let services = format!("/api/v1/namespaces/{}/services?dryRun=All", api.namespace().await);
+    let spec = json!({"ports": [{"port": 80}], "sessionAffinityConfig": {"unknown": 1}});
+    let reply = api.post(&services, json!({"metadata": {"name": "a"}, "spec": spec})).await.is(201);
+    let warnings = reply.warnings();
+    assert_eq!(warnings, [r#"299 - "unknown field \"spec.sessionAffinityConfig.unknown\"""#]);
+}
+
+#[tokio::test]
+async fn a_write_of_the_status_keeps_the_generation_of_the_template() {
+    let api = Api::start();
+    let sets = format!("/apis/apps/v1/namespaces/{}/daemonsets", api.namespace().await);
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let spec = json!({"selector": {"matchLabels": {"app": "a"}}, "template": template});
+    let mut set = api.post(&sets, json!({"metadata": {"name": "a"}, "spec": spec})).await.is(201).json();
+    let annotation = "/metadata/annotations/deprecated.daemonset.template.generation";
+    set["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = json!("7");
+    let kept = api.put(&format!("{sets}/a/status"), set).await.is(200);
+    assert_eq!(kept.at(annotation), "1");
+}

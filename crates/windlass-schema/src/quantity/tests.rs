@@ -39,6 +39,67 @@ fn the_canonical_form_is_the_real_servers() {
     }
 }
 
+/// What kube-apiserver 1.36 answers to these requests of a container.
+#[test]
+fn the_stored_form_is_the_real_servers() {
+    let stored = |text: &str| Quantity::canonical(text, Rounding::Thousandth).expect(text);
+    for stays in [
+        "1.500",
+        "+3",
+        "00012",
+        "1.",
+        "1E3",
+        "1.5e25",
+        "1.5e4",
+        "1.50e2",
+        "5e0",
+        "5e00",
+        "5e+3",
+        "12e-3",
+        "1001",
+        "1028Mi",
+        "+1Gi",
+        "1025Ki",
+        "123456789012345678",
+        "123456.789",
+    ] {
+        assert_eq!(stored(stays), stays);
+    }
+    for (text, wanted) in [
+        ("0.500", "500m"),
+        (".500", "500m"),
+        ("1.000", "1"),
+        ("1000", "1k"),
+        ("0001000", "1k"),
+        ("0.0010", "1m"),
+        ("1000e0", "1e3"),
+        ("-0", "0"),
+        ("0.0", "0"),
+        ("0Ki", "0"),
+        ("08Ki", "8Ki"),
+        ("1.5Gi", "1536Mi"),
+        ("1234567890123456789", "1234567890123456789"),
+        ("1.234567890123", "1235m"),
+        ("0.1234567890123", "124m"),
+        ("123456.789012", "123456790m"),
+        ("0.0001", "1m"),
+        ("1e-9", "1e-3"),
+        ("1.5e-3", "2e-3"),
+        ("0.0005e1", "5e-3"),
+        ("1e19", "10e18"),
+        ("5e400", "50e399"),
+        ("-0.0001", "-1m"),
+        ("0.9999", "1"),
+        ("9.9999", "10"),
+        ("19.9999", "20"),
+        ("0.0001Ki", "103m"),
+    ] {
+        assert_eq!(stored(text), wanted, "{text}");
+    }
+    assert_eq!(Quantity::canonical("0.0001", Rounding::Billionth).unwrap(), "100u");
+    assert_eq!(Quantity::canonical("9.9999999999", Rounding::Billionth).unwrap(), "10");
+}
+
 #[test]
 fn what_is_none_is_refused() {
     for text in ["", "a", "1.2.3", "1x", "--1", "1 Gi", ".", "1ki", "Gi", "é"] {
@@ -66,6 +127,13 @@ proptest! {
         if let Ok(quantity) = text.parse::<Quantity>() {
             let again = quantity.to_string().parse::<Quantity>();
             prop_assert_eq!(again, Ok(quantity));
+            for rounding in [Rounding::Thousandth, Rounding::Billionth] {
+                let stored = Quantity::canonical(&text, rounding).expect("a quantity");
+                prop_assert_eq!(Quantity::canonical(&stored, rounding), Ok(stored.clone()), "{}", text);
+                if text.len() < 18 {
+                    prop_assert_eq!(stored.parse::<Quantity>().unwrap(), quantity.rounded(rounding), "{}", text);
+                }
+            }
         }
     }
 

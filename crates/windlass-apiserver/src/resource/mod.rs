@@ -216,8 +216,10 @@ impl Resource {
     pub(crate) fn default_and_prune(&self, object: &mut Value) -> Vec<String> {
         let schema = self.schema.get();
         windlass_schema::default(schema, object);
+        // Before the strategy drops fields that have no effect: what is in them may be unknown as well.
+        let unknown = windlass_schema::prune(schema, object);
         self.strategy.default(object);
-        windlass_schema::prune(schema, object)
+        unknown
     }
 
     /// Fills in the defaults of a version, this one or that which is stored now, and drops the fields that it does not

@@ -86,12 +86,12 @@ impl Strategy for DaemonSets {
         object: &mut Value,
         old: &Value,
     ) -> Result<(), ApiError> {
-        if cx.subresource.is_empty() {
-            let pointer = format!("/metadata/annotations/{TEMPLATE_GENERATION}");
-            let before = text_at(old, &pointer).parse::<i64>().unwrap_or(1);
-            let changed = object.pointer("/spec/template") != old.pointer("/spec/template");
-            annotate(object, before + i64::from(changed));
-        }
+        // The annotation stands for a field of the spec: a write of the status keeps it.
+        let pointer = format!("/metadata/annotations/{TEMPLATE_GENERATION}");
+        let before = text_at(old, &pointer).parse::<i64>().unwrap_or(1);
+        let is_changed =
+            cx.subresource.is_empty() && object.pointer("/spec/template") != old.pointer("/spec/template");
+        annotate(object, before + i64::from(is_changed));
         Ok(())
     }
 

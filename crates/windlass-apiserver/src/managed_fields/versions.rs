@@ -19,7 +19,11 @@ impl Versions<'_> {
             return Some(self.resource);
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.served.kind(group, version, &self.resource.kind).map(|resource| &**resource)
+        let served = self.served.kind(group, version, &self.resource.kind).map(|resource| &**resource);
+        served.or_else(|| {
+            let unserved = &self.resource.custom.as_ref()?.unserved;
+            unserved.iter().find(|resource| resource.api_version() == api_version)
+        })
     }
 }
 
@@ -30,7 +34,12 @@ impl Convert for Versions<'_> {
 
     async fn convert(&self, object: &Value, from: &str, to: &str) -> Result<Value, ConvertError> {
         let (Some(from), Some(to)) = (self.resource(from), self.resource(to)) else {
-            return Err(ConvertError::MissingVersion(format!("{to} is not served")));
+            return Err(if self.resource.is_custom() {
+                // Unlike a built-in kind, which forgets the managers of a version that is gone.
+                ConvertError::Failed(format!("request to convert CR to an invalid group/version: {to}"))
+            } else {
+                ConvertError::MissingVersion(format!("{to} is not served"))
+            });
         };
         let mut object = object.clone();
         let converted = to.convert_from(from, &mut object).await;

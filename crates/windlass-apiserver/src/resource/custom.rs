@@ -33,11 +33,17 @@ pub(crate) fn resources(
         let kind = text(&definition["status"]["acceptedNames"], &["kind"]);
         Arc::new(Converter::new(&conversion["webhook"], kind, Arc::clone(clients)))
     });
-    versions
-        .iter()
-        .filter(|version| version["served"] == true)
-        .map(|version| Arc::new(one(stored, definition, version, converter.clone())))
-        .collect()
+    let (served, unserved): (Vec<&Value>, Vec<&Value>) =
+        versions.iter().partition(|version| version["served"] == true);
+    let one = |version| one(stored, definition, version, converter.clone());
+    let unserved: Arc<[Resource]> = unserved.into_iter().map(one).collect();
+    let with_unserved = |mut resource: Resource| {
+        if let Some(custom) = &mut resource.custom {
+            custom.unserved = Arc::clone(&unserved);
+        }
+        Arc::new(resource)
+    };
+    served.into_iter().map(one).map(with_unserved).collect()
 }
 
 fn one(

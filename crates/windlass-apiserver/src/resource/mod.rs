@@ -74,7 +74,7 @@ pub(crate) struct Resource {
 }
 
 /// What only custom resources have.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct CustomResource {
     /// The name of the CustomResourceDefinition.
     pub(crate) definition: String,
@@ -94,6 +94,8 @@ pub(crate) struct CustomResource {
     pub(crate) deprecation: Option<String>,
     /// The webhook that converts between versions, if one does.
     pub(crate) converter: Option<Arc<Converter>>,
+    /// The versions of the definition that are not served: field managers may have written in them.
+    pub(crate) unserved: Arc<[Resource]>,
     /// Set when the definition changes or goes: watches end then.
     pub(crate) retired: AtomicBool,
 }

@@ -44,6 +44,7 @@ mod authentication;
 mod deadlines;
 mod impersonation;
 mod rbac;
+mod suites;
 mod tokens;
 mod twins;
 

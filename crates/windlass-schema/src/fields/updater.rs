@@ -199,12 +199,12 @@ impl<'a, C: Convert> Updater<'a, C> {
         let (mut reconciled, mut lives) = (Managers::default(), Lives::new());
         for (name, mut managed) in managers.0 {
             let version = &managed.api_version;
-            let Some(schema) = self.convert.schema(version) else { continue };
             if version != api_version && !lives.contains_key(version) {
                 let live = existing(converted(self.convert, live, api_version, version).await);
                 let live = live.map_err(|error| ApplyError::Failed(error.to_string()))?;
                 lives.insert(version.clone(), live.map(Cow::into_owned));
             }
+            let Some(schema) = self.convert.schema(version) else { continue };
             if lives.get(version).is_none_or(Option::is_some) {
                 managed.fields = managed.fields.reconciled(schema);
                 reconciled.0.insert(name, managed);

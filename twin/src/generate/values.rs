@@ -15,7 +15,20 @@ pub(super) fn typed(random: &mut Rng, node: NodeRef<'_>, depth: usize) -> Value 
     if definition.ends_with(".Quantity") {
         return pick(
             random,
-            &[json!("1"), json!("500m"), json!("1Gi"), json!("1024Mi"), json!("1e3"), json!(2), json!("0.5")],
+            &[
+                json!("1"),
+                json!("500m"),
+                json!("1Gi"),
+                json!("1024Mi"),
+                json!("1e3"),
+                json!(2),
+                json!("0.5"),
+                json!("1.500"),
+                json!("20u"),
+                json!("1.5e4"),
+                json!("+2"),
+                json!("1e30"),
+            ],
         )
         .clone();
     }

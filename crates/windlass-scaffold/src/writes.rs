@@ -10,6 +10,9 @@ use crate::{Disk, Error, Folder, GENERATED, Result, STATE};
 /// Files that belong to the machinery, and are not shown to the person.
 const HIDDEN: &str = ".windlass/";
 
+/// How the names of folders with drafts begin, below [`HIDDEN`].
+const STAGE: &str = "stage-";
+
 /// What happens to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -168,19 +171,23 @@ impl Writes {
         text
     }
 
-    /// Writes and removes the files.
+    /// Writes and removes the files, and removes the drafts of commands that were killed. Waits while another command writes to the folder.
     ///
     /// # Errors
     /// A file cannot be written. Those that were renamed before it stay.
     pub fn apply(&self, folder: &Folder) -> Result<()> {
+        let at = |path: &Path, source| Error::Io { path: path.to_owned(), source };
+        let machinery = folder.path(HIDDEN);
+        if self.is_empty() && !machinery.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(&machinery).map_err(|error| at(&machinery, error))?;
+        let _lock = clear_drafts(&machinery).map_err(|error| at(&machinery, error))?;
         if self.is_empty() {
             return Ok(());
         }
-        let at = |path: &Path, source| Error::Io { path: path.to_owned(), source };
-        let machinery = folder.path(HIDDEN);
-        fs::create_dir_all(&machinery).map_err(|error| at(&machinery, error))?;
         let stage = tempfile::Builder::new()
-            .prefix("stage-")
+            .prefix(STAGE)
             .tempdir_in(&machinery)
             .map_err(|error| at(&machinery, error))?;
         let mut staged = Vec::new();
@@ -209,6 +216,23 @@ impl Writes {
         }
         state.iter().try_for_each(place)
     }
+}
+
+/// Locks the folder of the machinery, and removes the drafts that killed commands left there. Returns the lock.
+///
+/// Without a lock, because the file system has none, the drafts stay: they may be those of a command that runs.
+fn clear_drafts(machinery: &Path) -> io::Result<Option<fs::File>> {
+    let lock = fs::File::open(machinery)?;
+    if lock.lock().is_err() {
+        return Ok(None);
+    }
+    for entry in fs::read_dir(machinery)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(STAGE) && entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(Some(lock))
 }
 
 /// Whether the first line says that the file is generated.

@@ -204,6 +204,24 @@ fn an_edit_wants_a_clean_tree_and_keeps_what_the_user_wrote() {
 }
 
 #[test]
+fn the_next_command_clears_what_a_killed_one_left() {
+    let bar = Folder::bar();
+    let drafts = bar.at(".windlass/stage-killed");
+    let leave = || {
+        fs::create_dir_all(&drafts).unwrap();
+        fs::write(drafts.join("0"), "half").unwrap();
+    };
+    leave();
+    bar.ok("windlass create api --group foo --version v1 --kind Baz --dry-run");
+    assert!(drafts.exists());
+    bar.ok("windlass create api --group foo --version v1 --kind Baz");
+    assert!(!drafts.exists());
+    leave();
+    assert!(bar.ok("windlass create api --group foo --version v1 --kind Baz").contains("nothing to write"));
+    assert!(!drafts.exists());
+}
+
+#[test]
 fn completions_are_for_four_shells() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let output = windlass(&["completions", shell]).output().unwrap();

@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output as Finished, Stdio};
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use tokio::process::Command;
 
@@ -22,6 +23,8 @@ impl Cargo {
     pub(crate) fn new(root: &Path, subcommand: &str) -> Self {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.arg(subcommand).current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
+        // A group of its own, which is ended as a whole: cargo leaves compilers and tests running if it alone is ended.
+        command.process_group(0);
         Self { command }
     }
 
@@ -30,10 +33,37 @@ impl Cargo {
         self
     }
 
-    /// Runs it to its end.
-    pub(crate) async fn run(mut self) -> Result<()> {
-        let status = self.command.status().await.map_err(not_started)?;
+    /// Runs it to its end. Dropping the future ends cargo and what it has started.
+    pub(crate) async fn run(self) -> Result<()> {
+        let status = self.finish().await?.status;
         if status.success() { Ok(()) } else { Err(format!("cargo ended with {status}").into()) }
+    }
+
+    async fn finish(mut self) -> Result<Finished> {
+        let child = self.command.spawn().map_err(not_started)?;
+        let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let finished = child.wait_with_output().await?;
+        group.has_ended();
+        Ok(finished)
+    }
+}
+
+/// A process group, which gets SIGTERM when this is dropped.
+struct Group(Option<Pid>);
+
+impl Group {
+    /// Forgets the group: its number may be that of another one soon.
+    fn has_ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // It may have ended meanwhile.
+            let _ = kill_process_group(leader, Signal::TERM);
+        }
     }
 }
 
@@ -69,7 +99,7 @@ impl Workspace {
             "json-render-diagnostics",
         ]);
         cargo.command.stdout(Stdio::piped());
-        let output = cargo.command.spawn().map_err(not_started)?.wait_with_output().await?;
+        let output = cargo.finish().await?;
         if !output.status.success() {
             return Err(format!("{name} does not compile; the messages are above").into());
         }

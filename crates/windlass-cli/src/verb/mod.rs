@@ -26,6 +26,7 @@ use tokio::runtime::Builder;
 
 use crate::error::Result;
 use crate::output::Output;
+use crate::signals::ShutdownSignal;
 
 /// A subcommand with its arguments.
 #[derive(Subcommand)]
@@ -64,14 +65,14 @@ impl Verb {
                 Self::Delete(delete) => delete.run(out),
                 Self::Edit(edit) => edit.run(out),
                 Self::Update(update) => update.run(out),
-                Self::Generate(generate) => generate.run(out).await,
-                Self::Manifests(manifests) => manifests.run(out).await,
-                Self::Check(check) => check.run(out).await,
+                Self::Generate(generate) => until_signal(generate.run(out)).await,
+                Self::Manifests(manifests) => until_signal(manifests.run(out)).await,
+                Self::Check(check) => until_signal(check.run(out)).await,
                 Self::Dev(dev) => dev.run(out).await,
-                Self::Test(test) => test.run().await,
-                Self::Install(install) => install.run(out).await,
+                Self::Test(test) => until_signal(test.run()).await,
+                Self::Install(install) => until_signal(install.run(out)).await,
                 Self::Run(run) => run.run(out).await,
-                Self::Uninstall(uninstall) => uninstall.run(out).await,
+                Self::Uninstall(uninstall) => until_signal(uninstall.run(out)).await,
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
                 Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,
@@ -86,6 +87,16 @@ impl Verb {
         // A blocking task, such as a name lookup, must not delay the exit.
         runtime.shutdown_background();
         result
+    }
+}
+
+/// Runs a subcommand that has nothing to clean up until it ends, or until Ctrl-C or SIGTERM. What it has started ends with it.
+async fn until_signal(run: impl Future<Output = Result<()>>) -> Result<()> {
+    let shutdown = ShutdownSignal::listen()?;
+    tokio::select! {
+        biased;
+        () = shutdown.received() => Err("interrupted".into()),
+        result = run => result,
     }
 }
 

@@ -18,6 +18,7 @@ mod drains;
 mod editing;
 mod errors;
 mod generating;
+mod interruptions;
 mod outputs;
 mod project;
 mod rollouts;

@@ -11,6 +11,7 @@ mod command;
 
 mod builtins;
 mod cascades;
+mod completions;
 mod custom_resources;
 mod demo;
 mod describing;

@@ -1,7 +1,7 @@
 //! Generators: from what an operator declares to the files of its project. Each is a function; nothing is read or written here.
 //!
 //! - [`Inventory`]: what an operator declares. Its hidden command `manifests` prints it as JSON.
-//! - [`limit_integers`]: limits of integers that an API server enforces.
+//! - [`cluster_definitions`]: CustomResourceDefinitions as a cluster gets them; [`limit_integers`]: limits that an API server enforces.
 //! - [`client`]: clientset, informers, listers, apply configurations and registration of kinds, as code-generator makes them for Go.
 //! - [`types`]: Rust types from the schema of a CRD.
 //! - [`manifests`]: CustomResourceDefinitions, roles, webhook configurations, the Deployment and kustomizations made of it.
@@ -11,6 +11,7 @@
 pub mod client;
 #[cfg(feature = "generate")]
 pub mod definition;
+mod definitions;
 mod integers;
 mod inventory;
 #[cfg(feature = "generate")]
@@ -22,6 +23,7 @@ mod source_file;
 #[cfg(feature = "generate")]
 pub mod types;
 
+pub use self::definitions::{DefinitionError, cluster_definitions};
 pub use self::integers::limit_integers;
 pub use self::inventory::{
     CertificateOrigin, ControllerItem, ConversionItem, ElectionItem, Inventory, MetricsItem, Rights,

@@ -20,10 +20,12 @@ mod control_plane;
 mod kubeconfig_file;
 mod kubectl_name;
 mod manifests;
+mod shell_word;
 
 pub use self::{
     control_plane::ControlPlane,
     kubeconfig_file::{Unwritable, write as write_kubeconfig},
     kubectl_name::kubectl_name,
     manifests::{apply_manifests, install_crds},
+    shell_word::shell_word,
 };

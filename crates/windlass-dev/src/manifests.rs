@@ -8,7 +8,7 @@ use kube_client::{
     api::{Api, Patch, PatchParams},
     discovery,
 };
-use kube_core::{DynamicObject, GroupVersionKind, ResourceExt};
+use kube_core::{DynamicObject, GroupVersionKind};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use windlass_runtime::{Error, Result};
@@ -19,25 +19,30 @@ const FIELD_MANAGER: &str = "windlass-dev";
 /// The limit for the server to serve a new CRD.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Applies CRDs, by server-side apply, and waits until their resources are served. Objects of CRDs that exist already are kept.
+/// Applies CRDs, by server-side apply, waits until their resources are served, and returns their names, sorted. Objects of CRDs that exist
+/// already are kept.
+///
+/// A derived CRD has one version; those of a kind are [merged](windlass_codegen::cluster_definitions) into one.
 ///
 /// # Errors
-/// The server refused a CRD, or did not serve it within 30 s.
-pub async fn install_crds(client: &Client, crds: &[CustomResourceDefinition]) -> Result<()> {
+/// The versions of a kind contradict each other, or the server refused a CRD, or did not serve it within 30 s.
+pub async fn install_crds(client: &Client, crds: &[CustomResourceDefinition]) -> Result<Vec<String>> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for crd in crds {
-        let name = crd.name_any();
-        let doing = |error: Error| error.while_doing(format_args!("installing the CRD {name}"));
-        let mut limited = serde_json::to_value(crd)?;
-        windlass_codegen::limit_integers(&mut limited);
-        let apply = Patch::Apply(limited);
-        definitions.patch(&name, &parameters(), &apply).await.map_err(|error| doing(error.into()))?;
-        timeout(ESTABLISHED_WITHIN, established(&definitions, &name))
-            .await
-            .map_err(|_| doing(Error::other(format!("not established within {ESTABLISHED_WITHIN:?}"))))?
-            .map_err(doing)?;
+    let doing = |name: &str, error: Error| error.while_doing(format_args!("installing the CRD {name}"));
+    let mut names = Vec::new();
+    for crd in windlass_codegen::cluster_definitions(crds).map_err(Error::other)? {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let applied = definitions.patch(&name, &parameters(), &Patch::Apply(crd)).await;
+        applied.map_err(|error| doing(&name, error.into()))?;
+        names.push(name);
     }
-    Ok(())
+    for name in &names {
+        timeout(ESTABLISHED_WITHIN, established(&definitions, name))
+            .await
+            .unwrap_or_else(|_| Err(Error::other(format!("not established within {ESTABLISHED_WITHIN:?}"))))
+            .map_err(|error| doing(name, error))?;
+    }
+    Ok(names)
 }
 
 async fn established(definitions: &Api<CustomResourceDefinition>, name: &str) -> Result<()> {

@@ -77,7 +77,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass-test",
-        uses: &["windlass-apiserver", "windlass-codegen", "windlass-controllers", "windlass-runtime"],
+        uses: &["windlass-apiserver", "windlass-controllers", "windlass-dev", "windlass-runtime"],
         may_enable: &[],
         never: &["kube-runtime"],
     },

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use windlass_dev::shell_word;
+
 use super::tour::SAMPLE;
 use crate::output::Output;
 
@@ -32,7 +34,7 @@ pub(super) fn print(out: &mut Output, url: &str, startup_time: Duration, kubecon
     out.line("");
 }
 
-/// Makes a path absolute, so that it works in any directory.
+/// Makes a path absolute, so that it works in any directory, and quotes it for a shell.
 fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+    shell_word(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use kube::ResourceExt;
 use windlass_codegen::WebhooksItem;
 
 use super::Options;
@@ -167,9 +166,8 @@ impl<'w> Session<'w> {
         let crds = operator.crds().await?;
         let declared = serde_json::to_string(&crds)?;
         if declared != self.installed {
-            windlass_dev::install_crds(&self.cluster.client, &crds).await?;
-            for crd in &crds {
-                out.line(format_args!("installed {}", crd.name_any()));
+            for name in windlass_dev::install_crds(&self.cluster.client, &crds).await? {
+                out.line(format_args!("installed {name}"));
             }
             self.installed = declared;
             self.changes.watch(&crds)?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use clap::Args;
+use windlass_dev::shell_word;
 
 use crate::error::Result;
 use crate::output::Output;
@@ -40,7 +41,7 @@ impl Assets {
         }
         let folder = self.folder.canonicalize().unwrap_or(self.folder);
         out.line("");
-        out.line(format_args!("  export KUBEBUILDER_ASSETS={}", folder.display()));
+        out.line(format_args!("  export KUBEBUILDER_ASSETS={}", shell_word(&folder)));
         Ok(())
     }
 }

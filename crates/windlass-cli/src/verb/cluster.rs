@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_dev::ControlPlane;
+use windlass_dev::{ControlPlane, shell_word};
 
 use crate::error::Result;
 use crate::output::Output;
@@ -68,11 +68,10 @@ impl Cluster {
         };
         warn_of_replaced(&self.kubeconfig, &self.kubeconfig, out);
         plane.write_kubeconfig(&self.kubeconfig)?;
-        let path = self.kubeconfig.display();
         out.line(format_args!("ready in {} ms at {}", plane.startup_time().as_millis(), plane.url()));
-        out.line(format_args!("kubeconfig: {path}"));
+        out.line(format_args!("kubeconfig: {}", self.kubeconfig.display()));
         out.line("");
-        out.line(format_args!("  kubectl --kubeconfig {path} get namespaces"));
+        out.line(format_args!("  kubectl --kubeconfig {} get namespaces", shell_word(&self.kubeconfig)));
         out.line("");
         out.line("All state is in memory and is lost at the end. Logs go to stderr (more with -v). Ctrl-C stops it.");
         if !self.bare {

@@ -34,9 +34,8 @@ impl Install {
         if crds.is_empty() {
             out.line("the project has no kinds of its own; create one with `windlass create api`");
         }
-        for crd in &crds {
-            windlass_dev::install_crds(&cluster.client, std::slice::from_ref(crd)).await?;
-            out.line(format_args!("installed {}", crd.name_any()));
+        for name in windlass_dev::install_crds(&cluster.client, &crds).await? {
+            out.line(format_args!("installed {name}"));
         }
         Ok(())
     }

@@ -1,43 +1,14 @@
 //! Contradictions in what an operator declares.
 
+use crate::DefinitionError;
+
 /// A contradiction in what an operator declares.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// Two definitions of a kind have the same version, and differ.
-    #[error(
-        "{name} has two definitions of version {version} that differ; add each version once with `Manager::crd`"
-    )]
-    SameVersion {
-        /// The name of the CustomResourceDefinition.
-        name: String,
-        /// The version.
-        version: String,
-    },
-    /// The versions of a kind disagree about something that all share.
-    #[error(
-        "versions {one} and {other} of {name} have different {what}: make the `#[kube(..)]` attributes of both types equal"
-    )]
-    Disagree {
-        /// The name of the CustomResourceDefinition.
-        name: String,
-        /// A version.
-        one: String,
-        /// Another version.
-        other: String,
-        /// What differs: `scope`, `names`.
-        what: &'static str,
-    },
-    /// Several versions of a kind, or none, are stored.
-    #[error(
-        "{name} must have one version that is stored, and {found}: write `#[kube(storage = false)]` at all types but one"
-    )]
-    Storage {
-        /// The name of the CustomResourceDefinition.
-        name: String,
-        /// Which versions are stored: `has v1 and v2`.
-        found: String,
-    },
+    /// The definitions of a kind contradict each other.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
     /// The hub of a converter is not the version that is stored.
     #[error(
         "{name} converts through its hub {hub}, but stores {stored}: write `#[kube(storage = true)]` at the type of {hub}, \

@@ -43,7 +43,7 @@ mod session {
     use std::{collections::BTreeSet, fs, path::PathBuf};
 
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-    use windlass_dev::{ControlPlane, apply_manifests, install_crds, kubectl_name};
+    use windlass_dev::{ControlPlane, apply_manifests, install_crds, kubectl_name, shell_word};
     use windlass_runtime::{Error, Manager, Result};
 
     use super::DevArgs;
@@ -58,7 +58,7 @@ mod session {
         pub(super) async fn start(args: DevArgs, operator: Declared) -> Result<Self> {
             let mut plane = ControlPlane::start(args.port).await?;
             plane.write_kubeconfig(&args.write_kubeconfig)?;
-            let path = args.write_kubeconfig.display();
+            let path = shell_word(&args.write_kubeconfig);
             say(format_args!(
                 "A Kubernetes control plane is ready at {} ({} ms).",
                 plane.url(),
@@ -68,9 +68,8 @@ mod session {
             plane.start_controllers_logging_to(warnings_only())?;
             plane.wait_until_ready().await?;
             let client = plane.client();
-            install_crds(&client, &operator.crds).await?;
-            for crd in &operator.crds {
-                say(format_args!("installed {}", crd.metadata.name.as_deref().unwrap_or_default()));
+            for name in install_crds(&client, &operator.crds).await? {
+                say(format_args!("installed {name}"));
             }
             for yaml in samples(&args.apply, operator.samples)? {
                 for object in apply_manifests(&client, &yaml).await? {

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use expect_test::{Expect, expect};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResource, CustomResourceExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -221,6 +222,35 @@ fn crds_are_printed_with_limits_that_the_server_enforces() {
     assert!(text.contains("name: backups.example.com\n") && text.contains("minimum: 0"), "{text}");
     assert!(text.contains("maximum: 4294967295"), "{text}");
     assert!(!text.contains("uint32"), "{text}");
+}
+
+/// Version 2 of a backup.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.com", version = "v2", kind = "Backup", namespaced, storage = false)]
+#[kube(root = "BackupV2")]
+struct BackupV2Spec {
+    /// The number of copies.
+    copies: u64,
+}
+
+#[test]
+fn the_versions_of_a_kind_are_printed_as_one_crd() {
+    let mut out = Vec::new();
+    write_crds(&[Backup::crd(), BackupV2::crd()], &mut out).expect("written");
+    let text = String::from_utf8(out).expect("text");
+    assert_eq!(text.matches("---\n").count(), 1, "{text}");
+    assert!(text.contains("name: v1\n") && text.contains("name: v2\n"), "{text}");
+    let refused = write_crds(&[Backup::crd(), Backup::crd(), stored(BackupV2::crd())], &mut Vec::new());
+    let error = refused.expect_err("two versions are stored").to_string();
+    assert!(
+        error.contains("backups.example.com must have one version that is stored, and has v1 and v2"),
+        "{error}"
+    );
+}
+
+fn stored(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    crd.spec.versions.iter_mut().for_each(|version| version.storage = true);
+    crd
 }
 
 /// Parses a command line with a configuration file.

@@ -1,4 +1,4 @@
-//! Asks the server for the scope of a kind that is known only at run time.
+//! Asks the server what it serves: the scope of a kind that is known only at run time, and whether a kind has a status.
 
 use std::time::Duration;
 
@@ -52,8 +52,26 @@ pub(crate) async fn is_namespaced(
     }
 }
 
+/// Whether the server serves the subresource `status` of a resource.
+///
+/// # Errors
+/// The server did not answer, or does not serve the resource.
+pub(crate) async fn serves_status(client: &Client, resource: &ApiResource) -> Result<bool> {
+    let status = format!("{}/status", resource.plural);
+    let list = served(client, &version_path(resource)).await?;
+    match list.resources.iter().find(|served| served.name == resource.plural) {
+        Some(_) => Ok(list.resources.iter().any(|served| served.name == status)),
+        None => Err(Error::setup(format!("the server does not serve {}", resource.plural))),
+    }
+}
+
 async fn look_up(client: &Client, path: &str, plural: &str) -> Result<Option<bool>> {
-    let request = Request::get(path).body(Body::empty()).map_err(Error::other)?;
-    let list: APIResourceList = request::decode(&request::send(client, request).await?)?;
+    let list = served(client, path).await?;
     Ok(list.resources.into_iter().find(|served| served.name == plural).map(|served| served.namespaced))
+}
+
+/// Returns the resources of a group and version.
+async fn served(client: &Client, path: &str) -> Result<APIResourceList> {
+    let request = Request::get(path).body(Body::empty()).map_err(Error::other)?;
+    request::decode(&request::send(client, request).await?)
 }

@@ -2,7 +2,7 @@
 //!
 //! It is kube's client with what a controller needs: it obeys the server's `Retry-After` (and never repeats a POST that may
 //! have been carried out), limits the number of connections but keeps room for Leases, limits the time of requests, asks
-//! for no compression, has metrics, and records writes so that [reads see them](crate::read_your_writes). It does not limit
+//! for no compression, reads a token file again when it is 50 s old or the server refused the token, has metrics, and records writes so that [reads see them](crate::read_your_writes). It does not limit
 //! the number of requests per second: API Priority and Fairness of the server does that better.
 //!
 //! ```no_run
@@ -19,6 +19,7 @@ pub(crate) mod path;
 pub(crate) mod request;
 mod retry;
 mod service;
+mod token_file;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::retry::{MAX_RETRY_AFTER, retry_after};
+use self::token_file::TokenFile;
 pub use self::{config::ConfigSource, retry::RetryPolicy, service::NoRetry};
 use crate::{
     env::Env,
@@ -67,6 +69,8 @@ pub(crate) struct ClientState {
     /// Limits the number of ordinary requests in progress. Watches, other streams and Leases take no permit.
     pub(crate) connections: Semaphore,
     pub(crate) host: String,
+    /// The file with the client's token, if it has one.
+    token: Option<TokenFile>,
     pub(crate) env: Env,
 }
 
@@ -134,16 +138,18 @@ impl ClientBuilder {
 
     pub(crate) fn build_with_state(self) -> Result<(Client, Arc<ClientState>)> {
         let agent = self.user_agent.unwrap_or_else(|| format!("windlass/{}", env!("CARGO_PKG_VERSION")));
-        let (transport, host) = match self.target {
-            Target::Client(client) => (client, "in-process".to_owned()),
+        let (transport, host, token) = match self.target {
+            Target::Client(client) => (client, "in-process".to_owned(), None),
             Target::Config(mut config) => {
                 config.default_retry = false;
                 let agent = http::HeaderValue::from_str(&agent)
                     .map_err(|_| Error::setup(format!("user agent {agent:?}: not a header's value")))?;
                 config.headers.push((http::header::USER_AGENT, agent));
                 let host = config.cluster_url.authority().map_or_else(String::new, ToString::to_string);
+                let token = TokenFile::take(&mut config.auth_info)?;
                 let plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
-                (Client::try_from(*config).map_err(|error| explain(error, plugin.as_deref()))?, host)
+                let client = Client::try_from(*config).map_err(|error| explain(error, plugin.as_deref()))?;
+                (client, host, token)
             }
         };
         let state = Arc::new(ClientState {
@@ -154,6 +160,7 @@ impl ClientBuilder {
             body_timeout: self.body_timeout,
             connections: Semaphore::new(self.connections),
             host,
+            token,
             env: self.env,
         });
         let namespace = transport.default_namespace().to_owned();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube_client::{Client, client::Body};
 use tokio::time::{Instant, timeout};
@@ -123,18 +123,26 @@ impl Exchange {
     async fn send_once(
         &self,
         traits: &RequestTraits,
-        request: Request<Body>,
+        mut request: Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
         let method = request.method().clone();
         // The permit is returned when the response begins, so that an unread body never blocks other requests.
         let permit = if traits.needs_permit { self.state.connections.acquire().await.ok() } else { None };
         let limit = traits.limit(self.state.request_timeout);
         let begun = Instant::now();
+        if let Some(token) = &self.state.token {
+            request.headers_mut().insert(header::AUTHORIZATION, token.header(begun));
+        }
         let answer = match within(limit, self.transport.send(request)).await {
             Some(answer) => answer.map_err(BoxError::from),
             None => Err(Error::timeout(limit.unwrap_or_default()).into()),
         };
         drop(permit);
+        if let (Some(token), Ok(answer)) = (&self.state.token, &answer)
+            && answer.status() == StatusCode::UNAUTHORIZED
+        {
+            token.refused(begun);
+        }
         let code = answer.as_ref().map_or("<error>".into(), |response| response.status().as_str().to_owned());
         self.state.metrics().count(method.as_str(), &code, &self.state.host);
         if !traits.stream {

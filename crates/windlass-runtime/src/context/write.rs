@@ -5,9 +5,10 @@ use kube_core::ResourceExt;
 use serde::Serialize;
 use serde_json::{Value, json, to_value};
 
-use super::{Context, uncertain_creates::Uncertain};
+use super::{Context, target::Target, uncertain_creates::Uncertain};
 use crate::{
     client::request,
+    discovery,
     error::{Error, Result},
     kind::Object,
 };
@@ -67,7 +68,8 @@ impl<K> Context<K> {
     /// [`apply_status`](Self::apply_status).
     ///
     /// # Errors
-    /// The server refused the request. That the object is gone or was replaced is no error: the result says it.
+    /// The server refused the request, or the kind has no subresource `status`. That the object is gone or was replaced is no error: the
+    /// result says it.
     pub async fn update_status(&self, object: &K, status: impl Serialize) -> Result<StatusUpdate>
     where
         K: Object + Serialize,
@@ -100,12 +102,24 @@ impl<K> Context<K> {
         let content_type = "application/json-patch+json";
         match request::exchange::<Value>(self.client(), Request::patch(path), content_type, &patch).await {
             Ok(_) => Ok(StatusUpdate::Written),
-            Err(error) if is_object_gone(&error, &target.name) => Ok(StatusUpdate::Gone),
             Err(error) if error.is_failed_test() => Ok(StatusUpdate::Replaced),
-            Err(error) if error.is_not_found() => Err(error.while_doing(format_args!(
-                "writing the status of {target} (does its CRD declare `subresources: {{status: {{}}}}`?)"
-            ))),
+            Err(error) if error.is_not_found() => self.without_status(&target, error).await,
             Err(error) => Err(error.while_doing(format_args!("writing the status of {target}"))),
+        }
+    }
+
+    /// Tells the two reasons apart for which a status is not found: the object is gone, or its kind has no status. The server answers both
+    /// in the same words, but discovery, which every user may read, lists what is served.
+    async fn without_status(&self, target: &Target, error: Error) -> Result<StatusUpdate> {
+        let status = discovery::serves_status(self.client(), &target.resource).await;
+        match status {
+            Ok(false) => Err(error.while_doing(format_args!(
+                "writing the status of {target}: {} has no subresource `status`; its CRD needs `subresources: {{status: {{}}}}`, \
+                 which `#[kube(status = \"…\")]` declares",
+                target.resource.plural
+            ))),
+            _ if is_object_gone(&error, &target.name) => Ok(StatusUpdate::Gone),
+            _ => Err(error.while_doing(format_args!("writing the status of {target}"))),
         }
     }
 

@@ -168,6 +168,22 @@ async fn a_credential_plugin_is_asked_again_when_its_token_has_expired() {
     sees(&informer, "a").await;
 }
 
+/// Without a wait for the age of the token: the server refuses the old one.
+#[tokio::test]
+async fn a_token_file_is_read_again_when_its_token_was_refused() {
+    let setting = Setting::new().await;
+    let listening = setting.listen(0).await;
+    create_config_map(&setting.cluster.client(), "a").await;
+    let file = setting.write("token", "expired");
+    let user = json!({ "tokenFile": file });
+    let (_factory, informer) = watch(&setting.kubeconfig(&listening.url(), json!({}), user)).await;
+    let reason = failure(&informer).await;
+    assert!(reason.contains("Unauthorized"), "{reason}");
+    setting.write("token", TOKEN);
+    let found = || async { expect_eq(informer.store().get_by_name(Some("default"), "a").is_some(), true) };
+    eventually(SOON, found).await;
+}
+
 #[tokio::test]
 async fn a_credential_plugin_that_fails_is_named() {
     let setting = Setting::new().await;

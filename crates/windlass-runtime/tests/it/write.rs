@@ -1,10 +1,13 @@
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodSpec, PodStatus, Secret};
+use kube::CustomResource;
 use kube_client::{
     Api,
     api::{DeleteParams, PostParams},
 };
 use kube_core::ResourceExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, Result,
@@ -85,6 +88,29 @@ async fn a_status_is_not_for_a_successor_nor_for_what_is_gone() -> Result<()> {
     cx.delete(&new).await?;
     let left = pods.get_opt("a").await?;
     assert!(left.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some()));
+    running.stop().await
+}
+
+/// A kind without a status.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[kube(group = "example.com", version = "v1", kind = "Mute", namespaced)]
+struct MuteSpec {}
+
+#[tokio::test]
+async fn a_status_that_the_kind_does_not_have_is_an_error_that_says_so() -> Result<()> {
+    let cluster = TestCluster::start().await;
+    cluster.install_crd::<Mute>().await;
+    let faults = Faults::before(cluster.client());
+    let (cx, running) = context::<Mute>(&faults).await;
+    let mut mute = Mute::new("a", MuteSpec {});
+    mute.metadata.namespace = Some("default".to_owned());
+    let mute = cx.create(mute).await?;
+    let error = cx.update_status(&mute, serde_json::json!({ "n": 1 })).await.expect_err("no status");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("writing the status of Mute default/a: mutes has no subresource `status`; "),
+        "{text}"
+    );
     running.stop().await
 }
 

@@ -14,7 +14,7 @@ use windlass_controllers::{Controllers, can_run_pods};
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_runtime::{Error, Manager};
 
-use crate::rights::{Account, Login, RestrictedManager};
+use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
 use crate::running::{RunningManager, RunningManagers};
 use crate::wait::Wait;
 use crate::{TestClock, eventually, install};
@@ -202,13 +202,13 @@ impl TestCluster {
         self.listening().await.kubeconfig().to_owned()
     }
 
-    /// Creates a CRD and waits until its resources are served.
+    /// Applies a CRD and waits until its resources are served.
     #[track_caller]
     pub fn install(&self, definition: &CustomResourceDefinition) -> impl Future<Output = ()> {
         self.install_all([definition])
     }
 
-    /// Creates CRDs and waits until the resources of all of them are served.
+    /// Applies CRDs and waits until the resources of all of them are served. Those of the versions of a kind become one.
     #[track_caller]
     pub fn install_all<'a>(
         &self,
@@ -218,10 +218,10 @@ impl TestCluster {
         install::install(self.client(), definitions, self.wait_limit, Location::caller())
     }
 
-    /// Creates the CRD of `K` and waits until its resources are served.
+    /// Applies the CRD of `K` and waits until its resources are served.
     #[track_caller]
     pub fn install_crd<K: CustomResourceExt>(&self) -> impl Future<Output = ()> {
-        install::install(self.client(), [K::crd()], self.wait_limit, Location::caller())
+        install::install(self.client(), vec![K::crd()], self.wait_limit, Location::caller())
     }
 
     /// Runs a manager in the background until the returned guard is stopped or dropped.
@@ -255,17 +255,46 @@ impl TestCluster {
     /// ```
     #[track_caller]
     pub fn run_restricted(&self, manager: Manager) -> impl Future<Output = RestrictedManager> {
-        let caller = Location::caller();
+        let account = self.restricted_account(&manager);
         async move {
-            let permissions = manager.permissions();
+            let restricted = RestrictedManager::start(manager, account.await);
+            self.managers.add(restricted.running());
+            restricted
+        }
+    }
+
+    /// Makes a service account with exactly the [rights that a manager declares](Manager::permissions), in a namespace of its own. Replicas of
+    /// that manager run with its [client](RestrictedAccount::client); for a single one, [`run_restricted`](Self::run_restricted) is shorter.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result, leader_election::LeaderElection};
+    /// # use windlass_test::TestCluster;
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let cluster = TestCluster::start().await;
+    /// let replica = |client| {
+    ///     let election = LeaderElection::new("my-operator");
+    ///     Manager::new(client).controller(Controller::of::<ConfigMap>(reconcile)).leader_election(election)
+    /// };
+    /// let account = cluster.restricted_account(&replica(cluster.client())).await;
+    /// let (one, other) = (cluster.run(replica(account.client())), cluster.run(replica(account.client())));
+    /// # one.stop().await.expect("a graceful stop");
+    /// # other.stop().await.expect("a graceful stop");
+    /// # assert!(account.rights().missing.is_empty());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn restricted_account(&self, manager: &Manager) -> impl Future<Output = RestrictedAccount> + use<'_> {
+        let (caller, permissions) = (Location::caller(), manager.permissions());
+        async move {
             let login = match (&self.server, &self.config) {
                 (_, Some(config)) => Login::Token(config),
                 _ => Login::InProcess(self.server()),
             };
             let account = Account::create(self.client(), login, &permissions, caller).await;
-            let restricted = RestrictedManager::start(manager, permissions, account);
-            self.managers.add(restricted.running());
-            restricted
+            RestrictedAccount::new(permissions, account)
         }
     }
 

@@ -45,7 +45,7 @@ pub use self::cluster::TestCluster;
 pub use self::dev_program::DevProgram;
 pub use self::eventually::eventually;
 pub use self::faults::{Fault, FaultRule, Faults};
-pub use self::rights::{RestrictedManager, RightsReport};
+pub use self::rights::{RestrictedAccount, RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
 pub use self::scenario::{Run, Scenario};
 pub use windlass_apiserver::{Identity, Listen, Listening, ServerCertificate};

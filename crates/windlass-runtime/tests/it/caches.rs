@@ -13,7 +13,8 @@ use kube_core::{
 use serde_json::json;
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Predicate, Result, Watch,
+    Action, Context, Controller, Error, Manager, ObjectKey, ObjectKeyExt, Permission, Predicate, Result,
+    Verb, Watch,
     informer::{IndexFn, WatchOptions},
     owner::Owned,
 };
@@ -21,7 +22,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, metric, run},
+    fixture::{Running, SOON, metric, run, run_restricted},
 };
 
 fn meta(namespace: &str, name: &str) -> ObjectMeta {
@@ -48,23 +49,35 @@ async fn create_namespaces(cluster: &TestCluster) {
     }
 }
 
-/// Runs a controller with these watches, and returns its context.
+/// Runs a controller with these watches and exactly the rights that it declares, and returns its context.
 async fn context(
+    cluster: &TestCluster,
     faults: &Faults,
     namespaces: &[&str],
     declare: impl FnOnce(Controller) -> Controller,
 ) -> (Context<ConfigMap>, Running) {
+    let (manager, first) = writer(faults, namespaces, declare);
+    let running = run_restricted(cluster, faults, manager).await;
+    (first.await, running)
+}
+
+/// A manager of a controller with these watches, and the context of its first reconcile.
+fn writer(
+    faults: &Faults,
+    namespaces: &[&str],
+    declare: impl FnOnce(Controller) -> Controller,
+) -> (Manager, impl Future<Output = Context<ConfigMap>>) {
     let (send, mut received) = mpsc::unbounded_channel();
     let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, cx: Context<ConfigMap>| {
         let _ = send.send(cx);
         async { Ok::<_, Error>(Action::done()) }
     });
-    let controller = declare(controller);
+    let controller =
+        declare(controller).needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]));
     let handle = controller.handle();
     let manager = Manager::new(faults.client()).namespaces(namespaces.iter().copied()).controller(controller);
-    let running = run(manager);
     handle.enqueue(ObjectKey::namespaced("a", "none"));
-    (received.recv().await.expect("reconciled"), running)
+    (manager, async move { received.recv().await.expect("reconciled") })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -201,7 +214,7 @@ async fn check(namespaces: &[&str], selected: Selected, access: Access) -> Resul
     let faults = Faults::before(cluster.client());
     let resource = ApiResource::erase::<Secret>(&());
     let options = Case::options(selected, access);
-    let (cx, running) = context(&faults, namespaces, |controller| match access {
+    let (cx, running) = context(&cluster, &faults, namespaces, |controller| match access {
         Access::Typed => controller.owns_with::<Secret>(|watch| watch.options(options)),
         _ => controller.watch(Watch::owned_dynamic(resource.clone()).options(options)),
     })
@@ -255,10 +268,11 @@ async fn a_quiet_namespace_delays_nothing() {
         }
         Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
     })
-    .owns::<Secret>();
+    .owns::<Secret>()
+    .needs(Permission::to::<Secret>([Verb::Create]));
     let manager = Manager::new(cluster.client()).namespaces(["a", "b"]).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
     let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
     owners.create(&PostParams::default(), &owner).await.expect("created");
@@ -291,8 +305,10 @@ async fn a_quiet_namespace_keeps_no_ghost() {
             Ok::<_, Error>(Action::done())
         }
     })
-    .predicate(Predicate::new(|delta| !matches!(delta, windlass_runtime::Delta::Updated { .. })));
-    let running = run(Manager::new(cluster.client()).namespaces(["a", "b"]).controller(controller));
+    .predicate(Predicate::new(|delta| !matches!(delta, windlass_runtime::Delta::Updated { .. })))
+    .needs(Permission::to::<ConfigMap>([Verb::Patch]));
+    let manager = Manager::new(cluster.client()).namespaces(["a", "b"]).controller(controller);
+    let running = cluster.run_restricted(manager).await;
     let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
     let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
     owners.create(&PostParams::default(), &owner).await.expect("created");
@@ -337,7 +353,7 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     with_label.metadata.labels = Some(BTreeMap::from([("tls".to_owned(), "true".to_owned())]));
     secrets.create(&PostParams::default(), &with_label).await.expect("created");
     let faults = Faults::before(cluster.client());
-    let (cx, running) = context(&faults, &[], |controller| {
+    let (cx, running) = context(&cluster, &faults, &[], |controller| {
         controller
             .watch(narrow().named("tls"))
             .watch(
@@ -355,7 +371,8 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     running.stop().await.expect("a graceful end");
 }
 
-/// Cluster-scoped kinds are watched under `--namespace`, however they are declared.
+/// Cluster-scoped kinds are watched under `--namespace`, however they are declared. Where the declaration does not tell the scope, the
+/// declared rights are those of a Role, and an administrator has to grant more.
 #[tokio::test]
 async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     let cluster = TestCluster::start().await;
@@ -368,17 +385,26 @@ async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     nodes.create(&PostParams::default(), &node).await.expect("created");
     let faults = Faults::before(cluster.client());
     let resource = ApiResource::erase::<Node>(&());
-    let declarations: [fn(Controller, ApiResource) -> Controller; 4] = [
+    let unknown: [fn(Controller, ApiResource) -> Controller; 2] = [
         |controller, resource| controller.watches_metadata(resource, |_, _| Ok(Vec::new())),
         |controller, resource| controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new()))),
+    ];
+    for declare in unknown {
+        let (manager, first) = writer(&faults, &["a"], |controller| declare(controller, resource.clone()));
+        let running = run(manager);
+        let listed = first.await.metadata_lister::<Node>().expect("declared").all().expect("decode");
+        assert_eq!(listed.names(), ["n"]);
+        running.stop().await.expect("a graceful end");
+    }
+    let known: [fn(Controller, ApiResource) -> Controller; 2] = [
         |controller, resource| {
             controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new())).cluster_scoped())
         },
         |controller, _| controller.watches::<Node>(|_, _| Ok(Vec::new())),
     ];
-    for declare in declarations {
+    for declare in known {
         let (cx, running) =
-            context(&faults, &["a"], |controller| declare(controller, resource.clone())).await;
+            context(&cluster, &faults, &["a"], |controller| declare(controller, resource.clone())).await;
         let listed = cx.metadata_lister::<Node>().expect("declared").all().expect("decode");
         assert_eq!(listed.names(), ["n"]);
         running.stop().await.expect("a graceful end");
@@ -410,9 +436,13 @@ async fn a_dynamic_kind_is_reconciled() {
             }
         }
     };
-    let controller =
-        Controller::of_dynamic(parents, reconcile).watch(Watch::owned_dynamic(children)).named("dynamic");
-    let running = run(Manager::new(cluster.client()).namespaces(["a"]).controller(controller));
+    let controller = Controller::of_dynamic(parents, reconcile)
+        .watch(Watch::owned_dynamic(children))
+        .needs(Permission::to::<Secret>([Verb::Create]))
+        .needs(Permission::to::<ConfigMap>([Verb::Patch]))
+        .named("dynamic");
+    let manager = Manager::new(cluster.client()).namespaces(["a"]).controller(controller);
+    let running = cluster.run_restricted(manager).await;
     let owners: Api<ConfigMap> = Api::namespaced(cluster.client(), "a");
     let owner = ConfigMap { metadata: meta("a", "owner"), ..ConfigMap::default() };
     owners.create(&PostParams::default(), &owner).await.expect("created");

@@ -15,7 +15,7 @@ use windlass_runtime::{BoxError, client};
 pub(crate) struct Faults(Arc<Inner>);
 
 struct Inner {
-    server: Client,
+    server: Mutex<Client>,
     /// Whether watches tell what happens.
     watches_flow: watch::Sender<bool>,
     /// Whether requests are answered at all.
@@ -36,7 +36,7 @@ type AnyBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 impl Faults {
     pub(crate) fn before(server: Client) -> Self {
         Self(Arc::new(Inner {
-            server,
+            server: Mutex::new(server),
             watches_flow: watch::channel(true).0,
             reachable: watch::channel(true).0,
             answers: Mutex::default(),
@@ -48,8 +48,14 @@ impl Faults {
     /// A client of the runtime's that meets these faults.
     pub(crate) fn client(&self) -> Client {
         let faults = self.clone();
-        client::in_process(tower::service_fn(move |request| faults.clone().serve(request).boxed()))
-            .expect("a client")
+        let service = tower::service_fn(move |request| faults.clone().serve(request).boxed());
+        let namespace = self.0.server.lock().default_namespace().to_owned();
+        client::wrap(Client::new(service, namespace)).expect("a client")
+    }
+
+    /// Sends requests by another client to the server from now on, for the rights of another user.
+    pub(crate) fn send_by(&self, server: Client) {
+        *self.0.server.lock() = server;
     }
 
     /// Holds back what watches tell, from now on.
@@ -118,7 +124,8 @@ impl Faults {
         }
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let is_lost = self.loses(&request);
-        let response = self.0.server.send(request).await?;
+        let server = self.0.server.lock().clone();
+        let response = server.send(request).await?;
         if is_lost {
             response.into_body().collect().await?;
             return Err("the connection broke".into());

@@ -12,6 +12,9 @@ use kube_client::{
 };
 use tokio::{sync::oneshot, task::JoinHandle};
 use windlass_runtime::{Manager, Result};
+use windlass_test::TestCluster;
+
+use crate::fault::Faults;
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
@@ -29,6 +32,12 @@ pub(crate) fn run(manager: Manager) -> Running {
         }
     };
     Running { stop: Some(stop), task: tokio::spawn(manager.run_until(stopped)) }
+}
+
+/// Runs a manager whose requests meet faults, with exactly the rights that it declares.
+pub(crate) async fn run_restricted(cluster: &TestCluster, faults: &Faults, manager: Manager) -> Running {
+    faults.send_by(cluster.restricted_account(&manager).await.client());
+    run(manager.client(faults.client()))
 }
 
 impl Running {

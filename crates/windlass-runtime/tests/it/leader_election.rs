@@ -15,7 +15,7 @@ use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result,
     leader_election::{LeaderElection, Timing},
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{RestrictedAccount, TestCluster, eventually};
 
 use crate::{
     fault::Faults,
@@ -39,6 +39,11 @@ fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
     });
     let election = LeaderElection::new("operator").identity(name).timing(TIMING);
     Manager::new(client).controller(controller).leader_election(election)
+}
+
+/// An account with the rights of a replica, in whose namespace the Lease is.
+async fn account(cluster: &TestCluster) -> RestrictedAccount {
+    cluster.restricted_account(&replica(cluster.client(), "any", &Notes::default())).await
 }
 
 async fn holder(client: &Client) -> String {
@@ -70,13 +75,14 @@ async fn leads(client: &Client, name: &str) {
 #[tokio::test]
 async fn one_works_and_hands_over_when_it_stops() -> Result<()> {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let notes = Notes::default();
-    create_config_map(&client, "first").await;
+    create_config_map(&cluster.client(), "first").await;
     let a = run(replica(client.clone(), "a", &notes));
     wait_for(&notes, "a first").await;
     let b = run(replica(client.clone(), "b", &notes));
-    create_config_map(&client, "second").await;
+    create_config_map(&cluster.client(), "second").await;
     wait_for(&notes, "a second").await;
     assert!(!notes.lock().iter().any(|note| note.starts_with('b')), "b stands by");
 
@@ -84,18 +90,20 @@ async fn one_works_and_hands_over_when_it_stops() -> Result<()> {
     a.stop().await?;
     wait_for(&notes, "b first").await;
     assert!(begun.elapsed() < TIMING.lease_duration, "released, not waited for: {:?}", begun.elapsed());
-    create_config_map(&client, "third").await;
+    create_config_map(&cluster.client(), "third").await;
     wait_for(&notes, "b third").await;
     assert!(!notes.lock().iter().any(|note| note == "a third"));
     b.stop().await?;
     assert_eq!(holder(&client).await, "", "the last one gives it back, too");
+    operator.assert_exact();
     Ok(())
 }
 
 #[tokio::test]
 async fn losing_the_lease_ends_the_manager_with_an_error() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let notes = Notes::default();
     let faults = Faults::before(client.clone());
     let manager = replica(faults.client(), "a", &notes);
@@ -125,7 +133,8 @@ async fn losing_the_lease_ends_the_manager_with_an_error() {
 #[tokio::test]
 async fn a_lease_taken_by_force_ends_the_leader() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let a = run(replica(client.clone(), "a", &Notes::default()));
     leads(&client, "a").await;
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
@@ -145,7 +154,8 @@ async fn a_lease_taken_by_force_ends_the_leader() {
 #[tokio::test]
 async fn the_metric_says_who_leads_and_odd_times_are_refused() {
     let cluster = TestCluster::start().await;
-    let manager = replica(cluster.client(), "a", &Notes::default());
+    let operator = account(&cluster).await;
+    let manager = replica(operator.client(), "a", &Notes::default());
     let metrics = manager.metrics().clone();
     let a: Running = run(manager);
     eventually(SOON, || async {
@@ -157,7 +167,7 @@ async fn the_metric_says_who_leads_and_odd_times_are_refused() {
 
     let odd = LeaderElection::new("x")
         .timing(Timing { renew_deadline: Duration::from_secs(15), ..Timing::default() });
-    let error = run(Manager::new(cluster.client()).leader_election(odd)).ended().await.expect_err("refused");
+    let error = run(Manager::new(operator.client()).leader_election(odd)).ended().await.expect_err("refused");
     assert_eq!(
         error.to_string(),
         "leader election \"x\": lease_duration, in whole seconds, must be longer than renew_deadline"
@@ -167,11 +177,12 @@ async fn the_metric_says_who_leads_and_odd_times_are_refused() {
 #[tokio::test]
 async fn becoming_and_ceasing_to_be_the_leader_are_events_on_the_lease() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let a = run(replica(client.clone(), "a", &Notes::default()));
     leads(&client, "a").await;
     a.stop().await.expect("a graceful end");
-    let events: Api<Event> = Api::default_namespaced(client.clone());
+    let events: Api<Event> = Api::namespaced(cluster.client(), operator.namespace());
     let listed = events.list(&ListParams::default()).await.expect("listed");
     let told: Vec<_> = listed
         .items
@@ -187,7 +198,8 @@ async fn becoming_and_ceasing_to_be_the_leader_are_events_on_the_lease() {
 #[tokio::test]
 async fn the_lease_has_the_labels_that_were_set_and_keeps_others() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
     let others =
         serde_json::json!({ "metadata": { "name": "operator", "labels": { "team": "web", "tier": "old" } } });
@@ -206,7 +218,8 @@ async fn the_lease_has_the_labels_that_were_set_and_keeps_others() {
 #[tokio::test]
 async fn a_controller_without_election_works_on_a_stand_by() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
+    let operator = account(&cluster).await;
+    let client = operator.client();
     let a = run(replica(client.clone(), "a", &Notes::default()));
     leads(&client, "a").await;
     let notes = Notes::default();
@@ -217,7 +230,7 @@ async fn a_controller_without_election_works_on_a_stand_by() {
     });
     let everywhere = everywhere.named("everywhere").without_leader_election();
     let b = run(replica(client.clone(), "b", &notes).controller(everywhere));
-    create_config_map(&client, "first").await;
+    create_config_map(&cluster.client(), "first").await;
     wait_for(&notes, "everywhere first").await;
     assert!(!notes.lock().iter().any(|note| note.starts_with("b ")), "b stands by");
     b.stop().await.expect("a graceful end");
@@ -227,8 +240,9 @@ async fn a_controller_without_election_works_on_a_stand_by() {
 #[tokio::test]
 async fn a_reconcile_does_not_run_on_after_its_process_was_suspended() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
-    create_config_map(&client, "first").await;
+    let operator = account(&cluster).await;
+    let client = operator.client();
+    create_config_map(&cluster.client(), "first").await;
     let notes = Notes::default();
     let controller = {
         let notes = notes.clone();
@@ -264,8 +278,9 @@ impl Drop for SlowDrop {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn the_lease_is_released_after_aborted_workers_have_ended() {
     let cluster = TestCluster::start().await;
-    let client = cluster.client();
-    create_config_map(&client, "a").await;
+    let operator = account(&cluster).await;
+    let client = operator.client();
+    create_config_map(&cluster.client(), "a").await;
     let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
     let controller = {
         let (begun, dropped) = (begun.clone(), dropped.clone());

@@ -16,12 +16,16 @@ use kube_core::ResourceExt;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
-use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Result, owner::Owned};
+use windlass_runtime::{
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb, owner::Owned,
+};
 use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{SOON, config_maps, create_config_map, expect_eq, metric, run, secret, secret_count},
+    fixture::{
+        SOON, config_maps, create_config_map, expect_eq, metric, run_restricted, secret, secret_count,
+    },
 };
 
 /// Keeps `data.count` secrets. From its first write on, the watches tell nothing.
@@ -61,12 +65,13 @@ async fn a_watch_that_lags_makes_nothing_twice() {
             keep(key, cx, faults.clone())
         })
         .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create, Verb::Delete]))
         .read_your_writes_timeout(Duration::from_millis(20))
     };
     let handle = controller.handle();
     let manager = Manager::new(faults.client()).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     let rounds = || {
         metric(
             &metrics.render(),
@@ -116,7 +121,7 @@ async fn reads_in_a_reconcile_see_its_writes() {
                 assert_eq!(count(&cx)?, 0);
                 let first = cx.create(secret("one").controlled_by(&*parent)?).await?;
                 // Not by the context, but by its client: that counts as well.
-                let api: Api<Secret> = Api::default_namespaced(cx.client().clone());
+                let api: Api<Secret> = Api::namespaced(cx.client().clone(), "default");
                 api.create(&PostParams::default(), &secret("two").controlled_by(&*parent)?).await?;
                 assert_eq!(cx.owned_by::<Secret>(&parent)?.names(), ["one", "two"]);
                 let label = Patch::Merge(json!({ "metadata": { "labels": { "seen": "yes" } } }));
@@ -133,8 +138,10 @@ async fn reads_in_a_reconcile_see_its_writes() {
             }
         })
         .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch, Verb::Delete]))
     };
-    let running = run(Manager::new(faults.client()).controller(controller));
+    let running =
+        run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
     eventually(SOON, || async { if done.load(Ordering::SeqCst) > 0 { Ok(()) } else { Err("not through") } })
         .await;
     running.stop().await.expect("a graceful end");
@@ -168,11 +175,12 @@ async fn write_twice(hold: bool) -> (Vec<Instant>, u64) {
             }
         })
         .owns::<Secret>()
+        .needs(Permission::to::<Secret>([Verb::Create]))
         .read_your_writes_timeout(Duration::from_millis(400))
     };
     let manager = Manager::new(faults.client()).namespaces(["default"]).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async {
         if begun.lock().len() >= 2 { Ok(()) } else { Err("the gate never opened") }
     })
@@ -205,13 +213,14 @@ async fn a_dry_run_is_no_write() {
     let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, cx: Context<ConfigMap>| {
         let send = send.clone();
         async move {
-            let api: Api<ConfigMap> = Api::default_namespaced(cx.client().clone());
+            let api: Api<ConfigMap> = Api::namespaced(cx.client().clone(), "default");
             api.delete(key.name(), &DeleteParams { dry_run: true, ..DeleteParams::default() }).await?;
             let _ = send.send(cx.get(&key)?.is_some());
             Ok::<_, Error>(Action::done())
         }
-    });
-    let running = run(Manager::new(client).controller(controller));
+    })
+    .needs(Permission::to::<ConfigMap>([Verb::Delete]));
+    let running = cluster.run_restricted(Manager::new(client).controller(controller)).await;
     assert_eq!(received.recv().await, Some(true), "the object is read as alive");
-    running.stop().await.expect("a graceful end");
+    running.stop_with_exact_rights().await.expect("a graceful end");
 }

@@ -21,11 +21,10 @@ use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time::Instant};
 use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result,
-    client::{ClientBuilder, ConfigSource},
     leader_election::{LeaderElection, Timing},
     sharding::Sharding,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{RestrictedAccount, TestCluster, eventually};
 
 use crate::{
     fault::Faults,
@@ -42,8 +41,8 @@ const OBJECTS: usize = 60;
 
 /// A namespace of its own on a server, with objects to reconcile.
 struct World {
-    /// Keeps the embedded server alive.
-    _cluster: Option<TestCluster>,
+    cluster: TestCluster,
+    /// An administrator's.
     client: Client,
     namespace: String,
     work: Work,
@@ -108,15 +107,8 @@ impl Drop for AtWork {
 
 impl World {
     async fn start() -> Self {
-        let (cluster, client) = if let Some(file) = std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
-            let source = ConfigSource { kubeconfig: Some(file.into()), ..ConfigSource::default() };
-            let config = source.load().await.expect("a kubeconfig");
-            (None, ClientBuilder::new(config).build().expect("a client"))
-        } else {
-            let cluster = TestCluster::start().await;
-            let client = cluster.client();
-            (Some(cluster), client)
-        };
+        let cluster = TestCluster::from_env().await;
+        let client = cluster.client();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let namespace = Namespace {
             metadata: ObjectMeta { generate_name: Some("sharding-".to_owned()), ..ObjectMeta::default() },
@@ -131,7 +123,7 @@ impl World {
                 ConfigMap { metadata: ObjectMeta { name, ..ObjectMeta::default() }, ..ConfigMap::default() };
             maps.create(&PostParams::default(), &map).await.expect("created");
         }
-        Self { _cluster: cluster, client, namespace, work: Work::default() }
+        Self { cluster, client, namespace, work: Work::default() }
     }
 
     /// A replica that works on each of its keys again and again.
@@ -155,8 +147,13 @@ impl World {
             .sharding(Sharding::new("shards").namespace(&self.namespace).identity(name).timing(TIMING))
     }
 
-    fn start_replica(&self, name: &'static str) -> Running {
-        run(self.replica(name, self.client.clone()))
+    /// An account with the rights of a replica.
+    async fn operator(&self) -> RestrictedAccount {
+        self.cluster.restricted_account(&self.replica("any", self.client.clone())).await
+    }
+
+    fn start_replica(&self, name: &'static str, operator: &RestrictedAccount) -> Running {
+        run(self.replica(name, operator.client()))
     }
 
     async fn leases(&self) -> Vec<Lease> {
@@ -183,10 +180,11 @@ fn run_mortal(manager: Manager) -> JoinHandle<Result<()>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     let world = World::start().await;
-    let a = world.start_replica("a");
+    let operator = world.operator().await;
+    let a = world.start_replica("a", &operator);
     world.work.is_shared_by(&["a"]).await;
-    let b = run_mortal(world.replica("b", world.client.clone()));
-    let c = world.start_replica("c");
+    let b = run_mortal(world.replica("b", operator.client()));
+    let c = world.start_replica("c", &operator);
     world.work.is_shared_by(&["a", "b", "c"]).await;
     b.abort();
     world.work.is_shared_by(&["a", "c"]).await;
@@ -201,6 +199,8 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     })
     .await;
     a.stop().await?;
+    operator.assert_exact();
+    operator.remove().await;
     world.end().await;
     Ok(())
 }
@@ -208,8 +208,9 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_is_cut_off_stops_its_work_and_comes_back() -> Result<()> {
     let world = World::start().await;
-    let a = world.start_replica("a");
-    let faults = Faults::before(world.client.clone());
+    let operator = world.operator().await;
+    let a = world.start_replica("a", &operator);
+    let faults = Faults::before(operator.client());
     let b = run(world.replica("b", faults.client()));
     world.work.is_shared_by(&["a", "b"]).await;
     faults.cut_off();
@@ -220,6 +221,8 @@ async fn a_replica_that_is_cut_off_stops_its_work_and_comes_back() -> Result<()>
     world.work.is_shared_by(&["a", "b"]).await;
     a.stop().await?;
     b.stop().await?;
+    assert!(operator.rights().missing.is_empty(), "{}", operator.rights());
+    operator.remove().await;
     world.end().await;
     Ok(())
 }
@@ -227,7 +230,8 @@ async fn a_replica_that_is_cut_off_stops_its_work_and_comes_back() -> Result<()>
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_metrics_say_who_shares_and_a_key_that_is_worked_on_is_handed_over_later() -> Result<()> {
     let world = World::start().await;
-    let manager = world.replica("a", world.client.clone());
+    let operator = world.operator().await;
+    let manager = world.replica("a", operator.client());
     let metrics = manager.metrics().clone();
     let a = run(manager);
     world.work.is_shared_by(&["a"]).await;
@@ -236,7 +240,7 @@ async fn the_metrics_say_who_shares_and_a_key_that_is_worked_on_is_handed_over_l
     assert_eq!(value("windlass_sharding_members"), 1);
     let all = value(keys);
     assert!(all >= OBJECTS as u64, "{all}");
-    let b = world.start_replica("b");
+    let b = world.start_replica("b", &operator);
     world.work.is_shared_by(&["a", "b"]).await;
     assert_eq!(value("windlass_sharding_members"), 2);
     assert_eq!(value("windlass_sharding_hand_overs_total"), 1);
@@ -244,6 +248,7 @@ async fn the_metrics_say_who_shares_and_a_key_that_is_worked_on_is_handed_over_l
     assert_eq!(value("windlass_sharding_waiting_keys{controller=\"configmap\"}"), 0);
     b.stop().await?;
     a.stop().await?;
+    operator.remove().await;
     world.end().await;
     Ok(())
 }
@@ -252,7 +257,7 @@ async fn the_metrics_say_who_shares_and_a_key_that_is_worked_on_is_handed_over_l
 async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
     let world = World::start().await;
     let led = Arc::new(Mutex::new(BTreeSet::new()));
-    let replica = |name: &'static str| {
+    let replica = |name: &'static str, client: Client| {
         let led = led.clone();
         let controller = Controller::of::<ConfigMap>(move |_: ObjectKey, _: Context<ConfigMap>| {
             led.lock().insert(name);
@@ -260,13 +265,14 @@ async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
         });
         let election =
             LeaderElection::new("leader").namespace(&world.namespace).identity(name).timing(TIMING);
-        let manager = world.replica(name, world.client.clone());
-        run(manager.controller(controller.named("elected")).leader_election(election))
+        let manager = world.replica(name, client);
+        manager.controller(controller.named("elected")).leader_election(election)
     };
-    let a = replica("a");
+    let operator = world.cluster.restricted_account(&replica("any", world.client.clone())).await;
+    let a = run(replica("a", operator.client()));
     eventually(SOON, || async { if led.lock().contains("a") { Ok(()) } else { Err("a does not lead") } })
         .await;
-    let b = replica("b");
+    let b = run(replica("b", operator.client()));
     world.work.is_shared_by(&["a", "b"]).await;
     assert!(!led.lock().contains("b"), "b stands by");
     a.stop().await?;
@@ -274,6 +280,8 @@ async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
     eventually(SOON, || async { if led.lock().contains("b") { Ok(()) } else { Err("b does not lead") } })
         .await;
     b.stop().await?;
+    operator.assert_exact();
+    operator.remove().await;
     world.end().await;
     Ok(())
 }
@@ -282,7 +290,7 @@ async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
 async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
     let world = World::start().await;
     let by = Arc::new(Mutex::new(BTreeMap::<ObjectKey, &str>::new()));
-    let replica = |name: &'static str| {
+    let replica = |name: &'static str, client: Client| {
         let by = by.clone();
         let controller = Controller::of::<ConfigMap>(move |key: ObjectKey, _: Context<ConfigMap>| {
             by.lock().insert(key, name);
@@ -290,12 +298,10 @@ async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
         });
         let controller = controller.sharded_by(|key| key.namespace().unwrap_or_default().to_owned());
         let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(TIMING);
-        run(Manager::new(world.client.clone())
-            .namespaces([&world.namespace])
-            .controller(controller)
-            .sharding(sharding))
+        Manager::new(client).namespaces([&world.namespace]).controller(controller).sharding(sharding)
     };
-    let (a, b) = (replica("a"), replica("b"));
+    let operator = world.cluster.restricted_account(&replica("any", world.client.clone())).await;
+    let (a, b) = (run(replica("a", operator.client())), run(replica("b", operator.client())));
     eventually(SOON, || async {
         let leases = world.leases().await;
         let yields = |lease: &Lease| {
@@ -315,6 +321,7 @@ async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
     assert_eq!(by.lock().values().collect::<BTreeSet<_>>().len(), 1);
     a.stop().await?;
     b.stop().await?;
+    operator.remove().await;
     world.end().await;
     Ok(())
 }

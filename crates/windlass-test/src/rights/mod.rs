@@ -14,15 +14,23 @@ pub(crate) use self::account::{Account, Login};
 use self::request_log::RequestLog;
 use crate::running::RunningManager;
 
+/// A service account with exactly [the rights that a manager declares](Manager::permissions), for several replicas of that manager.
+///
+/// [`TestCluster::restricted_account`](crate::TestCluster::restricted_account) makes it. It stays until the cluster ends, or until it is
+/// [removed](Self::remove).
+pub struct RestrictedAccount {
+    permissions: Permissions,
+    account: Account,
+    log: Arc<RequestLog>,
+}
+
 /// A manager that runs as a service account with exactly [the rights that it declares](Manager::permissions).
 ///
 /// [`TestCluster::run_restricted`](crate::TestCluster::run_restricted) starts it. As [`RunningManager`], it stops when it is dropped.
 #[must_use = "the manager stops when this guard is dropped"]
 pub struct RestrictedManager {
     running: RunningManager,
-    permissions: Permissions,
-    account: Account,
-    log: Arc<RequestLog>,
+    account: RestrictedAccount,
 }
 
 /// What a manager did with its rights. `Display` prints a list with the declarations to add and to remove.
@@ -35,12 +43,44 @@ pub struct RightsReport {
     pub unused: Vec<String>,
 }
 
+impl RestrictedAccount {
+    pub(crate) fn new(permissions: Permissions, account: Account) -> Self {
+        Self { permissions, account, log: Arc::default() }
+    }
+
+    /// Returns a client for the manager. Its requests are recorded for the [report](Self::rights).
+    pub fn client(&self) -> Client {
+        RequestLog::record(&self.log, self.account.client.clone())
+    }
+
+    /// Returns the namespace of the account, which is that of its client and has its Leases.
+    pub fn namespace(&self) -> &str {
+        &self.account.namespace
+    }
+
+    /// Returns which rights were missing and which were not used until now, by all users of the [client](Self::client).
+    pub fn rights(&self) -> RightsReport {
+        RightsReport::of(&self.permissions, &self.log, &self.account.namespace)
+    }
+
+    /// Panics if rights were missing or never used. Rights that are [optional](windlass_runtime::Permission::optional) need not be used.
+    #[track_caller]
+    pub fn assert_exact(&self) {
+        let report = self.rights();
+        assert!(report.is_exact(), "the declared rights are not those that are needed\n{report}");
+    }
+
+    /// Deletes the account, its roles and its namespace.
+    pub async fn remove(self) {
+        self.account.remove().await;
+    }
+}
+
 impl RestrictedManager {
-    /// Starts a manager as a service account. `add` gets the guard, to watch for its failure.
-    pub(crate) fn start(manager: Manager, permissions: Permissions, account: Account) -> Self {
-        let log = Arc::new(RequestLog::default());
-        let manager = manager.client(RequestLog::record(&log, account.client.clone()));
-        Self { running: RunningManager::start(manager), permissions, account, log }
+    /// Starts a manager with the rights of an account.
+    pub(crate) fn start(manager: Manager, account: RestrictedAccount) -> Self {
+        let manager = manager.client(account.client());
+        Self { running: RunningManager::start(manager), account }
     }
 
     pub(crate) fn running(&self) -> &RunningManager {
@@ -49,17 +89,17 @@ impl RestrictedManager {
 
     /// Returns a client with the rights of the manager. Its requests are not part of the [report](Self::rights).
     pub fn client(&self) -> Client {
-        self.account.client.clone()
+        self.account.account.client.clone()
     }
 
     /// Returns the namespace that the manager runs in, which has its service account and its Leases.
     pub fn namespace(&self) -> &str {
-        &self.account.namespace
+        self.account.namespace()
     }
 
     /// Returns which rights were missing and which were not used until now.
     pub fn rights(&self) -> RightsReport {
-        RightsReport::of(&self.permissions, &self.log, &self.account.namespace)
+        self.account.rights()
     }
 
     /// Stops the manager gracefully and returns its result.
@@ -78,10 +118,10 @@ impl RestrictedManager {
     pub fn stop_with_exact_rights(self) -> impl Future<Output = Result<()>> {
         let caller = std::panic::Location::caller();
         async move {
-            let Self { running, permissions, account, log } = self;
+            let Self { running, account } = self;
             let stopped = running.stop().await;
             // The last requests are those of the stop.
-            let report = RightsReport::of(&permissions, &log, &account.namespace);
+            let report = account.rights();
             account.remove().await;
             assert!(
                 report.is_exact(),

@@ -7,6 +7,7 @@ mod edges;
 mod files;
 mod markdown;
 mod modules;
+mod parity;
 mod prose;
 mod sources;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(Args {}: Args) -> Result {
     }
     architecture::check(&packages, &mut report)?;
     book::check(&mut report)?;
+    parity::check(&mut report)?;
     prose::check(&mut report)?;
     for remark in &report.remarks {
         println!("remark: {remark}");

@@ -255,7 +255,7 @@ impl TestCluster {
     /// ```
     #[track_caller]
     pub fn run_restricted(&self, manager: Manager) -> impl Future<Output = RestrictedManager> {
-        let account = self.restricted_account(&manager);
+        let account = Box::pin(self.restricted_account(&manager));
         async move {
             let restricted = RestrictedManager::start(manager, account.await);
             self.managers.add(restricted.running());

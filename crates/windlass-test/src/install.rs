@@ -15,9 +15,10 @@ pub(crate) async fn install(
     limit: Duration,
     caller: &'static Location<'static>,
 ) {
-    match timeout(limit, install_crds(&client, &definitions)).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => panic!("{caller}: {error}"),
-        Err(_) => panic!("{caller}: the CRDs are not installed within {limit:?}"),
+    let installed = timeout(limit, install_crds(&client, &definitions)).await;
+    let result =
+        installed.unwrap_or_else(|_| panic!("{caller}: the CRDs are not installed within {limit:?}"));
+    if let Err(error) = result {
+        panic!("{caller}: {error}");
     }
 }

@@ -1,6 +1,7 @@
 //! Checks that each row of docs/parity.md names a test, and that the tests exist.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::Report;
 use super::files::{read, rust_files, shown};
@@ -63,11 +64,11 @@ impl Tests {
         for line in source.lines().map(str::trim) {
             if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
                 marked = true;
-            } else if let Some((_, rest)) = line.split_once("fn ") {
-                if std::mem::take(&mut marked) {
-                    let name = rest.split(['(', '<']).next().unwrap_or(rest);
-                    self.names.insert(name.to_owned());
-                }
+            } else if let Some((_, rest)) = line.split_once("fn ")
+                && std::mem::take(&mut marked)
+            {
+                let name = rest.split(['(', '<']).next().unwrap_or(rest);
+                self.names.insert(name.to_owned());
             }
         }
     }
@@ -87,7 +88,7 @@ impl Tests {
 
     /// Whether there is such a test, with modules or without, or such a file, folder or module.
     fn has(&self, name: &str) -> bool {
-        if name.contains('/') || name.ends_with(".rs") {
+        if name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "rs") {
             let part = format!("{}/", name.trim_end_matches('/'));
             // `runtime/src` is short for `crates/windlass-runtime/src`.
             let ends = [format!("/{part}"), format!("-{part}")];

@@ -6,8 +6,6 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::process::windlass;
-
 /// A folder with a space in its path.
 struct Folder {
     _directory: TempDir,

@@ -6,8 +6,11 @@ mod controller;
 mod ordered_set;
 mod plan;
 mod pods;
+mod report;
+mod waiting;
 
 pub use self::{
     controller::controller,
     ordered_set::{OrderedSet, OrderedSetSpec, OrderedSetStatus},
+    waiting::Waiting,
 };

@@ -15,6 +15,17 @@ pub(crate) enum Step {
     Done,
 }
 
+impl Step {
+    /// Returns the index of the pod that the step is about.
+    pub(crate) fn index(&self) -> Option<u32> {
+        match self {
+            Self::Create(index) | Self::Delete(index) => Some(*index),
+            Self::WaitFor(member) => Some(member.index),
+            Self::Done => None,
+        }
+    }
+}
+
 /// Returns the next step of a set of `replicas` pods with the template of `revision`.
 ///
 /// 1. From index 0 up, a pod that is missing is created, one that has ended is replaced, and one that is not ready keeps the higher ones

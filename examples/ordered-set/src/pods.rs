@@ -51,7 +51,7 @@ pub(crate) struct Member {
     pub(crate) index: u32,
     pub(crate) revision: String,
     pub(crate) state: State,
-    /// Since when it is in a state in which others wait for it.
+    /// Since when it is ready.
     pub(crate) since: Option<Timestamp>,
 }
 
@@ -77,22 +77,20 @@ impl Member {
         let conditions = status.conditions.unwrap_or_default();
         let condition = |name: &str| conditions.iter().find(|condition| condition.type_ == name);
         let ready = condition("Ready");
-        let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let phase = status.phase.as_deref();
-        let (state, since) = if let Some(deleted) = &pod.metadata.deletion_timestamp {
-            (State::Terminating, Some(deleted.0))
+        let (state, since) = if pod.metadata.deletion_timestamp.is_some() {
+            (State::Terminating, None)
         } else if matches!(phase, Some("Failed" | "Succeeded")) {
-            (State::Ended, created)
+            (State::Ended, None)
         } else if phase == Some("Running") && ready.is_some_and(|ready| ready.status == "True") {
-            (State::Ready, None)
+            (State::Ready, ready.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0))
         } else {
             let waiting = status.container_statuses.unwrap_or_default().into_iter().find_map(|container| {
                 container.state?.waiting?.reason.filter(|reason| reason != "ContainerCreating")
             });
             let unscheduled = condition("PodScheduled").filter(|scheduled| scheduled.status == "False");
             let reason = waiting.or_else(|| unscheduled.and_then(|scheduled| scheduled.reason.clone()));
-            let changed = ready.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0);
-            (State::NotReady(reason), changed.or(created))
+            (State::NotReady(reason), None)
         };
         Some(Self { index, revision: label(REVISION).unwrap_or_default(), state, since })
     }

@@ -1,8 +1,10 @@
 //! A pod that does not become ready keeps the others waiting, and the set says so.
 
 use serde_json::json;
+use windlass_test::eventually;
 
 use crate::{
+    SOON,
     history::{self, Entry::*},
     order::Fixture,
 };
@@ -45,5 +47,39 @@ async fn an_update_stops_at_a_pod_that_does_not_become_ready() {
     let log = history::of(user).await;
     history::check_creations(&log);
     assert_eq!(log[6..9], [Deleting(2), Gone(2), Created(2)]);
+    fixture.stop().await;
+}
+
+/// Each pod that ends is replaced, and the next one ends as well.
+#[tokio::test]
+async fn pods_that_end_again_and_again_block() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    let ends = json!({
+        "metadata": { "annotations": { "kubelet.windlass.dev/run-for": "300ms", "kubelet.windlass.dev/exit-code": "1" } },
+        "spec": { "restartPolicy": "Never" },
+    });
+    user.create("web", 2, json!({})).await;
+    user.settled("web", 2).await;
+    // The times of Kubernetes are whole seconds: a pod that is ready for 300 ms may seem to have been for a second.
+    user.change("web", json!({ "template": ends, "patienceSeconds": 2 })).await;
+    let message = user.blocked("web", "PodStuck").await;
+    assert!(message.starts_with("pod web-"), "{message}");
+    let since = user.condition("web", "Blocked").await.last_transition_time;
+    // Some pods later, it is the same block.
+    let count = |log: &[history::Entry]| log.iter().filter(|entry| matches!(entry, Created(_))).count();
+    let before = count(&history::of(user).await);
+    eventually(SOON, || async {
+        let now = count(&history::of(user).await);
+        if now >= before + 3 { Ok(()) } else { Err(format!("{now} pods, and {before} before")) }
+    })
+    .await;
+    let blocked = user.condition("web", "Blocked").await;
+    assert_eq!((blocked.status.as_str(), &blocked.last_transition_time), ("True", &since), "{blocked:?}");
+
+    let runs = json!({ "metadata": { "annotations": { "kubelet.windlass.dev/run-for": "forever" } } });
+    user.change("web", json!({ "template": runs })).await;
+    user.settled("web", 2).await;
+    user.blocked("web", "InOrder").await;
     fixture.stop().await;
 }

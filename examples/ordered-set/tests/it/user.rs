@@ -7,7 +7,7 @@ use kube::{
 };
 use ordered_set::{OrderedSet, OrderedSetStatus};
 use serde_json::{Value, json};
-use windlass::prelude::*;
+use windlass::{conditions::Condition, prelude::*};
 use windlass_test::eventually;
 
 use crate::SOON;
@@ -89,6 +89,12 @@ impl User {
 
     pub(crate) async fn settled(&self, name: &str, replicas: u32) {
         eventually(SOON, || self.has(name, replicas)).await;
+    }
+
+    pub(crate) async fn condition(&self, name: &str, wanted: &str) -> Condition {
+        let status = self.sets().get(name).await.expect("got").status.unwrap_or_default();
+        let found = status.conditions.into_iter().find(|condition| condition.type_ == wanted);
+        found.unwrap_or_else(|| panic!("{name} has no condition {wanted}"))
     }
 
     /// Waits until the condition `Blocked` of a set has a reason, and returns its message.

@@ -1,0 +1,127 @@
+//! The deletion of sets: what becomes of the pods, and of a set that does not decode.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+};
+use ordered_set::OrderedSet;
+use serde_json::{Value, json};
+use windlass::prelude::*;
+use windlass_test::eventually;
+
+use crate::{SOON, order::Fixture, user::User};
+
+/// The sets of the namespace `default`, as any JSON.
+fn untyped(user: &User) -> Api<DynamicObject> {
+    Api::default_namespaced_with(user.0.clone(), &ApiResource::erase::<OrderedSet>(&()))
+}
+
+fn set_with_template(name: &str, template: &Value) -> DynamicObject {
+    let set = json!({
+        "apiVersion": "apps.abc.com/v1",
+        "kind": "OrderedSet",
+        "metadata": { "name": name },
+        "spec": { "replicas": 1, "template": template },
+    });
+    serde_json::from_value(set).expect("an object")
+}
+
+/// Waits until the namespace has exactly these pods, and returns the number of their owners.
+async fn pods(user: &User, wanted: &[&str]) -> usize {
+    eventually(SOON, || async {
+        let pods = user.pods().list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let mut names: Vec<String> = pods.iter().map(ResourceExt::name_any).collect();
+        names.sort();
+        let owners = pods.iter().map(|pod| pod.owner_references().len()).sum();
+        if names == wanted { Ok(owners) } else { Err(format!("{names:?}")) }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_orphaning_deletion_leaves_the_pods() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create("web", 2, json!({})).await;
+    user.settled("web", 2).await;
+    user.sets().delete("web", &DeleteParams::orphan()).await.expect("deleted");
+    fixture.cluster.gone::<OrderedSet>("web").await;
+    assert_eq!(pods(user, &["web-0", "web-1"]).await, 0, "the pods have no owner any more");
+    fixture.stop().await;
+}
+
+/// The garbage collector deletes all pods at once, as it does those of a StatefulSet.
+#[tokio::test]
+async fn a_foreground_deletion_ends_without_pods() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create("web", 3, json!({ "kubelet.windlass.dev/stop-after": "200ms" })).await;
+    user.settled("web", 3).await;
+    user.sets().delete("web", &DeleteParams::foreground()).await.expect("deleted");
+    fixture.cluster.gone::<OrderedSet>("web").await;
+    pods(user, &[]).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_template_of_the_wrong_type_is_refused() {
+    let fixture = Fixture::start().await;
+    let main = |field: &str, value: Value| json!({ "spec": { "containers": [{ "name": "main", "image": "nginx", field: value }] } });
+    for (template, field) in [
+        (json!({ "spec": { "containers": "x" } }), "spec.template.spec.containers"),
+        (main("command", json!("sleep")), "spec.template.spec.containers[0].command"),
+        (
+            main("ports", json!([{ "containerPort": "http" }])),
+            "spec.template.spec.containers[0].ports[0].containerPort",
+        ),
+        (
+            json!({ "metadata": { "labels": { "a": 1 } }, "spec": { "containers": [] } }),
+            "spec.template.metadata.labels.a",
+        ),
+    ] {
+        let set = set_with_template("broken", &template);
+        let refused = untyped(&fixture.user).create(&PostParams::default(), &set).await;
+        let message = refused.expect_err("refused").to_string();
+        assert!(message.contains(&format!("{field}: Invalid value")), "{message}");
+    }
+    // Quantities may be numbers.
+    let set =
+        set_with_template("right", &main("resources", json!({ "requests": { "cpu": 1, "memory": "1Mi" } })));
+    untyped(&fixture.user).create(&PostParams::default(), &set).await.expect("created");
+    fixture.user.settled("right", 1).await;
+    fixture.stop().await;
+}
+
+/// A CRD that was looser once has left a set that does not decode.
+#[tokio::test]
+async fn a_set_that_does_not_decode_can_be_deleted() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create("web", 1, json!({})).await;
+    user.settled("web", 1).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(user.0.clone());
+    let loose = json!([{
+        "op": "replace",
+        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec",
+        "value": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+    }]);
+    let loose = Patch::<()>::Json(serde_json::from_value(loose).expect("a patch"));
+    definitions.patch("orderedsets.apps.abc.com", &PatchParams::default(), &loose).await.expect("patched");
+    let broken = Patch::Merge(json!({ "spec": { "template": { "spec": { "containers": "x" } } } }));
+    eventually(SOON, || async {
+        let patched = untyped(user).patch("web", &PatchParams::default(), &broken).await;
+        patched.map(drop).map_err(|error| error.to_string())
+    })
+    .await;
+    untyped(user).delete("web", &DeleteParams::default()).await.expect("deleted");
+    eventually(SOON, || async {
+        match untyped(user).get_opt("web").await {
+            Ok(None) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    pods(user, &[]).await;
+    fixture.stop().await;
+}

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// Sets a condition in a list, as the API conventions require: one of each type, and `lastTransitionTime` changes only with the
-/// status. Returns whether anything changed.
+/// Sets a condition in a list, as the API conventions require: `lastTransitionTime` changes only with the status, and there is one
+/// condition of each type: others of the same type, which another writer has added, are removed. Returns whether anything changed.
 ///
 /// ```
 /// use windlass_runtime::conditions::{self, Condition};
@@ -20,6 +20,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp) -> bool {
     let NewCondition { type_, status, reason, message, observed_generation } = wanted;
     let status = status.to_owned();
+    let before = conditions.len();
+    let mut is_first = true;
+    conditions.retain(|known| known.type_ != type_ || std::mem::take(&mut is_first));
+    let removed = conditions.len() < before;
     match conditions.iter_mut().find(|known| known.type_ == type_) {
         None => {
             let last_transition_time = Time(now);
@@ -43,7 +47,7 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition, now: Timestamp
                 observed_generation,
                 last_transition_time: since,
             };
-            let changed = *known != next;
+            let changed = removed || *known != next;
             *known = next;
             changed
         }
@@ -92,5 +96,25 @@ impl NewCondition {
     pub fn observed_generation(mut self, generation: Option<i64>) -> Self {
         self.observed_generation = generation;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_condition_of_each_type() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut conditions = Vec::new();
+        for (type_, holds) in [("Ready", true), ("Bound", true), ("Other", true)] {
+            set(&mut conditions, condition(type_, holds, "Mine", ""), now);
+        }
+        conditions.insert(2, Condition { reason: "Foreign".to_owned(), ..conditions[1].clone() });
+        assert!(set(&mut conditions, condition("Bound", true, "Mine", ""), now), "the second one is removed");
+        let found: Vec<String> =
+            conditions.iter().map(|known| format!("{} {}", known.type_, known.reason)).collect();
+        assert_eq!(found, ["Ready Mine", "Bound Mine", "Other Mine"]);
+        assert!(!set(&mut conditions, condition("Bound", true, "Mine", ""), now));
     }
 }

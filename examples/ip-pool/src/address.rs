@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::prelude::*;
 
-/// An address that a claim has. Its name follows from the address, so the server creates only one object for each address.
+/// An address that a claim has. Its name is the address, so the server has only one object for each address.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 #[kube(group = "tsi.tiduyun.com", version = "v1alpha1", kind = "IPAddress", plural = "ipaddresses")]
 #[kube(printcolumn = r#"{"name": "Address", "type": "string", "jsonPath": ".spec.address"}"#)]
@@ -14,8 +14,8 @@ use windlass::prelude::*;
 #[kube(printcolumn = r#"{"name": "Namespace", "type": "string", "jsonPath": ".spec.claim.namespace"}"#)]
 #[kube(printcolumn = r#"{"name": "Claim", "type": "string", "jsonPath": ".spec.claim.name"}"#)]
 pub struct IPAddressSpec {
-    /// The address.
-    pub address: IpAddr,
+    /// The address, for people. The name of the object decides, because it cannot change.
+    pub address: String,
     /// The pool that it was taken from.
     pub pool: String,
     /// The claim that has it.
@@ -37,6 +37,24 @@ impl ClaimReference {
     /// Returns the key of the claim.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::namespaced(&self.namespace, &self.name)
+    }
+}
+
+impl IPAddress {
+    /// Returns the address that the name says, or `None` if it is the name of no address.
+    ///
+    /// ```
+    /// # use ip_pool::{ClaimReference, IPAddress, IPAddressSpec};
+    /// # let claim = ClaimReference { namespace: "default".to_owned(), name: "a".to_owned(), uid: String::new() };
+    /// # let spec = IPAddressSpec { address: "10.0.0.9".to_owned(), pool: "office".to_owned(), claim };
+    /// let named = |name: &str| IPAddress::new(name, spec.clone()).address();
+    /// assert_eq!(named("fd00-0000-0000-0000-0000-0000-0000-0001"), "fd00::1".parse().ok());
+    /// assert_eq!(named("an-address"), None);
+    /// ```
+    pub fn address(&self) -> Option<IpAddr> {
+        let name = self.metadata.name.as_deref()?;
+        let address = name.replace('-', ":").parse().ok()?;
+        (name_of(address) == name).then_some(address)
     }
 }
 

@@ -62,8 +62,8 @@ fn waits_for(claim: &IPClaim) -> Vec<String> {
     match &claim.spec.address {
         None => vec![pool],
         Some(text) => {
-            let address = text.parse::<IpAddr>().map(|address| format!("address {}", name_of(address)));
-            [Ok(pool), address].into_iter().flatten().collect()
+            let address = parse(text).map(|address| format!("address {}", name_of(address)));
+            [Some(pool), address].into_iter().flatten().collect()
         }
     }
 }
@@ -74,20 +74,25 @@ fn claims_of_pool(pool: &IPPool, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     Ok(waiting.iter().map(ObjectKey::of).collect())
 }
 
-/// Keeps the ledger, which wakes claims that wait for any address. Maps an address to its claim; a free one also to claims that ask for it.
+/// Keeps the ledger, which wakes claims that wait for any address. Maps an address to its claim, and to the one that had it before if a
+/// person changed that; a free one also to claims that ask for it.
 struct Addresses(Ledger);
 
 impl EventHandler<ObjectKey> for Addresses {
     fn handle(&self, delta: &Delta, cx: &MapContext, keys: &mut Keys<'_, ObjectKey>) -> Result<(), BoxError> {
-        let IPAddressSpec { address, pool, claim } = &delta.object().decode::<IPAddress>()?.spec;
-        keys.add(claim.key());
+        let object = delta.object().decode::<IPAddress>()?;
+        keys.add(object.spec.claim.key());
+        if let Delta::Updated { old, .. } = delta {
+            keys.add(old.decode::<IPAddress>()?.spec.claim.key());
+        }
+        let Some(address) = object.address() else { return Ok(()) };
         if !matches!(delta, Delta::Deleted { .. }) {
-            self.0.taken(*address, pool);
+            self.0.taken(address, &object.spec.pool);
             return Ok(());
         }
-        self.0.freed(*address, pool);
+        self.0.freed(address);
         let claims = cx.lister::<IPClaim>()?;
-        let this = claims.by_index(WAITING, &format!("address {}", name_of(*address)))?;
+        let this = claims.by_index(WAITING, &format!("address {}", name_of(address)))?;
         this.iter().for_each(|claim| keys.add(ObjectKey::of(claim)));
         Ok(())
     }
@@ -129,17 +134,15 @@ impl Reconciler<IPClaim> for Claims {
         let claim = cx.get(&key)?;
         let held = cx.lister::<IPAddress>()?.by_index(BY_CLAIM, &key.to_string())?.complete()?.alive();
         let kept = claim.as_ref().and_then(|claim| choose(claim, &held));
-        for address in &held {
-            if kept.is_none_or(|kept| kept.name_any() != address.name_any()) {
-                cx.delete(address).await?;
-            }
+        for object in held.iter().filter(|object| kept.is_none() || object.address() != kept) {
+            cx.delete(object).await?;
         }
         let Some(claim) = claim.filter(|claim| claim.metadata.deletion_timestamp.is_none()) else {
             return Ok(Action::done());
         };
         self.ledger.waits_no_more(&key, &claim.spec.pool);
         let outcome = match kept {
-            Some(address) => Outcome::Bound(address.spec.address),
+            Some(address) => Outcome::Bound(address),
             None => self.allocate(&cx, &claim).await?,
         };
         if matches!(outcome, Outcome::Bound(_)) {
@@ -155,18 +158,21 @@ impl Reconciler<IPClaim> for Claims {
 }
 
 /// Returns the address that a claim keeps, of those that were created for its key: one that it asks for, and rather the one in its status.
-fn choose<'a>(claim: &IPClaim, held: &'a Objects<IPAddress>) -> Option<&'a IPAddress> {
-    let fits = |address: &&IPAddress| {
-        let IPAddressSpec { address, pool, claim: holder } = &address.spec;
-        Some(&holder.uid) == claim.metadata.uid.as_ref()
-            && *pool == claim.spec.pool
-            && claim.spec.address.as_ref().is_none_or(|wanted| wanted.parse() == Ok(*address))
+fn choose(claim: &IPClaim, held: &Objects<IPAddress>) -> Option<IpAddr> {
+    let fits = |object: &&IPAddress| {
+        let IPAddressSpec { pool, claim: holder, .. } = &object.spec;
+        Some(&holder.uid) == claim.metadata.uid.as_ref() && *pool == claim.spec.pool
     };
-    let reported = claim.status.as_ref().and_then(|status| status.address.as_ref());
-    let mut fitting: Vec<&IPAddress> = held.iter().filter(fits).collect();
-    fitting
-        .sort_by_key(|address| (Some(&address.spec.address.to_string()) != reported, address.spec.address));
-    fitting.first().copied()
+    let is_wanted =
+        |address: &IpAddr| claim.spec.address.as_ref().is_none_or(|wanted| parse(wanted) == Some(*address));
+    let reported = claim.status.as_ref().and_then(|status| parse(status.address.as_ref()?));
+    let fitting = held.iter().filter(fits).filter_map(IPAddress::address).filter(is_wanted);
+    fitting.min_by_key(|address| (Some(*address) != reported, *address))
+}
+
+/// Parses an address. An IPv4 address in the form of IPv6, such as `::ffff:10.0.0.1`, is the IPv4 address.
+fn parse(text: &str) -> Option<IpAddr> {
+    text.parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
 impl Claims {
@@ -183,7 +189,7 @@ impl Claims {
             return take_static(cx, claim, &ranges, text).await;
         }
         // What the claim had before, if a person deleted the object of its address.
-        let before = claim.status.as_ref().and_then(|status| status.address.as_ref()?.parse().ok());
+        let before = claim.status.as_ref().and_then(|status| parse(status.address.as_ref()?));
         if let Some(address) = before.filter(|address| ranges.contains(number(*address)))
             && take(cx, claim, address).await?
         {
@@ -214,7 +220,7 @@ impl Claims {
 }
 
 async fn take_static(cx: &Context<IPClaim>, claim: &IPClaim, ranges: &Ranges, text: &str) -> Result<Outcome> {
-    let Ok(address) = text.parse::<IpAddr>() else {
+    let Some(address) = parse(text) else {
         return Ok(Outcome::Waits(Reason::AddressInvalid, format!("{text:?} is no address")));
     };
     if !ranges.contains(number(address)) {
@@ -234,7 +240,8 @@ async fn take(cx: &Context<IPClaim>, claim: &IPClaim, address: IpAddr) -> Result
         name: claim.name_any(),
         uid: claim.uid().unwrap_or_default(),
     };
-    let spec = IPAddressSpec { address, pool: claim.spec.pool.clone(), claim: claim_reference };
+    let (address_text, pool) = (address.to_string(), claim.spec.pool.clone());
+    let spec = IPAddressSpec { address: address_text, pool, claim: claim_reference };
     match cx.create(IPAddress::new(&name_of(address), spec)).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_already_exists() => Ok(false),

@@ -95,19 +95,19 @@ impl Ledger {
 
     /// Records that an address is taken.
     pub(crate) fn taken(&self, address: IpAddr, pool: &str) {
-        self.0.state.lock().take(number(address), pool);
+        let other = self.0.state.lock().take(number(address), pool);
         self.announce(pool);
+        other.iter().for_each(|other| self.announce(other));
     }
 
     /// Records that an address is free again.
-    pub(crate) fn freed(&self, address: IpAddr, pool: &str) {
-        let woken = {
+    pub(crate) fn freed(&self, address: IpAddr) {
+        let (pool, woken) = {
             let mut state = self.0.state.lock();
-            state.free(number(address));
-            state.claims_for(number(address))
+            (state.free(number(address)), state.claims_for(number(address)))
         };
         woken.into_iter().for_each(|claim| self.0.woken.send(claim));
-        self.announce(pool);
+        pool.iter().for_each(|pool| self.announce(pool));
     }
 
     fn announce(&self, pool: &str) {
@@ -246,23 +246,26 @@ impl Pool {
 }
 
 impl State {
-    fn take(&mut self, number: Number, pool: &str) {
-        match self.taken.get(&number) {
-            Some(known) if **known == *pool => return,
-            Some(_) => self.free(number),
-            None => {}
+    /// Returns the pool from which the address was taken before, if it is another one.
+    fn take(&mut self, number: Number, pool: &str) -> Option<Arc<str>> {
+        if self.taken.get(&number).is_some_and(|known| **known == *pool) {
+            return None;
         }
+        let other = self.free(number);
         self.taken.insert(number, pool.into());
         for (name, known) in &mut self.pools {
             known.take(number, name == pool);
         }
+        other
     }
 
-    fn free(&mut self, number: Number) {
-        let Some(pool) = self.taken.remove(&number) else { return };
+    /// Returns the pool from which the address was taken.
+    fn free(&mut self, number: Number) -> Option<Arc<str>> {
+        let pool = self.taken.remove(&number)?;
         for (name, known) in &mut self.pools {
             known.free(number, **name == *pool);
         }
+        Some(pool)
     }
 
     /// Takes claims that wait for a free address, from each pool that has it.
@@ -313,7 +316,7 @@ mod tests {
         assert!(
             ledger.propose(&claim("one"), "a", &ranges, 0, |address| address == ip("10.0.0.1")).is_none()
         );
-        ledger.freed(ip("10.0.0.0"), "a");
+        ledger.freed(ip("10.0.0.0"));
         assert_eq!(ledger.counts("a", &ranges).available, 2);
     }
 
@@ -328,8 +331,8 @@ mod tests {
         let counts = |ranges| ledger.counts("a", ranges);
         assert_eq!(counts(&wide), Counts { total: 256, allocated: 2, available: 253, outside: 0 });
         assert_eq!(counts(&narrow), Counts { total: 128, allocated: 2, available: 126, outside: 1 });
-        ledger.freed(ip("10.0.0.200"), "a");
-        ledger.freed(ip("10.0.0.200"), "a");
+        ledger.freed(ip("10.0.0.200"));
+        ledger.freed(ip("10.0.0.200"));
         assert_eq!(counts(&narrow), Counts { total: 128, allocated: 1, available: 126, outside: 0 });
         assert_eq!(counts(&wide), Counts { total: 256, allocated: 1, available: 254, outside: 0 });
     }
@@ -349,11 +352,11 @@ mod tests {
         ledger.waits_no_more(&claim("1"), "a");
         ledger.wake_next("a");
         assert_eq!(next(), "", "no address is free");
-        ledger.freed(ip("10.0.0.1"), "a");
+        ledger.freed(ip("10.0.0.1"));
         assert_eq!([next(), next(), next(), next(), next()], ["0", "2", "3", "4", ""]);
         ledger.wake_next("a");
         assert_eq!(next(), "5");
-        ledger.freed(ip("10.0.0.0"), "a");
+        ledger.freed(ip("10.0.0.0"));
         assert_eq!([next(), next()], ["6", ""]);
     }
 }

@@ -106,6 +106,13 @@ async fn static_claims_get_their_address_or_wait_for_it() {
     user.release("first").await;
     assert_eq!(user.bound("second").await, "10.0.0.9");
 
+    // An IPv4 address in the form of IPv6 is that address.
+    user.claim("mapped", "a", Some("::ffff:10.0.0.11")).await;
+    assert_eq!(user.bound("mapped").await, "10.0.0.11");
+    user.recorded("default", "mapped Normal Allocated 10.0.0.11 of pool a").await;
+    user.claim("other", "a", Some("::ffff:10.0.0.11")).await;
+    user.recorded("default", "other Warning AddressInUse 10.0.0.11 belongs to another claim").await;
+
     // A claim that asks for another address changes to it.
     let patch = Patch::Merge(json!({ "spec": { "address": "10.0.0.10" } }));
     user.claims().patch("second", &PatchParams::default(), &patch).await.expect("patched");
@@ -170,6 +177,77 @@ async fn an_address_that_a_person_deleted_is_taken_again() {
     })
     .await;
     assert_eq!(user.bound("one").await, address);
+    fixture.stop().await;
+}
+
+/// The name of an address decides, because it cannot be edited.
+#[tokio::test]
+async fn an_address_whose_spec_a_person_changed_keeps_its_name() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/30"], &[]).await;
+    user.claim("one", "a", Some("10.0.0.1")).await;
+    user.claim("two", "a", None).await;
+    let (one, two) = (user.bound("one").await, user.bound("two").await);
+    let spec = Patch::Merge(json!({ "spec": { "address": two } }));
+    user.addresses().patch(&one, &PatchParams::default(), &spec).await.expect("patched");
+    // The next change of the claim is worked on after that.
+    let any = Patch::Merge(json!({ "spec": { "address": null } }));
+    let changed = user.claims().patch("one", &PatchParams::default(), &any).await.expect("patched");
+    eventually(SOON, || async {
+        let claim = user.claims().get("one").await.map_err(|error| error.to_string())?;
+        let seen = claim.status.and_then(|status| status.conditions[0].observed_generation);
+        if seen == changed.metadata.generation { Ok(()) } else { Err(format!("{seen:?}")) }
+    })
+    .await;
+    assert_eq!((user.bound("one").await, user.bound("two").await), (one.clone(), two));
+    user.counts("a", [4, 2, 2, 0], ["Available", "AllInside"]).await;
+    user.release("one").await;
+    fixture.cluster.gone::<IPAddress>(one).await;
+    user.counts("a", [4, 1, 3, 0], ["Available", "AllInside"]).await;
+    fixture.stop().await;
+}
+
+/// An address that a person gave to another claim is not reported by two.
+#[tokio::test]
+async fn a_claim_whose_address_was_given_away_gets_another() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/30"], &["10.0.0.0", "10.0.0.3"]).await;
+    user.claim("one", "a", None).await;
+    let address = user.bound("one").await;
+    user.claim("two", "a", Some(&address)).await;
+    user.waits("two", "AddressInUse").await;
+    let two = user.claims().get("two").await.expect("got").uid();
+    let given = Patch::Merge(json!({ "spec": { "claim": { "name": "two", "uid": two } } }));
+    user.addresses().patch(&address, &PatchParams::default(), &given).await.expect("patched");
+    assert_eq!(user.bound("two").await, address);
+    eventually(SOON, || user.is_consistent(2)).await;
+    user.counts("a", [2, 2, 0, 0], ["Exhausted", "AllInside"]).await;
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_claim_has_one_condition_of_its_type() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/30"], &[]).await;
+    user.claim("one", "a", None).await;
+    user.bound("one").await;
+    let foreign = |type_: &str| json!({ "type": type_, "status": "False", "reason": "Foreign", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let mut conditions =
+        json!(user.claims().get("one").await.expect("got").status.expect("a status").conditions);
+    let list = conditions.as_array_mut().expect("a list");
+    list.extend([foreign("Bound"), foreign("Other")]);
+    let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+    user.claims().patch_status("one", &PatchParams::default(), &patch).await.expect("patched");
+    eventually(SOON, || async {
+        let status = user.claims().get("one").await.map_err(|error| error.to_string())?.status;
+        let conditions = status.unwrap_or_default().conditions;
+        let types: Vec<_> = conditions.iter().map(|condition| condition.type_.as_str()).collect();
+        if types == ["Bound", "Other"] { Ok(()) } else { Err(format!("{types:?}")) }
+    })
+    .await;
     fixture.stop().await;
 }
 

@@ -126,10 +126,8 @@ impl User {
                 return Err(format!("{address} was given to {} and to {other}", claim.name_any()));
             }
         }
-        let recorded: BTreeMap<String, String> = addresses
-            .into_iter()
-            .map(|address| (address.spec.address.to_string(), address.spec.claim.uid))
-            .collect();
+        let recorded: BTreeMap<String, String> =
+            addresses.into_iter().map(|address| (address.spec.address, address.spec.claim.uid)).collect();
         if holders.len() != claims || recorded != holders {
             return Err(format!("{} claims with {} addresses", holders.len(), recorded.len()));
         }

@@ -1,5 +1,7 @@
 //! Binds instances to pods.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Pod;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,9 @@ use windlass::{
 /// The index of `EcsBind`s by the name of their pod.
 const BY_POD: &str = "pod";
 
+/// The index of `EcsBind`s by their instance.
+const BY_INSTANCE: &str = "instance";
+
 /// Asks for an instance to be bound to a pod while the pod runs.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "ecs.hopegi.com", version = "v1", kind = "EcsBind", namespaced, status = "EcsBindStatus")]
@@ -23,7 +28,7 @@ const BY_POD: &str = "pod";
 pub struct EcsBindSpec {
     /// The pod, in the namespace of this object.
     pub pod_name: String,
-    /// The instance to bind. A pod binds one.
+    /// The instance to bind. A pod binds one instance, and an instance is bound to one pod of the cluster.
     #[serde(rename = "instanceID")]
     pub instance_id: String,
 }
@@ -31,48 +36,36 @@ pub struct EcsBindSpec {
 /// Whether the instance is bound.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 pub struct EcsBindStatus {
-    /// True while the pod runs and no older object claims it.
+    /// True while the pod runs and no older object has the pod or the instance.
     pub bound: bool,
     /// The condition `Bound`, which says why or why not.
     #[serde(default)]
     pub conditions: Vec<Condition>,
 }
 
-/// Returns the controller. What changes of a pod or of an `EcsBind` concerns all `EcsBind`s of the same pod.
+/// Returns the controller. What changes of a pod or of an `EcsBind` concerns all `EcsBind`s of the same pod and of the same instance.
 pub fn controller() -> Controller {
     let by_pod = IndexFn::typed(|bind: &EcsBind| [bind.spec.pod_name.clone()]);
+    let by_instance = IndexFn::typed(|bind: &EcsBind| [bind.spec.instance_id.clone()]);
     Controller::of::<EcsBind>(reconcile)
         .named("ecsbind-controller")
-        .options(WatchOptions::new().index(BY_POD, by_pod))
-        .watches::<Pod>(|pod, cx| binds_of(cx, pod.namespace().as_deref(), &pod.name_any()))
-        .watch(
-            Watch::mapped::<EcsBind>(|bind, cx| {
-                binds_of(cx, bind.namespace().as_deref(), &bind.spec.pod_name)
-            })
-            .events_only(),
-        )
+        .options(WatchOptions::new().index(BY_POD, by_pod).index(BY_INSTANCE, by_instance))
+        .watches::<Pod>(|pod, cx| keys(&of_pod(&cx.lister()?, pod.namespace(), &pod.name_any())?))
+        .watch(Watch::mapped::<EcsBind>(rivals_of).events_only())
         .needs(Permission::status_of::<EcsBind>())
+}
+
+/// The keys of the `EcsBind`s that name the same pod or the same instance.
+fn rivals_of(bind: &EcsBind, cx: &MapContext) -> Result<Vec<ObjectKey>> {
+    let binds = cx.lister::<EcsBind>()?;
+    let mut rivals = keys(&of_pod(&binds, bind.namespace(), &bind.spec.pod_name)?)?;
+    rivals.extend(keys(&binds.by_index(BY_INSTANCE, &bind.spec.instance_id)?)?);
+    Ok(rivals)
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<EcsBind>) -> Result<Action> {
     let Some(bind) = cx.get_alive(&key)? else { return Ok(Action::done()) };
-    let pod = cx.lister::<Pod>()?.get(&ObjectKey::new(key.namespace(), &bind.spec.pod_name))?;
-    let claims = claims(&cx.lister::<EcsBind>()?, key.namespace(), &bind.spec.pod_name)?.alive();
-    let first = claims.oldest_first().next();
-    let instance = &bind.spec.instance_id;
-    let (bound, reason, message) = match (&pod, first) {
-        (_, Some(first)) if first.name_any() != bind.name_any() => {
-            (false, "PodTaken", format!("ecsbind {} claims pod {}", first.name_any(), bind.spec.pod_name))
-        }
-        (None, _) => (false, "PodNotFound", format!("there is no pod {}", bind.spec.pod_name)),
-        (Some(pod), _) if !runs(pod) => {
-            (false, "PodNotRunning", format!("pod {} does not run", pod.name_any()))
-        }
-        (Some(pod), _) => {
-            (true, "PodRunning", format!("instance {instance} is bound to pod {}", pod.name_any()))
-        }
-    };
-
+    let (bound, reason, message) = judge(&bind, &cx)?;
     let mut status = bind.status.clone().unwrap_or_default();
     let changed = bind.status.is_none() || status.bound != bound;
     status.bound = bound;
@@ -90,14 +83,53 @@ async fn reconcile(key: ObjectKey, cx: Context<EcsBind>) -> Result<Action> {
     Ok(Action::done())
 }
 
-/// The keys of the `EcsBind`s that name a pod.
-fn binds_of(cx: &MapContext, namespace: Option<&str>, pod: &str) -> Result<Vec<ObjectKey>> {
-    Ok(claims(&cx.lister()?, namespace, pod)?.iter().map(ObjectKey::of).collect())
+/// Returns whether an instance is bound, with the reason and the message of the condition.
+fn judge(bind: &EcsBind, cx: &Context<EcsBind>) -> Result<(bool, &'static str, String)> {
+    let (pod_name, instance) = (&bind.spec.pod_name, &bind.spec.instance_id);
+    let binds = cx.lister::<EcsBind>()?;
+    let is_other = |holder: &EcsBind| holder.metadata.uid != bind.metadata.uid;
+    if let Some(holder) = holder_of_pod(&binds, bind)?.filter(|holder| is_other(holder)) {
+        return Ok((false, "PodTaken", format!("ecsbind {} claims pod {pod_name}", holder.name_any())));
+    }
+    if let Some(holder) = holder_of_instance(&binds, instance)?.filter(|holder| is_other(holder)) {
+        let holder = ObjectKey::of(&*holder);
+        return Ok((false, "InstanceTaken", format!("ecsbind {holder} claims instance {instance}")));
+    }
+    Ok(match cx.lister::<Pod>()?.get(&ObjectKey::new(bind.namespace().as_deref(), pod_name))? {
+        None => (false, "PodNotFound", format!("there is no pod {pod_name}")),
+        Some(pod) if !runs(&pod) => (false, "PodNotRunning", format!("pod {pod_name} does not run")),
+        Some(_) => (true, "PodRunning", format!("instance {instance} is bound to pod {pod_name}")),
+    })
+}
+
+/// Returns the oldest `EcsBind` that names the pod of this one.
+fn holder_of_pod(binds: &Lister<EcsBind>, bind: &EcsBind) -> Result<Option<Arc<EcsBind>>> {
+    Ok(oldest(of_pod(binds, bind.namespace(), &bind.spec.pod_name)?))
+}
+
+/// Returns the oldest `EcsBind` that names an instance and has its pod: one whose pod is taken keeps no instance from others.
+fn holder_of_instance(binds: &Lister<EcsBind>, instance: &str) -> Result<Option<Arc<EcsBind>>> {
+    let mut holders = Vec::new();
+    for bind in binds.by_index(BY_INSTANCE, instance)?.alive() {
+        let holder = holder_of_pod(binds, &bind)?;
+        holders.extend(holder.filter(|holder| holder.metadata.uid == bind.metadata.uid));
+    }
+    Ok(oldest(holders))
+}
+
+/// Returns the oldest object that is not being deleted; among those of one second, the first by namespace and name.
+fn oldest(binds: impl IntoIterator<Item = Arc<EcsBind>>) -> Option<Arc<EcsBind>> {
+    let alive = binds.into_iter().filter(|bind| bind.metadata.deletion_timestamp.is_none());
+    alive.min_by_key(|bind| (bind.creation_timestamp(), ObjectKey::of(&**bind).to_string()))
 }
 
 /// The `EcsBind`s that name a pod.
-fn claims(binds: &Lister<EcsBind>, namespace: Option<&str>, pod: &str) -> Result<Objects<EcsBind>> {
-    binds.namespace(namespace.unwrap_or_default()).by_index(BY_POD, pod)
+fn of_pod(binds: &Lister<EcsBind>, namespace: Option<String>, pod: &str) -> Result<Objects<EcsBind>> {
+    binds.namespace(&namespace.unwrap_or_default()).by_index(BY_POD, pod)
+}
+
+fn keys(binds: &Objects<EcsBind>) -> Result<Vec<ObjectKey>> {
+    Ok(binds.iter().map(ObjectKey::of).collect())
 }
 
 fn runs(pod: &Pod) -> bool {

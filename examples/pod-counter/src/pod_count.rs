@@ -33,8 +33,10 @@ async fn count(_: &'static str, cx: Context<()>) -> Result<Action> {
     let count = pods.len().to_string();
     for node in &cx.lister::<Node>()?.all()? {
         let is_control_plane = ROLES.iter().any(|role| node.labels().contains_key(*role));
-        if is_control_plane && node.labels().get(COUNT_LABEL) != Some(&count) {
-            let labels = json!({ "metadata": { "labels": { COUNT_LABEL: count } } });
+        // A node that has left the control plane loses the label: null removes it.
+        let wanted = is_control_plane.then_some(&count);
+        if node.labels().get(COUNT_LABEL) != wanted {
+            let labels = json!({ "metadata": { "labels": { COUNT_LABEL: wanted } } });
             cx.patch::<Node, _>(&ObjectKey::of(node), &Patch::Merge(labels)).await?;
         }
     }

@@ -1,14 +1,19 @@
 use kube::{
     Api, Client,
-    api::{DeleteParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use pod_counter::{EcsBind, EcsBindSpec};
+use serde_json::json;
 use windlass_test::{TestCluster, eventually};
 
 use crate::{SOON, cluster, create_pod, delete_pod, events, manager};
 
 async fn create(client: &Client, name: &str, pod: &str) {
-    let spec = EcsBindSpec { pod_name: pod.to_owned(), instance_id: format!("i-{name}") };
+    bind(client, name, pod, &format!("i-{name}")).await;
+}
+
+async fn bind(client: &Client, name: &str, pod: &str, instance: &str) {
+    let spec = EcsBindSpec { pod_name: pod.to_owned(), instance_id: instance.to_owned() };
     let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
     binds.create(&PostParams::default(), &EcsBind::new(name, spec)).await.expect("created");
 }
@@ -64,5 +69,34 @@ async fn a_pod_binds_one_instance_and_the_next_one_when_that_goes() {
     let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
     binds.delete("a", &DeleteParams::default()).await.expect("deleted");
     eventually_is(&cluster, "b", true, "PodRunning").await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn an_instance_is_bound_to_one_pod_and_to_the_next_one_when_that_is_let_go() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let operator = cluster.run_restricted(manager(client.clone())).await;
+    for pod in ["web", "db"] {
+        create_pod(&client, pod).await;
+    }
+    bind(&client, "a", "web", "i-1").await;
+    eventually_is(&cluster, "a", true, "PodRunning").await;
+    bind(&client, "b", "db", "i-1").await;
+    eventually_is(&cluster, "b", false, "InstanceTaken").await;
+    // One whose pod is taken keeps no instance from others.
+    bind(&client, "c", "web", "i-2").await;
+    eventually_is(&cluster, "c", false, "PodTaken").await;
+    bind(&client, "d", "none", "i-2").await;
+    eventually_is(&cluster, "d", false, "PodNotFound").await;
+
+    let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
+    let other = Patch::Merge(json!({ "spec": { "instanceID": "i-3" } }));
+    binds.patch("a", &PatchParams::default(), &other).await.expect("patched");
+    eventually_is(&cluster, "b", true, "PodRunning").await;
+    binds.delete("a", &DeleteParams::default()).await.expect("deleted");
+    // Now `c` has the pod, and is older than `d`.
+    eventually_is(&cluster, "c", true, "PodRunning").await;
+    eventually_is(&cluster, "d", false, "InstanceTaken").await;
     operator.stop().await.expect("a graceful stop");
 }

@@ -70,6 +70,27 @@ async fn a_node_that_only_works_has_no_count() {
 }
 
 #[tokio::test]
+async fn a_node_that_leaves_the_control_plane_loses_its_count() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    create_pod(&client, "a").await;
+    let operator = cluster.run_restricted(manager(client.clone())).await;
+    counted(&client, "1").await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    let name = nodes.list(&ListParams::default()).await.expect("listed").items[0].name_any();
+    let role = json!({ "metadata": { "labels": { "node-role.kubernetes.io/control-plane": null } } });
+    nodes.patch(&name, &PatchParams::default(), &Patch::Merge(role)).await.expect("patched");
+    eventually(SOON, || async {
+        match count(&client).await {
+            None => Ok(()),
+            Some(count) => Err(count),
+        }
+    })
+    .await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
 async fn controllers_are_selected_by_name() {
     let cluster = cluster().await;
     let client = cluster.client();

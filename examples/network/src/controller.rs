@@ -187,7 +187,7 @@ impl Controller {
         let (namespace, name) = (key.namespace().unwrap_or_default(), key.name());
         let Some(network) = self.networks_lister.networks(namespace).get(name)? else {
             tracing::warn!("Network: {key} does not exist in local cache, will delete it from Neutron ...");
-            return sync::delete(&self.neutron, key, &self.owner).await.map_err(Error::other);
+            return sync::delete(&self.neutron, &self.known(key, None)).await.or_else(retry);
         };
         if network.metadata.deletion_timestamp.is_some() {
             return self.finalize(key, &network).await;
@@ -199,8 +199,7 @@ impl Controller {
         };
         let network = self.with_finalizer(network).await?;
         tracing::debug!(%key, ?desired, "[Neutron] Try to process network");
-        let known = network.status.as_ref().and_then(|status| status.network_id.as_deref());
-        match sync::ensure(&self.neutron, key, &self.owner, &desired, known).await {
+        match sync::ensure(&self.neutron, &self.known(key, Some(&network)), &desired).await {
             Ok(actual) => self.report(&network, Report::ready(&actual)).await,
             Err(sync::Failure::Immutable(message)) => {
                 let invalid = InvalidSpec { reason: "CIDRImmutable", message };
@@ -213,9 +212,10 @@ impl Controller {
     /// Deletes the network in Neutron, then removes the finalizer.
     async fn finalize(&self, key: &ObjectKey, network: &Network) -> Result<()> {
         if !network.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
-            return Ok(());
+            // Others' finalizers hold it.
+            return self.report(network, Report::deleted()).await;
         }
-        if let Err(error) = sync::delete(&self.neutron, key, &self.owner).await {
+        if let Err(error) = sync::delete(&self.neutron, &self.known(key, Some(network))).await {
             return self.fail(network, error).await;
         }
         let mut finalized = network.clone();
@@ -224,6 +224,27 @@ impl Controller {
             Err(error) if !error.is_not_found() => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Returns what is known of the network of a key: what the status of its object says, if there is one.
+    fn known<'a>(&'a self, key: &'a ObjectKey, network: Option<&'a Network>) -> sync::Known<'a> {
+        let status = network.and_then(|network| network.status.as_ref());
+        sync::Known {
+            key,
+            owner: &self.owner,
+            network_id: status.and_then(|status| status.network_id.as_deref()),
+            subnet_id: status.and_then(|status| status.subnet_id.as_deref()),
+            is_taken: Box::new(|id| self.holders().any(|(holder, held)| held == id && holder != *key)),
+        }
+    }
+
+    /// Returns the keys of all objects whose status names a network, each with its ID.
+    fn holders(&self) -> impl Iterator<Item = (ObjectKey, String)> + use<> {
+        let networks = self.networks_lister.list(&Selector::everything()).ok();
+        let holder = |network: Arc<Network>| {
+            Some((ObjectKey::of(&*network), network.status.as_ref()?.network_id.clone()?))
+        };
+        networks.into_iter().flatten().filter_map(holder)
     }
 
     /// Adds the finalizer before Neutron is asked for anything. An object that was deleted meanwhile refuses it.
@@ -239,7 +260,7 @@ impl Controller {
     /// Reports an error of Neutron, and returns it so that the key is tried again.
     async fn fail(&self, network: &Network, error: NeutronError) -> Result<()> {
         self.report(network, Report::failed(&error)).await?;
-        Err(Error::other(error))
+        retry(error)
     }
 
     /// Writes the status if it changed, and records an event if the condition did.
@@ -248,9 +269,12 @@ impl Controller {
             return Ok(());
         };
         let updated = Network { status: Some(changed.status), ..network.clone() };
-        self.networks(network).update_status(&updated, &UpdateOptions::default()).await?;
+        match self.networks(network).update_status(&updated, &UpdateOptions::default()).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            written => drop(written?),
+        }
         if changed.is_transition {
-            if report.ready {
+            if report.is_wanted {
                 self.recorder.normal(network, report.reason, report.message);
             } else {
                 self.recorder.warning(network, report.reason, report.message);
@@ -272,7 +296,8 @@ impl Controller {
             ticks.tick().await;
             let lister = self.networks_informer.lister();
             lister.keys().unwrap_or_default().into_iter().for_each(|key| self.workqueue.add(key));
-            match sync::keys(&self.neutron, &self.owner).await {
+            let held = self.holders().map(|(_, id)| id).collect();
+            match sync::keys(&self.neutron, &self.owner, &held).await {
                 Ok(keys) => {
                     let gone = keys.into_iter().filter(|key| matches!(lister.get(key), Ok(None)));
                     gone.for_each(|key| self.workqueue.add(key));
@@ -281,6 +306,16 @@ impl Controller {
             }
         }
     }
+}
+
+/// Returns the error, so that the key is tried again with back-off. A request that will be refused again is left to the timer of `run`,
+/// and to a change of the object.
+fn retry(error: NeutronError) -> Result<()> {
+    if error.is_lasting() {
+        tracing::warn!(%error, "not tried again at once");
+        return Ok(());
+    }
+    Err(Error::other(error))
 }
 
 /// Adds the key of an object to the queue.

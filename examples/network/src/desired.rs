@@ -20,6 +20,17 @@ pub struct Cidr {
     prefix: u8,
 }
 
+/// Why Neutron gives no subnet with DHCP these addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// It begins with `0.0.0.0` or `::`.
+    Unspecified,
+    /// It has one or two addresses.
+    TooSmall,
+    Multicast,
+    Loopback,
+}
+
 /// Why Neutron cannot have what a spec asks for. Only a change of the spec helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidSpec {
@@ -33,9 +44,13 @@ impl Desired {
     /// Checks a spec.
     ///
     /// # Errors
-    /// The CIDR is none, or the gateway is not an address of a host in it.
+    /// The CIDR is none, or one that no subnet can have; or the gateway is not an address in it, or not one that a gateway can have.
     pub fn of(spec: &NetworkSpec) -> Result<Self, InvalidSpec> {
         let cidr: Cidr = spec.cidr.parse()?;
+        if let Some(flaw) = cidr.flaw() {
+            let message = format!("spec.cidr: Neutron has no subnet {cidr}, {flaw}");
+            return Err(InvalidSpec { reason: "InvalidCIDR", message });
+        }
         let invalid = |message: String| InvalidSpec { reason: "InvalidGateway", message };
         let gateway: IpAddr = spec
             .gateway
@@ -44,7 +59,7 @@ impl Desired {
         if !cidr.contains(gateway) {
             return Err(invalid(format!("spec.gateway: {gateway} is not in {cidr}")));
         }
-        if !cidr.has_host(gateway) {
+        if !cidr.can_have_gateway(gateway) {
             return Err(invalid(format!(
                 "spec.gateway: {gateway} is the network or the broadcast address of {cidr}"
             )));
@@ -97,6 +112,35 @@ impl Cidr {
         self.address(self.hosts().0)
     }
 
+    /// Whether a gateway can have an address of the block. The first address of an IPv6 block is that of its routers.
+    pub(crate) fn can_have_gateway(self, address: IpAddr) -> bool {
+        let (first, last) = (number(self.address), number(self.address) + self.last_offset());
+        self.ip_version() == 6 || ![first, last].contains(&number(address))
+    }
+
+    /// Whether the block has all addresses.
+    pub(crate) fn is_everything(self) -> bool {
+        self.prefix == 0
+    }
+
+    /// Returns why Neutron refuses the block. What is checked first counts.
+    pub(crate) fn flaw(self) -> Option<Flaw> {
+        let begins_at_zero = number(self.address) == 0;
+        let is_small = self.bits() - u32::from(self.prefix) < 2;
+        // A block is loopback if all of it is.
+        let is_loopback = self.address.is_loopback() && (self.ip_version() == 6 || self.prefix >= 8);
+        let is_multicast =
+            self.address.is_multicast() && self.prefix >= if self.ip_version() == 4 { 4 } else { 8 };
+        let flaws = [
+            (Flaw::Unspecified, begins_at_zero && self.ip_version() == 6),
+            (Flaw::TooSmall, is_small),
+            (Flaw::Multicast, is_multicast),
+            (Flaw::Loopback, is_loopback),
+            (Flaw::Unspecified, begins_at_zero),
+        ];
+        flaws.into_iter().find(|(_, has)| *has).map(|(flaw, _)| flaw)
+    }
+
     fn bits(self) -> u32 {
         if self.address.is_ipv4() { 32 } else { 128 }
     }
@@ -143,6 +187,17 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unspecified => "which begins with the unspecified address",
+            Self::TooSmall => "which is too small",
+            Self::Multicast => "which is for multicast",
+            Self::Loopback => "which is for loopback",
+        })
+    }
+}
+
 impl FromStr for Cidr {
     type Err = InvalidSpec;
 
@@ -183,10 +238,19 @@ mod tests {
     fn the_gateway_is_a_host_of_the_block() {
         assert!(desired("192.168.0.0/16", "192.168.0.1").is_ok());
         assert!(desired("fd00::/64", "fd00::1").is_ok());
+        assert!(desired("fd00::/64", "fd00::").is_ok(), "the address of the routers of a subnet");
+        assert!(desired("10.0.0.0/30", "10.0.0.1").is_ok() && desired("fd00::/126", "fd00::1").is_ok());
         let cases = [
             ("192.168.0.0", "192.168.0.1", "InvalidCIDR"),
             ("192.168.0.0/33", "192.168.0.1", "InvalidCIDR"),
             ("192.168.0.1/16", "192.168.0.1", "InvalidCIDR"),
+            ("192.168.0.0/31", "192.168.0.1", "InvalidCIDR"),
+            ("0.0.0.0/0", "192.168.0.1", "InvalidCIDR"),
+            ("224.0.0.0/8", "224.0.0.1", "InvalidCIDR"),
+            ("127.1.0.0/16", "127.1.0.1", "InvalidCIDR"),
+            ("::/64", "::1", "InvalidCIDR"),
+            ("fd00::/127", "fd00::1", "InvalidCIDR"),
+            ("ff02::/64", "ff02::1", "InvalidCIDR"),
             ("192.168.0.0/16", "10.0.0.1", "InvalidGateway"),
             ("192.168.0.0/16", "fd00::1", "InvalidGateway"),
             ("192.168.0.0/16", "192.168.0.0", "InvalidGateway"),
@@ -204,8 +268,8 @@ mod tests {
         assert_eq!(pools("10.0.0.0/24", "10.0.0.254"), ["10.0.0.1-10.0.0.253"]);
         assert_eq!(pools("10.0.0.0/24", "10.0.0.9"), ["10.0.0.1-10.0.0.8", "10.0.0.10-10.0.0.254"]);
         assert_eq!(pools("fd00::/64", "fd00::1"), ["fd00::2-fd00::ffff:ffff:ffff:ffff"]);
-        assert_eq!(pools("10.0.0.0/32", "10.0.0.0"), Vec::<String>::new());
-        assert_eq!(pools("0.0.0.0/0", "10.0.0.1").len(), 2);
-        assert_eq!(pools("::/0", "fd00::1").len(), 2);
+        assert_eq!(pools("fd00::/64", "fd00::"), ["fd00::1-fd00::ffff:ffff:ffff:ffff"]);
+        assert_eq!(pools("10.0.0.0/30", "10.0.0.1"), ["10.0.0.2-10.0.0.2"]);
+        assert_eq!(pools("128.0.0.0/1", "128.0.0.9").len(), 2);
     }
 }

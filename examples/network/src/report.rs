@@ -16,10 +16,20 @@ const READY: &str = "Ready";
 /// How the work on an object ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
-    pub(crate) ready: bool,
+    /// Whether it is what the object asks for.
+    pub(crate) is_wanted: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    actual: Option<Actual>,
+    outcome: Outcome,
+}
+
+/// What Neutron has.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Ready(Actual),
+    /// What it had before, if anything.
+    Unknown,
+    Deleted,
 }
 
 /// A status that differs from the one before.
@@ -33,15 +43,22 @@ pub(crate) struct Changed {
 impl Report {
     pub(crate) fn ready(actual: &Actual) -> Self {
         let message = format!("Neutron has network {} with subnet {}", actual.network_id, actual.subnet_id);
-        Self { ready: true, reason: "Synced", message, actual: Some(actual.clone()) }
+        Self { is_wanted: true, reason: "Synced", message, outcome: Outcome::Ready(actual.clone()) }
+    }
+
+    pub(crate) fn deleted() -> Self {
+        let message = "Neutron has no network of this object, which is being deleted".to_owned();
+        Self { is_wanted: true, reason: "Deleted", message, outcome: Outcome::Deleted }
     }
 
     pub(crate) fn invalid(invalid: &InvalidSpec) -> Self {
-        Self { ready: false, reason: invalid.reason, message: invalid.message.clone(), actual: None }
+        let message = invalid.message.clone();
+        Self { is_wanted: false, reason: invalid.reason, message, outcome: Outcome::Unknown }
     }
 
     pub(crate) fn failed(error: &Error) -> Self {
-        Self { ready: false, reason: error.reason(), message: error.to_string(), actual: None }
+        let message = error.to_string();
+        Self { is_wanted: false, reason: error.reason(), message, outcome: Outcome::Unknown }
     }
 }
 
@@ -49,11 +66,16 @@ impl Report {
 pub(crate) fn status(network: &Network, report: &Report, now: Timestamp) -> Option<Changed> {
     let before = network.status.clone().unwrap_or_default();
     let mut status = before.clone();
-    if let Some(actual) = &report.actual {
-        status.network_id = Some(actual.network_id.clone());
-        status.subnet_id = Some(actual.subnet_id.clone());
+    match &report.outcome {
+        Outcome::Ready(actual) => {
+            status.network_id = Some(actual.network_id.clone());
+            status.subnet_id = Some(actual.subnet_id.clone());
+        }
+        Outcome::Deleted => (status.network_id, status.subnet_id) = (None, None),
+        Outcome::Unknown => {}
     }
-    let condition = conditions::condition(READY, report.ready, report.reason, &report.message)
+    let is_ready = matches!(report.outcome, Outcome::Ready(_));
+    let condition = conditions::condition(READY, is_ready, report.reason, &report.message)
         .observed_generation(network.metadata.generation);
     conditions::set(&mut status.conditions, condition, now);
     let of = |status: &NetworkStatus| {

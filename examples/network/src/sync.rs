@@ -1,5 +1,7 @@
 //! Makes Neutron agree with what an object asks for.
 
+use std::collections::HashSet;
+
 use windlass::ObjectKey;
 
 use crate::{
@@ -14,6 +16,19 @@ const LONGEST_NAME: usize = 255;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     description: String,
+}
+
+/// What is known of an object's network before Neutron is asked.
+pub(crate) struct Known<'a> {
+    /// The key of the object, which is the name of its network and its subnet.
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) owner: &'a Owner,
+    /// The ID in the status of the object. It decides: the network may have been renamed in Neutron.
+    pub(crate) network_id: Option<&'a str>,
+    /// As above, of the subnet.
+    pub(crate) subnet_id: Option<&'a str>,
+    /// Whether an ID is in the status of another object, whose network is left alone, whatever its name is.
+    pub(crate) is_taken: Box<dyn Fn(&str) -> bool + Send + Sync + 'a>,
 }
 
 /// What Neutron has of an object.
@@ -36,7 +51,7 @@ pub(crate) enum Failure {
 enum Difference<'s> {
     Missing,
     None(&'s Subnet),
-    Gateway(&'s Subnet),
+    Change(&'s Subnet, SubnetChange),
     Cidr(&'s Subnet),
 }
 
@@ -62,40 +77,33 @@ impl From<Error> for Failure {
     }
 }
 
-/// Creates or changes the network and the subnet of an object. `known` is the ID that its status has.
+/// Creates or changes the network and the subnet of an object.
 ///
 /// Each step looks at what is there before it writes, so that it can be repeated after a request whose fate is not known. If such a
 /// request has made a second network, one of them is deleted.
 pub(crate) async fn ensure(
     neutron: &Neutron,
-    key: &ObjectKey,
-    owner: &Owner,
+    known: &Known<'_>,
     desired: &Desired,
-    known: Option<&str>,
 ) -> Result<Actual, Failure> {
-    let (network, duplicates) = choose(find(neutron, key, owner).await?, known);
+    let (network, duplicates) = choose(find(neutron, known).await?, known.network_id);
     for duplicate in duplicates {
-        tracing::warn!(%key, duplicate.id, "deleting a second network of the same object");
+        tracing::warn!(key = %known.key, duplicate.id, "deleting a second network of the same object");
         neutron.delete_network(&duplicate.id).await?;
     }
-    let network = if let Some(network) = network {
-        network
-    } else {
-        let new = NewNetwork { name: key.to_string(), description: owner.description.clone() };
-        neutron.create_network(&new).await?
+    let (name, description) = (known.key.to_string(), known.owner.description.clone());
+    let network = match network {
+        None => neutron.create_network(&NewNetwork { name, description }).await?,
+        Some(network) => match change_of(&network, known) {
+            None => network,
+            Some(change) => neutron.update_network(&network.id, &change).await?,
+        },
     };
-    if !network.admin_state_up {
-        neutron.update_network(&network.id, &NetworkChange { admin_state_up: true }).await?;
-    }
     let subnets = neutron.subnets(&[("network_id", &network.id)]).await?;
-    let subnet_id = match difference(desired, key.as_str(), &subnets) {
+    let subnet_id = match difference(desired, known, &subnets) {
         Difference::None(subnet) => subnet.id.clone(),
-        Difference::Missing => neutron.create_subnet(&new_subnet(desired, key, &network)).await?.id,
-        Difference::Gateway(subnet) => {
-            let allocation_pools = desired.allocation_pools();
-            let change = SubnetChange { gateway_ip: desired.gateway, allocation_pools };
-            neutron.update_subnet(&subnet.id, &change).await?.id
-        }
+        Difference::Missing => neutron.create_subnet(&new_subnet(desired, known.key, &network)).await?.id,
+        Difference::Change(subnet, change) => neutron.update_subnet(&subnet.id, &change).await?.id,
         Difference::Cidr(subnet) => {
             return Err(Failure::Immutable(format!(
                 "spec.cidr: the subnet in Neutron has {}, which cannot change; set it back, or delete the Network and create it again",
@@ -107,22 +115,42 @@ pub(crate) async fn ensure(
 }
 
 /// Deletes all networks of an object.
-pub(crate) async fn delete(neutron: &Neutron, key: &ObjectKey, owner: &Owner) -> Result<(), Error> {
-    for network in find(neutron, key, owner).await? {
+pub(crate) async fn delete(neutron: &Neutron, known: &Known<'_>) -> Result<(), Error> {
+    for network in find(neutron, known).await? {
         neutron.delete_network(&network.id).await?;
-        tracing::info!(%key, network.id, "deleted from Neutron");
+        tracing::info!(key = %known.key, network.id, "deleted from Neutron");
     }
     Ok(())
 }
 
-/// Returns the keys of all objects that have a network in Neutron.
-pub(crate) async fn keys(neutron: &Neutron, owner: &Owner) -> Result<Vec<ObjectKey>, Error> {
+/// Returns the names of the networks that are in no object's status, as keys.
+pub(crate) async fn keys(
+    neutron: &Neutron,
+    owner: &Owner,
+    held: &HashSet<String>,
+) -> Result<Vec<ObjectKey>, Error> {
     let networks = neutron.networks(&[("description", &owner.description)]).await?;
-    Ok(networks.iter().filter_map(|network| network.name.parse().ok()).collect())
+    let free = networks.iter().filter(|network| !held.contains(&network.id));
+    Ok(free.filter_map(|network| network.name.parse().ok()).collect())
 }
 
-async fn find(neutron: &Neutron, key: &ObjectKey, owner: &Owner) -> Result<Vec<Network>, Error> {
-    neutron.networks(&[("name", key.as_str()), ("description", &owner.description)]).await
+/// Returns the network of the status, and those with the name and the owner of the object: they are of requests whose response was lost.
+async fn find(neutron: &Neutron, known: &Known<'_>) -> Result<Vec<Network>, Error> {
+    let by_name = [("name", known.key.as_str()), ("description", &known.owner.description)];
+    let mut found = neutron.networks(&by_name).await?;
+    found.retain(|network| known.is_own(network) || !(known.is_taken)(&network.id));
+    if let Some(id) = known.network_id
+        && !found.iter().any(|network| known.is_own(network))
+    {
+        found.extend(neutron.network(id).await?);
+    }
+    Ok(found)
+}
+
+impl Known<'_> {
+    fn is_own(&self, network: &Network) -> bool {
+        self.network_id == Some(&network.id)
+    }
 }
 
 /// Chooses the network that stays: the one in the status, else the oldest. Every replica chooses the same.
@@ -135,16 +163,43 @@ fn choose(mut found: Vec<Network>, known: Option<&str>) -> (Option<Network>, Vec
     (found.next(), found.collect())
 }
 
+/// Returns what must change in a network.
+fn change_of(network: &Network, known: &Known<'_>) -> Option<NetworkChange> {
+    let change = NetworkChange {
+        name: differs(&network.name, known.key.as_str().to_owned()),
+        description: differs(&network.description, known.owner.description.clone()),
+        admin_state_up: differs(&network.admin_state_up, true),
+    };
+    (change != NetworkChange::default()).then_some(change)
+}
+
 /// Compares the subnets of a network with what is wanted. Subnets that people have added are left alone.
-fn difference<'s>(desired: &Desired, name: &str, subnets: &'s [Subnet]) -> Difference<'s> {
+fn difference<'s>(desired: &Desired, known: &Known<'_>, subnets: &'s [Subnet]) -> Difference<'s> {
     let cidr = desired.cidr.to_string();
-    match subnets.iter().find(|subnet| subnet.cidr == cidr) {
-        Some(subnet) if subnet.gateway_ip == Some(desired.gateway) => Difference::None(subnet),
-        Some(subnet) => Difference::Gateway(subnet),
-        None => {
-            subnets.iter().find(|subnet| subnet.name == name).map_or(Difference::Missing, Difference::Cidr)
-        }
+    let of_status = subnets.iter().find(|subnet| Some(subnet.id.as_str()) == known.subnet_id);
+    let by_cidr = || subnets.iter().find(|subnet| subnet.cidr == cidr);
+    let by_name = || subnets.iter().find(|subnet| subnet.name == known.key.as_str());
+    let Some(subnet) = of_status.or_else(by_cidr).or_else(by_name) else { return Difference::Missing };
+    if subnet.cidr != cidr {
+        return Difference::Cidr(subnet);
     }
+    let mut pools = subnet.allocation_pools.clone();
+    pools.sort_unstable();
+    let gateway_ip = differs(&subnet.gateway_ip, Some(desired.gateway)).flatten();
+    let allocation_pools = differs(&pools, desired.allocation_pools());
+    let name = differs(&subnet.name, known.key.as_str().to_owned());
+    let enable_dhcp = differs(&subnet.enable_dhcp, true);
+    let change = SubnetChange { name, gateway_ip, allocation_pools, enable_dhcp };
+    if change == SubnetChange::default() {
+        Difference::None(subnet)
+    } else {
+        Difference::Change(subnet, change)
+    }
+}
+
+/// Returns the wanted value, if the actual one differs.
+fn differs<T: PartialEq>(actual: &T, wanted: T) -> Option<T> {
+    (*actual != wanted).then_some(wanted)
 }
 
 fn new_subnet(desired: &Desired, key: &ObjectKey, network: &Network) -> NewSubnet {
@@ -159,6 +214,8 @@ fn new_subnet(desired: &Desired, key: &ObjectKey, network: &Network) -> NewSubne
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use serde_json::json;
 
     use super::*;
@@ -170,9 +227,17 @@ mod tests {
     }
 
     fn subnet(name: &str, cidr: &str, gateway: &str) -> Subnet {
-        let subnet =
-            json!({ "id": "s", "name": name, "network_id": "n", "cidr": cidr, "gateway_ip": gateway });
+        let pools =
+            Desired { cidr: cidr.parse().expect("a CIDR"), gateway: gateway.parse().expect("an address") };
+        let subnet = json!({ "id": name, "name": name, "network_id": "n", "cidr": cidr, "gateway_ip": gateway, "enable_dhcp": true,
+            "allocation_pools": pools.allocation_pools() });
         serde_json::from_value(subnet).expect("a subnet")
+    }
+
+    /// Calls `test` with what is known of the object `default/a`, whose status names a subnet.
+    fn with_known<T>(subnet_id: Option<&str>, test: impl FnOnce(&Known<'_>) -> T) -> T {
+        let (key, owner) = (ObjectKey::namespaced("default", "a"), Owner::new("kubernetes"));
+        test(&Known { key: &key, owner: &owner, network_id: None, subnet_id, is_taken: Box::new(|_| false) })
     }
 
     #[test]
@@ -188,13 +253,61 @@ mod tests {
     fn a_gateway_can_change_and_a_cidr_cannot() {
         let spec = NetworkSpec { cidr: "fd00::/64".to_owned(), gateway: "fd00:0:0::1".to_owned() };
         let desired = Desired::of(&spec).expect("valid");
-        let equal = [subnet("default/a", "fd00::/64", "fd00::1")];
-        assert_eq!(difference(&desired, "default/a", &equal), Difference::None(&equal[0]));
-        let gateway = [subnet("default/a", "fd00::/64", "fd00::2")];
-        assert_eq!(difference(&desired, "default/a", &gateway), Difference::Gateway(&gateway[0]));
-        let cidr = [subnet("default/a", "fd01::/64", "fd01::1")];
-        assert_eq!(difference(&desired, "default/a", &cidr), Difference::Cidr(&cidr[0]));
-        let foreign = [subnet("by hand", "fd01::/64", "fd01::1")];
-        assert_eq!(difference(&desired, "default/a", &foreign), Difference::Missing);
+        let of = |subnets: &[Subnet]| {
+            with_known(None, |known| match difference(&desired, known, subnets) {
+                Difference::Missing => "missing",
+                Difference::None(_) => "none",
+                Difference::Change(..) => "change",
+                Difference::Cidr(_) => "CIDR",
+            })
+        };
+        assert_eq!(of(&[subnet("default/a", "fd00::/64", "fd00::1")]), "none");
+        assert_eq!(of(&[subnet("default/a", "fd00::/64", "fd00::2")]), "change");
+        assert_eq!(of(&[subnet("default/a", "fd01::/64", "fd01::1")]), "CIDR");
+        assert_eq!(of(&[subnet("by hand", "fd01::/64", "fd01::1")]), "missing");
+        assert_eq!(of(&[]), "missing");
+    }
+
+    #[test]
+    fn each_field_of_a_subnet_is_changed_back() {
+        let spec = NetworkSpec { cidr: "10.0.0.0/24".to_owned(), gateway: "10.0.0.9".to_owned() };
+        let desired = Desired::of(&spec).expect("valid");
+        let change = |change: &dyn Fn(&mut Subnet)| {
+            let mut subnets = [subnet("default/a", "10.0.0.0/24", "10.0.0.9")];
+            change(&mut subnets[0]);
+            with_known(Some("default/a"), |known| match difference(&desired, known, &subnets) {
+                Difference::Change(_, change) => change,
+                other => panic!("{other:?}"),
+            })
+        };
+        let nothing = SubnetChange::default();
+        let named = change(&|subnet| "x".clone_into(&mut subnet.name));
+        assert_eq!(named, SubnetChange { name: Some("default/a".to_owned()), ..nothing.clone() });
+        let dhcp = change(&|subnet| subnet.enable_dhcp = false);
+        assert_eq!(dhcp, SubnetChange { enable_dhcp: Some(true), ..nothing.clone() });
+        let pools = change(&|subnet| drop(subnet.allocation_pools.pop()));
+        assert_eq!(
+            pools,
+            SubnetChange { allocation_pools: Some(desired.allocation_pools()), ..nothing.clone() }
+        );
+        let gateway = change(&|subnet| subnet.gateway_ip = None);
+        let wanted: IpAddr = "10.0.0.9".parse().expect("an address");
+        assert_eq!(gateway, SubnetChange { gateway_ip: Some(wanted), ..nothing });
+        // The order of pools says nothing.
+        let mut turned = subnet("default/a", "10.0.0.0/24", "10.0.0.9");
+        turned.allocation_pools.reverse();
+        with_known(None, |known| {
+            assert!(matches!(difference(&desired, known, &[turned.clone()]), Difference::None(_)))
+        });
+    }
+
+    #[test]
+    fn the_subnet_of_the_status_is_the_one() {
+        let spec = NetworkSpec { cidr: "10.1.0.0/24".to_owned(), gateway: "10.1.0.1".to_owned() };
+        let desired = Desired::of(&spec).expect("valid");
+        let renamed = [subnet("renamed", "10.0.0.0/24", "10.0.0.1")];
+        let is_cidr =
+            |id| with_known(id, |known| matches!(difference(&desired, known, &renamed), Difference::Cidr(_)));
+        assert!(is_cidr(Some("renamed")) && !is_cidr(Some("another")) && !is_cidr(None));
     }
 }

@@ -36,11 +36,18 @@ pub struct NewNetwork {
     pub description: String,
 }
 
-/// A change of a network.
-#[derive(Serialize, Clone, Debug)]
+/// A change of a network: the fields that are given.
+#[derive(Serialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkChange {
+    /// The name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Whether the network forwards packets.
-    pub admin_state_up: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
 }
 
 /// A subnet.
@@ -60,10 +67,12 @@ pub struct Subnet {
     /// The addresses that hosts can have.
     #[serde(default)]
     pub allocation_pools: Vec<AllocationPool>,
+    /// Whether hosts get their addresses by DHCP.
+    pub enable_dhcp: bool,
 }
 
 /// A range of addresses, both ends included.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AllocationPool {
     /// The first address.
     pub start: IpAddr,
@@ -86,11 +95,19 @@ pub struct NewSubnet {
     pub ip_version: u8,
 }
 
-/// A change of a subnet. Its CIDR cannot change.
-#[derive(Serialize, Clone, Debug)]
+/// A change of a subnet: the fields that are given. Its CIDR cannot change.
+#[derive(Serialize, Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubnetChange {
+    /// The name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The gateway.
-    pub gateway_ip: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_ip: Option<IpAddr>,
     /// The addresses that hosts can have; the gateway must not be one of them.
-    pub allocation_pools: Vec<AllocationPool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocation_pools: Option<Vec<AllocationPool>>,
+    /// Whether hosts get their addresses by DHCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_dhcp: Option<bool>,
 }

@@ -82,6 +82,14 @@ impl Neutron {
         self.list("networks", filter).await
     }
 
+    /// Returns the network of an ID, if there is one.
+    pub async fn network(&self, id: &str) -> Result<Option<Network>, Error> {
+        match self.send(Method::GET, &format!("networks/{id}"), None).await {
+            Err(error) if error.is_not_found() => Ok(None),
+            reply => part(&reply?, "network").map(Some),
+        }
+    }
+
     /// Creates a network.
     pub async fn create_network(&self, network: &NewNetwork) -> Result<Network, Error> {
         self.create("networks", "network", network).await

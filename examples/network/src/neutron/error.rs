@@ -66,6 +66,18 @@ impl Error {
         matches!(self, Self::Unauthorized { .. })
     }
 
+    /// Whether the same request will be refused again, until a person changes something: the request, a policy, or the server.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Refused { code, .. } => {
+                // Not found: deleted meanwhile. Conflict: in use, or a quota. Too many requests: now.
+                (400..500).contains(code) && !matches!(code, 404 | 408 | 409 | 429)
+            }
+            _ => false,
+        }
+    }
+
     /// The reason of a condition, in one word.
     pub fn reason(&self) -> &'static str {
         match self {

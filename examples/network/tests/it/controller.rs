@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
-use network::neutron::SubnetChange;
+use network::neutron::{AllocationPool, NetworkChange, NewNetwork, SubnetChange};
 
 use super::*;
 
@@ -35,14 +35,25 @@ async fn what_is_changed_in_neutron_is_changed_back() {
     fixture.reason("a", "Synced").await;
     let found = fixture.neutron.networks(&[OWNED]).await.expect("listed").remove(0);
     let subnet = fixture.neutron.subnets(&[("network_id", &found.id)]).await.expect("listed").remove(0);
-    let gateway = "10.0.0.254".parse().expect("an address");
-    let pool = network::neutron::AllocationPool {
-        start: "10.0.0.1".parse().expect("an address"),
-        end: "10.0.0.253".parse().expect("an address"),
-    };
-    let change = SubnetChange { gateway_ip: gateway, allocation_pools: vec![pool] };
-    fixture.neutron.update_subnet(&subnet.id, &change).await.expect("changed");
-    fixture.settled(&["default/a 10.0.0.0/24 10.0.0.1"]).await;
+    let address = |text: &str| text.parse().expect("an address");
+    let pool = |start, end| Some(vec![AllocationPool { start: address(start), end: address(end) }]);
+    for change in [
+        SubnetChange {
+            gateway_ip: Some(address("10.0.0.254")),
+            allocation_pools: pool("10.0.0.1", "10.0.0.253"),
+            ..SubnetChange::default()
+        },
+        SubnetChange { allocation_pools: pool("10.0.0.20", "10.0.0.29"), ..SubnetChange::default() },
+        SubnetChange { name: Some("renamed".to_owned()), ..SubnetChange::default() },
+        SubnetChange { enable_dhcp: Some(false), ..SubnetChange::default() },
+    ] {
+        fixture.neutron.update_subnet(&subnet.id, &change).await.expect("changed");
+        eventually(SOON, || async {
+            let found = fixture.neutron.subnets(&[("network_id", &found.id)]).await.expect("listed");
+            if found == [subnet.clone()] { Ok(()) } else { Err(format!("{change:?}: {found:?}")) }
+        })
+        .await;
+    }
 
     fixture.neutron.delete_subnet(&subnet.id).await.expect("deleted");
     fixture.settled(&["default/a 10.0.0.0/24 10.0.0.1"]).await;
@@ -55,11 +66,9 @@ async fn what_is_changed_in_neutron_is_changed_back() {
     status.await;
 
     // A network without an object, as it is left when the finalizer is removed by hand.
-    let orphan =
-        network::neutron::NewNetwork { name: "default/gone".to_owned(), description: OWNED.1.to_owned() };
+    let orphan = NewNetwork { name: "default/gone".to_owned(), description: OWNED.1.to_owned() };
     fixture.neutron.create_network(&orphan).await.expect("created");
-    let foreign =
-        network::neutron::NewNetwork { name: "default/gone".to_owned(), description: "mine".to_owned() };
+    let foreign = NewNetwork { name: "default/gone".to_owned(), description: "mine".to_owned() };
     fixture.neutron.create_network(&foreign).await.expect("created");
     fixture.settled(&["default/a 10.0.0.0/24 10.0.0.1"]).await;
     assert_eq!(fixture.neutron.networks(&[("description", "mine")]).await.expect("listed").len(), 1);
@@ -101,5 +110,78 @@ async fn a_spec_that_cannot_be_is_reported_once_and_not_tried_again() {
     fixture.delete("a").await;
     fixture.cluster.gone::<Network>("a").await;
     fixture.settled(&[]).await;
+    operator.stop().await.expect("a graceful stop");
+}
+
+/// The status names the network: another name or description in Neutron makes no second one.
+#[tokio::test]
+async fn a_network_that_is_renamed_in_neutron_is_found_by_its_id() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run().await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    let found = fixture.neutron.networks(&[OWNED]).await.expect("listed").remove(0);
+    let nothing = NetworkChange::default();
+    for change in [
+        NetworkChange { admin_state_up: Some(false), ..nothing.clone() },
+        NetworkChange { description: Some("mine".to_owned()), ..nothing.clone() },
+        NetworkChange { name: Some("mine".to_owned()), ..nothing.clone() },
+        NetworkChange { name: Some("default/b".to_owned()), ..nothing.clone() },
+    ] {
+        fixture.neutron.update_network(&found.id, &change).await.expect("changed");
+        eventually(SOON, || async {
+            let all = fixture.neutron.networks(&[]).await.expect("listed");
+            if all == [found.clone()] { Ok(()) } else { Err(format!("{change:?}: {all:?}")) }
+        })
+        .await;
+    }
+    assert_eq!(fixture.stand_in.created("networks"), 1);
+
+    // Nor does it survive its object.
+    let renamed =
+        NetworkChange { description: Some("mine".to_owned()), name: Some("mine".to_owned()), ..nothing };
+    fixture.neutron.update_network(&found.id, &renamed).await.expect("changed");
+    fixture.delete("a").await;
+    fixture.cluster.gone::<Network>("a").await;
+    assert!(fixture.neutron.networks(&[]).await.expect("listed").is_empty());
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn a_cidr_cannot_change_even_if_the_subnet_was_renamed() {
+    let fixture = Fixture::new().await;
+    // With a long resync, the name is not changed back before the spec changes.
+    let operator = fixture.run_with_resync(Duration::from_secs(3600)).await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    let subnet = fixture.neutron.subnets(&[("cidr", "10.0.0.0/24")]).await.expect("listed").remove(0);
+    let renamed = SubnetChange { name: Some("renamed".to_owned()), ..SubnetChange::default() };
+    fixture.neutron.update_subnet(&subnet.id, &renamed).await.expect("changed");
+    fixture.patch("a", json!({ "cidr": "10.1.0.0/24", "gateway": "10.1.0.1" })).await;
+    assert!(fixture.reason("a", "CIDRImmutable").await.contains("has 10.0.0.0/24, which cannot change"));
+    assert_eq!(fixture.stand_in.created("subnets"), 1);
+    operator.stop().await.expect("a graceful stop");
+}
+
+#[tokio::test]
+async fn an_object_that_others_hold_says_that_its_network_is_gone() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run().await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    let hold = |held: bool| {
+        let finalizers =
+            json!([{ "op": "add", "path": "/metadata/finalizers/-", "value": "example.com/other" }]);
+        let released = json!([{ "op": "remove", "path": "/metadata/finalizers/0" }]);
+        Patch::<()>::Json(serde_json::from_value(if held { finalizers } else { released }).expect("a patch"))
+    };
+    fixture.objects().patch("a", &PatchParams::default(), &hold(true)).await.expect("patched");
+    fixture.delete("a").await;
+    fixture.reason("a", "Deleted").await;
+    fixture.settled(&[]).await;
+    let status = fixture.objects().get("a").await.expect("got").status.expect("a status");
+    assert_eq!((status.network_id, status.subnet_id), (None, None));
+    fixture.objects().patch("a", &PatchParams::default(), &hold(false)).await.expect("patched");
+    fixture.cluster.gone::<Network>("a").await;
     operator.stop().await.expect("a graceful stop");
 }

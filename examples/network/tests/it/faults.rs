@@ -32,6 +32,28 @@ async fn an_outage_of_neutron_is_reported_and_survived() {
     operator.stop().await.expect("a graceful stop");
 }
 
+/// A request that Neutron will refuse again is not repeated until the timer or a change of the object asks for it.
+#[tokio::test]
+async fn a_refusal_is_not_repeated_at_once() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run_with_resync(Duration::from_secs(3600)).await;
+    fixture.stand_in.set_faults(Faults::always(400));
+    // The status of `a` is a change, too, after which it is tried again. That is over when `b` has been refused.
+    for name in ["a", "b"] {
+        fixture.create(name, "10.0.0.0/24", "10.0.0.1").await;
+        fixture.reason(name, "Refused").await;
+    }
+    fixture.stand_in.set_faults(Faults::default());
+    fixture.create("c", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("c", "Synced").await;
+    fixture.delete("c").await;
+    fixture.cluster.gone::<Network>("c").await;
+    fixture.reason("a", "Refused").await;
+    fixture.patch("a", json!({ "gateway": "10.0.0.2" })).await;
+    fixture.reason("a", "Synced").await;
+    operator.stop().await.expect("a graceful stop");
+}
+
 #[tokio::test]
 async fn a_quota_is_reported_and_used_as_soon_as_there_is_room() {
     let fixture = Fixture::new().await;

@@ -51,14 +51,22 @@ impl Fixture {
 
     /// The operator's manager, which compares with Neutron every 200 ms.
     fn manager(&self) -> Manager {
+        self.manager_with_resync(Duration::from_millis(200))
+    }
+
+    fn manager_with_resync(&self, resync: Duration) -> Manager {
         let timeout = Duration::from_secs(2);
         let neutron = Some(NeutronConfig { timeout, ..NeutronConfig::noauth(self.stand_in.url()) });
-        let options = Options { neutron, resync: Duration::from_millis(200), ..Options::default() };
+        let options = Options { neutron, resync, ..Options::default() };
         Manager::new(self.cluster.client()).add_runnable(runnable(options))
     }
 
     async fn run(&self) -> RestrictedManager {
         self.cluster.run_restricted(self.manager()).await
+    }
+
+    async fn run_with_resync(&self, resync: Duration) -> RestrictedManager {
+        self.cluster.run_restricted(self.manager_with_resync(resync)).await
     }
 
     fn objects(&self) -> Api<Network> {

@@ -89,12 +89,20 @@ async fn networks_are_created_found_changed_and_deleted() {
     let described = [server.own("default/a")[0], server.own("default/a")[1], ("description", "another")];
     assert!(server.neutron.networks(&described).await.expect("listed").is_empty());
 
-    let down = server.neutron.update_network(&made.id, &NetworkChange { admin_state_up: false }).await;
-    assert!(!down.expect("changed").admin_state_up);
+    let down = NetworkChange { admin_state_up: Some(false), ..NetworkChange::default() };
+    assert!(!server.neutron.update_network(&made.id, &down).await.expect("changed").admin_state_up);
+    let (name, description) = (Some("renamed".to_owned()), Some("of another".to_owned()));
+    let renamed = NetworkChange { name, description, ..NetworkChange::default() };
+    server.neutron.update_network(&made.id, &renamed).await.expect("changed");
+    let found = server.neutron.network(&made.id).await.expect("got").expect("a network");
+    assert_eq!(
+        (found.name.as_str(), found.description.as_str(), found.admin_state_up),
+        ("renamed", "of another", false)
+    );
     server.neutron.delete_network(&made.id).await.expect("deleted");
     server.neutron.delete_network(&made.id).await.expect("gone already");
-    let (code, kind, message) =
-        refused(server.neutron.update_network(&made.id, &NetworkChange { admin_state_up: true }).await);
+    assert_eq!(server.neutron.network(&made.id).await.expect("answered"), None);
+    let (code, kind, message) = refused(server.neutron.update_network(&made.id, &down).await);
     assert_eq!((code, kind.as_str()), (404, "NetworkNotFound"));
     assert_eq!(message, format!("Network {} could not be found.", made.id));
 }
@@ -138,13 +146,120 @@ async fn a_gateway_changes_only_together_with_the_pools() {
     let network = server.network("default/a").await;
     let subnet = server.subnet(&network.id, "10.0.0.0/24", "10.0.0.1").await.expect("created");
     let gateway_ip = "10.0.0.254".parse().expect("an address");
-    let alone = SubnetChange { gateway_ip, allocation_pools: subnet.allocation_pools.clone() };
+    let alone = SubnetChange { gateway_ip: Some(gateway_ip), ..SubnetChange::default() };
     let (code, kind, message) = refused(server.neutron.update_subnet(&subnet.id, &alone).await);
     assert_eq!((code, kind.as_str()), (409, "GatewayConflictWithAllocationPools"));
     assert_eq!(message, "Gateway ip 10.0.0.254 conflicts with allocation pool 10.0.0.2-10.0.0.254.");
-    let both = SubnetChange { gateway_ip, allocation_pools: pools(&[("10.0.0.1", "10.0.0.253")]) };
+    let moved = pools(&[("10.0.0.1", "10.0.0.253")]);
+    let both = SubnetChange { allocation_pools: Some(moved.clone()), ..alone };
     let changed = server.neutron.update_subnet(&subnet.id, &both).await.expect("changed");
-    assert_eq!((changed.gateway_ip, changed.allocation_pools), (Some(gateway_ip), both.allocation_pools));
+    assert_eq!((changed.gateway_ip, changed.allocation_pools), (Some(gateway_ip), moved));
+}
+
+#[tokio::test]
+async fn each_field_of_a_subnet_changes_alone() {
+    let server = Server::new().await;
+    let network = server.network("default/a").await;
+    let subnet = server.subnet(&network.id, "10.0.0.0/24", "10.0.0.1").await.expect("created");
+    assert!(subnet.enable_dhcp);
+    let nothing = SubnetChange::default();
+    let name = SubnetChange { name: Some("renamed".to_owned()), ..nothing.clone() };
+    let changed = server.neutron.update_subnet(&subnet.id, &name).await.expect("changed");
+    assert_eq!((changed.name.as_str(), &changed.allocation_pools), ("renamed", &subnet.allocation_pools));
+    for enable_dhcp in [false, true] {
+        let dhcp = SubnetChange { enable_dhcp: Some(enable_dhcp), ..nothing.clone() };
+        assert_eq!(
+            server.neutron.update_subnet(&subnet.id, &dhcp).await.expect("changed").enable_dhcp,
+            enable_dhcp
+        );
+    }
+    let change =
+        |ranges: &[(&str, &str)]| SubnetChange { allocation_pools: Some(pools(ranges)), ..nothing.clone() };
+    let two = [("10.0.0.128", "10.0.0.254"), ("10.0.0.2", "10.0.0.9")];
+    let changed = server.neutron.update_subnet(&subnet.id, &change(&two)).await.expect("changed");
+    let mut found = changed.allocation_pools;
+    found.sort_unstable();
+    assert_eq!(found, pools(&[two[1], two[0]]));
+    for (ranges, code, kind, message) in [
+        (
+            &[("10.0.0.9", "10.0.0.5")][..],
+            400,
+            "InvalidAllocationPool",
+            "The allocation pool {'end': '10.0.0.5', 'start': '10.0.0.9'} is not valid.",
+        ),
+        (
+            &[("10.0.1.5", "10.0.1.9")],
+            400,
+            "OutOfBoundsAllocationPool",
+            "The allocation pool 10.0.1.5-10.0.1.9 spans beyond the subnet cidr 10.0.0.0/24.",
+        ),
+        (
+            &[("10.0.0.250", "10.0.0.255")],
+            400,
+            "OutOfBoundsAllocationPool",
+            "The allocation pool 10.0.0.250-10.0.0.255 spans beyond the subnet cidr 10.0.0.0/24.",
+        ),
+        (
+            &[("10.0.0.5", "10.0.0.9"), ("10.0.0.8", "10.0.0.12")],
+            409,
+            "OverlappingAllocationPools",
+            "Found overlapping allocation pools: 10.0.0.5-10.0.0.9 10.0.0.8-10.0.0.12 for subnet 10.0.0.0/24.",
+        ),
+    ] {
+        let refusal = refused(server.neutron.update_subnet(&subnet.id, &change(ranges)).await);
+        assert_eq!(refusal, (code, kind.to_owned(), message.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn some_blocks_and_gateways_are_refused() {
+    let server = Server::new().await;
+    let dhcp = "if enable_dhcp is True";
+    for (cidr, gateway, refusal) in [
+        ("10.0.0.0/30", "10.0.0.1", ""),
+        ("fd00::/126", "fd00::1", ""),
+        ("fd00::/64", "fd00::", ""),
+        ("fd00::/64", "fd00::ffff:ffff:ffff:ffff", ""),
+        ("fe80::/64", "fe80::1", ""),
+        ("128.0.0.0/1", "128.0.0.1", ""),
+        ("10.0.0.0/24", "10.9.0.1", ""),
+        ("10.0.0.0/24", "10.0.0.0", "Gateway is not valid on subnet"),
+        ("10.0.0.0/24", "10.0.0.255", "Gateway is not valid on subnet"),
+        ("10.0.0.0/24", "fd00::1", "gateway_ip 'fd00::1' does not match the ip_version '4'"),
+        (
+            "10.0.0.0/31",
+            "10.0.0.1",
+            "Subnet has a prefix length that is incompatible with DHCP service enabled",
+        ),
+        (
+            "10.0.0.1/32",
+            "10.0.0.1",
+            "Subnet has a prefix length that is incompatible with DHCP service enabled",
+        ),
+        (
+            "fd00::/127",
+            "fd00::1",
+            "Subnet has a prefix length that is incompatible with DHCP service enabled",
+        ),
+        ("::1/128", "::1", "Subnet has a prefix length that is incompatible with DHCP service enabled"),
+        ("224.0.0.0/8", "224.0.0.1", &format!("Multicast IP subnet is not supported {dhcp}")),
+        ("ff02::/64", "ff02::1", &format!("Multicast IP subnet is not supported {dhcp}")),
+        ("127.1.0.0/16", "127.1.0.1", &format!("Loopback IP subnet is not supported {dhcp}")),
+        ("0.0.0.0/0", "10.0.0.1", &format!("First IP '0.0.0.0' of network is not supported {dhcp}.")),
+        ("0.0.0.0/8", "0.0.0.1", &format!("First IP '0.0.0.0' of network is not supported {dhcp}.")),
+        ("::/0", "fd00::1", "IPv6 subnet '::' is not supported"),
+        ("::/64", "::1", "IPv6 subnet '::' is not supported"),
+    ] {
+        let network = server.network("default/a").await;
+        let result = server.subnet(&network.id, cidr, gateway).await;
+        if refusal.is_empty() {
+            result.unwrap_or_else(|error| panic!("{cidr} {gateway}: {error}"));
+        } else {
+            let wanted = (400, "InvalidInput".to_owned(), format!("Invalid input for operation: {refusal}."));
+            assert_eq!(refused(result), wanted, "{cidr} {gateway}");
+        }
+        server.neutron.delete_network(&network.id).await.expect("deleted");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     reply::Reply,
-    subnet::{Addresses, address, check_gateway, pools_value, read_pools},
+    subnet::{
+        Addresses, address, check_block, check_gateway, check_gateway_in_pools, pools_value, read_pools,
+    },
 };
 use crate::Cidr;
 
@@ -115,7 +117,7 @@ impl Store {
         let addresses = Addresses::read(fields)?;
         self.find("networks", &network)?;
         self.check_overlap(&network, addresses.cidr)?;
-        check_gateway(addresses.gateway, &addresses.pools)?;
+        check_gateway_in_pools(addresses.gateway, &addresses.pools)?;
         self.charge("subnets", &project)?;
         let mut subnet = json!({ "name": "", "description": "", "enable_dhcp": true, "dns_nameservers": [], "host_routes": [],
             "ip_version": 4 });
@@ -158,13 +160,17 @@ impl Store {
                 return Err(Reply::bad_request(format!("Cannot update read-only attribute {name}")));
             }
         }
-        let pools = fields.get("allocation_pools").or_else(|| subnet.get("allocation_pools"));
-        let pools = read_pools(pools.and_then(Value::as_array).map_or(&[], Vec::as_slice))?;
-        if let Some(gateway) =
-            fields.get("gateway_ip").or_else(|| subnet.get("gateway_ip")).filter(|ip| !ip.is_null())
-        {
-            check_gateway(Some(address(gateway)?), &pools)?;
+        let field = |name: &str| fields.get(name).or_else(|| subnet.get(name)).cloned().unwrap_or_default();
+        let cidr = field("cidr").as_str().and_then(Cidr::of_network);
+        let cidr = cidr.ok_or_else(|| Reply::fault(500))?;
+        if subnet.get("enable_dhcp") == Some(&Value::Bool(false)) {
+            check_block(cidr, field("enable_dhcp") == true)?;
         }
+        let pools = read_pools(field("allocation_pools").as_array().map_or(&[], Vec::as_slice), cidr)?;
+        let gateway = Some(field("gateway_ip")).filter(|ip| !ip.is_null());
+        let gateway = gateway.as_ref().map(address).transpose()?;
+        check_gateway(gateway, cidr)?;
+        check_gateway_in_pools(gateway, &pools)?;
         Ok(change("subnet", subnet, &fields, now))
     }
 

@@ -131,16 +131,12 @@ impl Report {
     }
 
     fn ready(&self, set: &OrderedSet) -> conditions::NewCondition {
-        match self.step.index() {
-            Some(index) => {
-                let message = format!("waits for pod {}-{index}", set.name_any());
-                conditions::condition("Ready", false, "Waiting", message)
-            }
-            None => {
-                let message = format!("{} pods are ready", self.replicas);
-                conditions::condition("Ready", true, "AllReady", message)
-            }
-        }
+        let Some(index) = self.step.index() else {
+            let message = format!("{} pods are ready", self.replicas);
+            return conditions::condition("Ready", true, "AllReady", message);
+        };
+        let message = format!("waits for pod {}-{index}", set.name_any());
+        conditions::condition("Ready", false, "Waiting", message)
     }
 }
 

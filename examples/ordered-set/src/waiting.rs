@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_that_become_ready_keep_nobody_waiting() {
+    fn pods_that_become_ready_are_forgotten() {
         let mut set = Set(Vec::new());
         assert_eq!(set.next(1, Some(0), &[], &[]), "0:1:0");
         assert_eq!(set.next(5, Some(0), &[], &[]), "0:1:0");

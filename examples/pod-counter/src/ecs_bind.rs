@@ -50,7 +50,7 @@ pub fn controller() -> Controller {
     Controller::of::<EcsBind>(reconcile)
         .named("ecsbind-controller")
         .options(WatchOptions::new().index(BY_POD, by_pod).index(BY_INSTANCE, by_instance))
-        .watches::<Pod>(|pod, cx| keys(&of_pod(&cx.lister()?, pod.namespace(), &pod.name_any())?))
+        .watches::<Pod>(|pod, cx| Ok(keys(&of_pod(&cx.lister()?, pod.namespace(), &pod.name_any())?)))
         .watch(Watch::mapped::<EcsBind>(rivals_of).events_only())
         .needs(Permission::status_of::<EcsBind>())
 }
@@ -58,8 +58,8 @@ pub fn controller() -> Controller {
 /// The keys of the `EcsBind`s that name the same pod or the same instance.
 fn rivals_of(bind: &EcsBind, cx: &MapContext) -> Result<Vec<ObjectKey>> {
     let binds = cx.lister::<EcsBind>()?;
-    let mut rivals = keys(&of_pod(&binds, bind.namespace(), &bind.spec.pod_name)?)?;
-    rivals.extend(keys(&binds.by_index(BY_INSTANCE, &bind.spec.instance_id)?)?);
+    let mut rivals = keys(&of_pod(&binds, bind.namespace(), &bind.spec.pod_name)?);
+    rivals.extend(keys(&binds.by_index(BY_INSTANCE, &bind.spec.instance_id)?));
     Ok(rivals)
 }
 
@@ -128,8 +128,8 @@ fn of_pod(binds: &Lister<EcsBind>, namespace: Option<String>, pod: &str) -> Resu
     binds.namespace(&namespace.unwrap_or_default()).by_index(BY_POD, pod)
 }
 
-fn keys(binds: &Objects<EcsBind>) -> Result<Vec<ObjectKey>> {
-    Ok(binds.iter().map(ObjectKey::of).collect())
+fn keys(binds: &Objects<EcsBind>) -> Vec<ObjectKey> {
+    binds.iter().map(ObjectKey::of).collect()
 }
 
 fn runs(pod: &Pod) -> bool {

@@ -87,7 +87,8 @@ async fn a_spec_that_cannot_be_is_reported_once_and_not_tried_again() {
     fixture.reason("a", "Synced").await;
     fixture.patch("a", json!({ "cidr": "10.1.0.0/24", "gateway": "10.1.0.1" })).await;
     assert!(fixture.reason("a", "CIDRImmutable").await.contains("has 10.0.0.0/24, which cannot change"));
-    let version = fixture.objects().get("a").await.expect("got").resource_version();
+    let object = fixture.objects().get("a").await.expect("got");
+    let (version, uid) = (object.resource_version(), object.uid());
 
     // Many resyncs later, nothing has been written.
     fixture.create("b", "10.0.0.0/24", "10.0.0.1").await;
@@ -100,7 +101,7 @@ async fn a_spec_that_cannot_be_is_reported_once_and_not_tried_again() {
     let events: Api<Event> = Api::default_namespaced(fixture.cluster.client());
     eventually(SOON, || async {
         let events = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-        let of_a = events.items.iter().filter(|event| event.involved_object.name.as_deref() == Some("a"));
+        let of_a = events.items.iter().filter(|event| event.involved_object.uid == uid);
         let mut reasons: Vec<_> = of_a.filter_map(|event| event.reason.as_deref()).collect();
         reasons.sort_unstable();
         let wanted = ["CIDRImmutable", "InvalidCIDR", "InvalidGateway", "Synced"];

@@ -1,4 +1,4 @@
-//! The deletion of sets: what becomes of the pods, and of a set that does not decode.
+//! The deletion of sets: which pods stay, and how a set goes that does not decode.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{

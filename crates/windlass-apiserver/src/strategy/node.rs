@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::immutable;
-use super::core::{validate_amount, validate_container_name, validate_tolerations};
+use super::core::{node_label, validate_amount, validate_container_name, validate_tolerations};
 use super::place::{self, Place};
 use super::{Facts, FactsOnly, Strategy, StrategyContext};
 use crate::wire::names;
@@ -43,6 +43,16 @@ impl Strategy for RuntimeClasses {
         });
         errors.extend(change);
         errors
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
+        warnings.extend(place::validate("", object, |class, warnings| {
+            let labels = class.below("scheduling/nodeSelector");
+            let texts = labels.entries().filter_map(|(label, _)| node_label(label));
+            warnings.extend(texts.map(|text| labels.warning(text)));
+        }));
+        warnings
     }
 }
 

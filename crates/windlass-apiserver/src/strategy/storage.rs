@@ -6,6 +6,7 @@ use serde_json::Value;
 use windlass_schema::FieldError;
 
 use super::checks::immutable;
+use super::core::node_label;
 use super::place::{self, Errors, Place};
 use super::{AdmissionPlugin, Facts, FactsOnly, Strategy, StrategyContext, Writes};
 use crate::meta;
@@ -200,6 +201,20 @@ impl Strategy for StorageClasses {
             }
             validate_topologies(&class.at("allowedTopologies"), errors);
         })
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let mut warnings: Vec<String> = self.facts().unenforced_warning().into_iter().collect();
+        warnings.extend(place::validate("", object, |class, warnings| {
+            let topologies = class.at("allowedTopologies");
+            let expressions = topologies
+                .items()
+                .flat_map(|topology| topology.at("matchLabelExpressions").items().collect::<Vec<_>>());
+            for key in expressions.map(|expression| expression.at("key")) {
+                warnings.extend(node_label(key.text()).map(|text| key.warning(text)));
+            }
+        }));
+        warnings
     }
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {

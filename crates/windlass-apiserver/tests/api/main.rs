@@ -27,6 +27,7 @@ mod selectors;
 mod served_kinds;
 mod update;
 mod validation;
+mod warnings;
 mod watch;
 mod websocket;
 

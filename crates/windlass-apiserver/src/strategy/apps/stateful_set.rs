@@ -12,8 +12,10 @@ use super::template::{
     validate_template,
 };
 use crate::strategy::checks::{invalid_names, validate_annotations, validate_labels};
-use crate::strategy::core::validate_claim_spec;
-use crate::strategy::fields::{default, default_text, entry_mut, list_at, map_at, spec_mut, text, text_at};
+use crate::strategy::core::{claim_spec_warnings, validate_claim_spec};
+use crate::strategy::fields::{
+    default, default_text, entry_mut, int_at, list_at, map_at, spec_mut, text, text_at,
+};
 use crate::strategy::place::{self, Errors, Place};
 use crate::strategy::{Facts, Strategy, StrategyContext};
 use crate::wire::{ApiError, names};
@@ -99,6 +101,15 @@ impl Strategy for StatefulSets {
         }
         let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
         warnings.extend(template_warnings(object, old, false));
+        // The real server names the spec of a claim in an update only, as in Go.
+        let name = if old.is_none() { "" } else { ".Spec" };
+        for (index, claim) in list_at(object, "/spec/volumeClaimTemplates").iter().enumerate() {
+            let path = format!("spec.volumeClaimTemplates[{index}]{name}");
+            warnings.extend(place::validate(&path, &claim["spec"], claim_spec_warnings));
+        }
+        if int_at(object, "/spec/revisionHistoryLimit").is_some_and(|limit| limit < 0) {
+            warnings.push("spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended".to_owned());
+        }
         warnings
     }
 

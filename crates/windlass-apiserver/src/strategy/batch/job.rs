@@ -150,7 +150,7 @@ impl Strategy for Jobs {
             let is_large = number("completions").is_some_and(|count| count > MANY_COMPLETIONS)
                 && number("parallelism").is_some_and(|count| count > 10_000);
             if text(spec, "completionMode") == "Indexed" && is_large {
-                warnings.push("In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail".to_owned());
+                warnings.push("spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail".to_owned());
             }
             warnings.extend(pod_template_warnings("spec.template.", &spec["template"]));
         }

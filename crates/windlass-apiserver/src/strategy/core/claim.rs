@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::pod::fraction;
 use crate::strategy::apps::label_selector;
 use crate::strategy::checks::{validate_annotations, validate_labels};
 use crate::strategy::place::{Errors, Place};
@@ -115,4 +116,22 @@ fn validate_source(source: &Place<'_>, errors: &mut Errors) {
         errors.push(source.invalid_as(kind.text(), detail));
     }
     group.check_if_any(names::dns_1123_subdomain, errors);
+}
+
+/// The annotation that was the name of a storage class before there was a field for it.
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// Warns of what the spec of a claim has.
+pub(in crate::strategy) fn claim_spec_warnings(spec: &Place<'_>, warnings: &mut Vec<String>) {
+    for list in ["requests", "limits"] {
+        fraction(&spec.at("resources").at(list).key("storage"), warnings);
+    }
+}
+
+/// Warns of the annotation for the storage class of a volume or a claim.
+pub(super) fn class_annotation_warning(object: &Place<'_>) -> Option<String> {
+    let annotation = object.below("metadata/annotations").key(CLASS_ANNOTATION);
+    annotation
+        .is_set()
+        .then(|| annotation.warning("deprecated since v1.8; use \"storageClassName\" attribute instead"))
 }

@@ -19,11 +19,11 @@ mod volume_source;
 
 use serde_json::Value;
 
-pub(super) use self::claim::validate_claim_spec;
+pub(super) use self::claim::{claim_spec_warnings, validate_claim_spec};
 pub(super) use self::event::of as event_of;
 pub(super) use self::pod::{
-    default_spec, pod_template_warnings, validate_amount, validate_container_name, validate_template,
-    validate_tolerations,
+    default_spec, node_label, pod_template_warnings, validate_amount, validate_container_name,
+    validate_template, validate_tolerations,
 };
 use super::{Facts, FactsOnly, Strategy};
 use crate::wire::Quantity;

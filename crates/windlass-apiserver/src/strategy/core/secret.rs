@@ -13,6 +13,9 @@ use crate::wire::ApiError;
 /// The type of secrets with a token of a service account.
 const TOKEN: &str = "kubernetes.io/service-account-token";
 
+/// How PEM begins.
+const PEM: &[u8] = b"-----BEGIN";
+
 const SECRETS: Facts = Facts { selectable: &[("type", "/type")], ..Facts::DATA };
 
 pub(super) struct Secrets;
@@ -52,6 +55,20 @@ impl Strategy for Secrets {
         errors.extend(validate_immutable(object, old, &["data"]));
         errors.extend(validate_secret(object));
         errors
+    }
+
+    fn warnings(&self, _cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if text_at(object, "/type") != "kubernetes.io/tls" {
+            return Vec::new();
+        }
+        let lacks_pem = |key: &str| {
+            let data = STANDARD.decode(text_at(&object["data"], &format!("/{key}"))).unwrap_or_default();
+            !data.windows(PEM.len()).any(|window| window == PEM)
+        };
+        let without =
+            [("tls.crt", "certificate"), ("tls.key", "key")].into_iter().find(|(key, _)| lacks_pem(key));
+        let text = without.map(|(_, what)| format!("tls: failed to find any PEM data in {what} input"));
+        text.into_iter().collect()
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::claim::validate_access_modes;
-use super::pod::validate_node_selector;
+use super::claim::{class_annotation_warning, validate_access_modes};
+use super::pod::{about_term, validate_node_selector};
 use super::volume_source::{self as sources, Source, validate_sources};
 use crate::env;
 use crate::meta;
@@ -131,6 +131,12 @@ impl Strategy for Volumes {
             return Vec::new();
         }
         let mut warnings: Vec<String> = FACTS.unenforced_warning().into_iter().collect();
+        warnings.extend(place::validate("", object, |volume, warnings| {
+            warnings.extend(class_annotation_warning(volume));
+            for term in volume.below("spec/nodeAffinity/required/nodeSelectorTerms").items() {
+                about_term(&term, false, warnings);
+            }
+        }));
         if text_at(object, "/spec/persistentVolumeReclaimPolicy") == "Recycle" {
             warnings.push("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.".to_owned());
         }

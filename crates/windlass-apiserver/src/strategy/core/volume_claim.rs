@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
-use super::claim::validate_claim_spec;
+use super::claim::{claim_spec_warnings, class_annotation_warning, validate_claim_spec};
 use super::pod::validate_amount;
 use super::volume::FACTS;
 use crate::meta;
@@ -82,6 +82,18 @@ impl Strategy for Claims {
 
     fn validate_change(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         place::validate("", object, |object, errors| validate_change(object, &object.with(old), errors))
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        if !cx.subresource.is_empty() {
+            return Vec::new();
+        }
+        let mut warnings: Vec<String> = CLAIM_FACTS.unenforced_warning().into_iter().collect();
+        warnings.extend(place::validate("", object, |claim, warnings| {
+            warnings.extend(class_annotation_warning(claim));
+            claim_spec_warnings(&claim.at("spec"), warnings);
+        }));
+        warnings
     }
 
     fn validate_status(&self, object: &Value, _old: &Value) -> Vec<FieldError> {

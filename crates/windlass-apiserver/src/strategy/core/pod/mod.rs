@@ -31,7 +31,7 @@ pub(in crate::strategy) use self::probe::port_number_or_name;
 pub(in crate::strategy) use self::resources::{validate_amount, validate_container_name};
 pub(in crate::strategy) use self::scheduling::{validate_node_selector, validate_tolerations};
 pub(in crate::strategy) use self::validate::validate_template;
-pub(in crate::strategy) use self::warnings::pod_template_warnings;
+pub(in crate::strategy) use self::warnings::{about_term, fraction, node_label, pod_template_warnings};
 use crate::meta;
 use crate::strategy::checks::dns_label_warning;
 use crate::strategy::fields::{default, int_at, list_at, spec_mut, text_at};

@@ -105,7 +105,8 @@ fn about(pod: &Place<'_>, is_template: bool, warnings: &mut Warnings) {
     }
 }
 
-fn node_label(key: &str) -> Option<&'static str> {
+/// Says that a label of nodes is deprecated.
+pub(in crate::strategy) fn node_label(key: &str) -> Option<&'static str> {
     NODE_LABELS.iter().find(|(label, _)| *label == key).map(|(_, text)| *text)
 }
 
@@ -129,7 +130,8 @@ fn about_nodes(spec: &Place<'_>, warnings: &mut Warnings) {
     }
 }
 
-fn about_term(term: &Place<'_>, checks_values: bool, warnings: &mut Warnings) {
+/// Warns of what a term of a node selector has.
+pub(in crate::strategy) fn about_term(term: &Place<'_>, checks_values: bool, warnings: &mut Warnings) {
     for expression in term.at("matchExpressions").items() {
         let key = expression.at("key");
         warnings.extend(node_label(key.text()).map(|text| key.warning(format!("{} is {text}", key.text()))));
@@ -245,9 +247,10 @@ fn fractions(amounts: &Place<'_>, warnings: &mut Warnings) {
     }
 }
 
-fn fraction(amount: &Place<'_>, warnings: &mut Warnings) {
-    if let Some(quantity) = amount.quantity().filter(|quantity| quantity.to_milli() % 1000 != 0) {
-        let quoted = windlass_schema::go_quote(&quantity.to_string());
+/// Warns of a number of bytes that is not whole.
+pub(in crate::strategy) fn fraction(amount: &Place<'_>, warnings: &mut Warnings) {
+    if amount.quantity().is_some_and(|quantity| quantity.to_milli() % 1000 != 0) {
+        let quoted = windlass_schema::go_quote(amount.text());
         warnings
             .push(amount.warning(format!("fractional byte value {quoted} is invalid, must be an integer")));
     }

@@ -74,11 +74,13 @@ async fn reconcile(key: ObjectKey, cx: Context<Foo>) -> Result<Action> {
 async fn report(cx: &Context<Foo>, parent: &Foo, deployment: &Deployment) -> Result<()> {
     let available = deployment.status.as_ref().and_then(|status| status.available_replicas);
     let status = FooStatus { available_replicas: available.unwrap_or(0) };
-    if cx.update_status(parent, &status).await? != StatusUpdate::Gone {
-        return Ok(());
+    match cx.update_status(parent, &status).await {
+        // The CRD has no status subresource: the status is a field like any other.
+        Err(error) if error.is_not_found() => {}
+        updated => return updated.map(drop),
     }
-    // The server has no such Foo, or the CRD has no status subresource: its answer is the same.
     match cx.update(&Foo { status: Some(status), ..Foo::clone(parent) }).await {
+        // The Foo was deleted meanwhile.
         Err(error) if error.is_not_found() => Ok(()),
         updated => updated.map(drop),
     }

@@ -63,6 +63,7 @@ mod crd;
 mod custom_resources;
 mod defaults;
 mod limits;
+mod limits_of_namespaces;
 mod namespaces;
 mod not_enforced;
 mod pods;

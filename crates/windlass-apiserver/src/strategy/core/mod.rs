@@ -17,8 +17,6 @@ mod volume;
 mod volume_claim;
 mod volume_source;
 
-use serde_json::Value;
-
 pub(super) use self::claim::{claim_spec_warnings, validate_claim_spec};
 pub(super) use self::event::of as event_of;
 pub(super) use self::pod::{
@@ -26,7 +24,6 @@ pub(super) use self::pod::{
     validate_template, validate_tolerations,
 };
 use super::{Facts, FactsOnly, Strategy};
-use crate::wire::Quantity;
 
 pub(super) fn of(resource: &str) -> &'static dyn Strategy {
     match resource {
@@ -46,8 +43,4 @@ pub(super) fn of(resource: &str) -> &'static dyn Strategy {
         "services" => &service::Services,
         _ => &FactsOnly(&Facts::SPEC),
     }
-}
-
-fn quantity(value: &Value) -> Option<Quantity> {
-    value.as_str().and_then(|text| text.parse().ok())
 }

@@ -28,7 +28,9 @@ use windlass_schema::FieldError;
 
 pub(in crate::strategy) use self::defaults::default_spec;
 pub(in crate::strategy) use self::probe::port_number_or_name;
-pub(in crate::strategy) use self::resources::{validate_amount, validate_container_name};
+pub(in crate::strategy) use self::resources::{
+    allows_overcommit, validate_amount, validate_container_name, validate_name,
+};
 pub(in crate::strategy) use self::scheduling::{validate_node_selector, validate_tolerations};
 pub(in crate::strategy) use self::validate::validate_template;
 pub(in crate::strategy) use self::warnings::{about_term, fraction, node_label, pod_template_warnings};

@@ -57,7 +57,7 @@ fn is_extended(name: &str) -> bool {
         && names::label_key(&format!("requests.{name}")).is_empty()
 }
 
-fn allows_overcommit(name: &str) -> bool {
+pub(in crate::strategy) fn allows_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 

@@ -149,7 +149,12 @@ impl PodLifecycle<'_> {
             wake_at = earlier(wake_at, self.run_main_containers());
         }
         wake_at = earlier(wake_at, self.run_ephemeral_containers());
-        self.status.phase = Some(self.phase(initialised).to_owned());
+        let phase = self.phase(initialised);
+        if matches!(phase, "Succeeded" | "Failed") {
+            self.stop_sidecars();
+            wake_at = None;
+        }
+        self.status.phase = Some(phase.to_owned());
         self.update_conditions();
         self.finish(wake_at)
     }
@@ -315,6 +320,20 @@ impl PodLifecycle<'_> {
         self.status.init_container_statuses = inits;
         self.status.container_statuses = mains;
         self.status.ephemeral_container_statuses = ephemerals;
+    }
+
+    /// Stops the init containers that still run: sidecars end with the containers that they help.
+    fn stop_sidecars(&mut self) {
+        let mut statuses = self.status.init_container_statuses.take();
+        let is_running = |status: &&mut ContainerStatus| {
+            status.state.as_ref().is_some_and(|state| state.running.is_some())
+        };
+        for status in statuses.iter_mut().flatten().filter(is_running) {
+            let script = self.script(&status.name);
+            let times = self.memory.times.entry(status.name.clone()).or_default();
+            Container { script: &script, restart: RestartPolicy::Never, status, times }.stop(0, self.now);
+        }
+        self.status.init_container_statuses = statuses;
     }
 
     fn running(&self) -> Vec<String> {

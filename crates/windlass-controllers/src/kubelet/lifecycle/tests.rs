@@ -256,6 +256,21 @@ fn a_failing_init_container_fails_a_pod_that_never_restarts() {
 }
 
 #[test]
+fn a_sidecar_ends_with_the_containers_that_it_helps() {
+    let spec = json!({
+        "restartPolicy": "Never",
+        "initContainers": [{"name": "helper", "image": "i", "restartPolicy": "Always"}],
+        "containers": [{"name": "main", "image": "i", "command": ["sleep", "2"]}],
+    });
+    let mut world = SimulatedPod::new(&[], spec);
+    assert_eq!(world.run_for(1.0).phase(), "Running");
+    assert_eq!(world.run_for(1.5).phase(), "Succeeded");
+    let status = world.pod.status.as_ref().unwrap();
+    let helper = &status.init_container_statuses.as_ref().unwrap()[0];
+    assert_eq!((exit_code(helper), helper.ready), (Some(0), false));
+}
+
+#[test]
 fn a_sidecar_starts_before_the_others_and_keeps_running() {
     let spec = json!({
         "initContainers": [{"name": "proxy", "image": "i", "restartPolicy": "Always"}],

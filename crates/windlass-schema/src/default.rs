@@ -172,6 +172,14 @@ fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
     }
 }
 
+/// Writes a number as people do: without an exponent, unless it is very large.
+fn decimal(number: &serde_json::Number) -> String {
+    match number.as_f64().filter(|float| number.is_f64() && float.abs() < 1e15) {
+        Some(float) => float.to_string(),
+        None => number.to_string(),
+    }
+}
+
 /// Writes a quantity as the server stores it; any other value is left unchanged.
 fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Rounding) {
     if schema.format() != Some("quantity") {
@@ -179,7 +187,7 @@ fn canonicalize_quantity(value: &mut Value, schema: NodeRef<'_>, rounding: Round
     }
     let canonical = match &*value {
         Value::String(text) => Quantity::canonical(text.trim(), rounding),
-        Value::Number(number) => Quantity::canonical(&number.to_string(), rounding),
+        Value::Number(number) => Quantity::canonical(&decimal(number), rounding),
         _ => return,
     };
     if let Ok(canonical) = canonical {

@@ -83,3 +83,18 @@ async fn pods_that_end_again_and_again_block() {
     user.blocked("web", "InOrder").await;
     fixture.stop().await;
 }
+
+#[tokio::test]
+async fn a_pod_without_the_label_of_its_index_stays_where_it_is() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create("web", 2, json!({})).await;
+    user.settled("web", 2).await;
+    user.label_pod("web-1", json!({ "apps.abc.com/pod-index": null })).await;
+    user.change("web", json!({ "replicas": 3 })).await;
+    user.settled("web", 3).await;
+    user.blocked("web", "InOrder").await;
+    user.change("web", json!({ "replicas": 1 })).await;
+    user.settled("web", 1).await;
+    fixture.stop().await;
+}

@@ -49,6 +49,11 @@ impl User {
         self.sets().patch(name, &PatchParams::default(), &patch).await.expect("patched");
     }
 
+    pub(crate) async fn label_pod(&self, name: &str, labels: Value) {
+        let patch = Patch::Merge(json!({ "metadata": { "labels": labels } }));
+        self.pods().patch(name, &PatchParams::default(), &patch).await.expect("patched");
+    }
+
     pub(crate) async fn scale(&self, name: &str, replicas: u32) {
         self.change(name, json!({ "replicas": replicas })).await;
     }

@@ -139,7 +139,8 @@ async fn find(neutron: &Neutron, known: &Known<'_>) -> Result<Vec<Network>, Erro
     let by_name = [("name", known.key.as_str()), ("description", &known.owner.description)];
     let mut found = neutron.networks(&by_name).await?;
     found.retain(|network| known.is_own(network) || !(known.is_taken)(&network.id));
-    if let Some(id) = known.network_id
+    // An ID that another object has as well is that of the one whose name the network has.
+    if let Some(id) = known.network_id.filter(|id| !(known.is_taken)(id))
         && !found.iter().any(|network| known.is_own(network))
     {
         found.extend(neutron.network(id).await?);

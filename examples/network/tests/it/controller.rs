@@ -186,3 +186,30 @@ async fn an_object_that_others_hold_says_that_its_network_is_gone() {
     fixture.cluster.gone::<Network>("a").await;
     operator.stop().await.expect("a graceful stop");
 }
+
+#[tokio::test]
+async fn an_id_of_another_object_in_the_status_takes_nothing_over() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run().await;
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.create("b", "10.1.0.0/24", "10.1.0.1").await;
+    let wanted = ["default/a 10.0.0.0/24 10.0.0.1", "default/b 10.1.0.0/24 10.1.0.1"];
+    fixture.settled(&wanted).await;
+    for name in ["a", "b"] {
+        fixture.reason(name, "Synced").await;
+    }
+    let id = async |name: &str| {
+        fixture.objects().get(name).await.expect("got").status.and_then(|status| status.network_id)
+    };
+    let (of_a, of_b) = (id("a").await, id("b").await);
+    let patch = Patch::Merge(json!({ "status": { "networkID": of_b } }));
+    fixture.objects().patch_status("a", &PatchParams::default(), &patch).await.expect("patched");
+    eventually(SOON, || async {
+        let found = id("a").await;
+        if found == of_a { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+    fixture.settled(&wanted).await;
+    assert_eq!(id("b").await, of_b);
+    operator.stop().await.expect("a graceful stop");
+}

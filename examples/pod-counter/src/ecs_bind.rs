@@ -64,7 +64,7 @@ fn rivals_of(bind: &EcsBind, cx: &MapContext) -> Result<Vec<ObjectKey>> {
 }
 
 async fn reconcile(key: ObjectKey, cx: Context<EcsBind>) -> Result<Action> {
-    let Some(bind) = cx.get_alive(&key)? else { return Ok(Action::done()) };
+    let Some(bind) = cx.get(&key)? else { return Ok(Action::done()) };
     let (bound, reason, message) = judge(&bind, &cx)?;
     let mut status = bind.status.clone().unwrap_or_default();
     let changed = bind.status.is_none() || status.bound != bound;
@@ -86,6 +86,9 @@ async fn reconcile(key: ObjectKey, cx: Context<EcsBind>) -> Result<Action> {
 /// Returns whether an instance is bound, with the reason and the message of the condition.
 fn judge(bind: &EcsBind, cx: &Context<EcsBind>) -> Result<(bool, &'static str, String)> {
     let (pod_name, instance) = (&bind.spec.pod_name, &bind.spec.instance_id);
+    if bind.metadata.deletion_timestamp.is_some() {
+        return Ok((false, "Deleted", "it is deleted, and a finalizer holds it".to_owned()));
+    }
     let binds = cx.lister::<EcsBind>()?;
     let is_other = |holder: &EcsBind| holder.metadata.uid != bind.metadata.uid;
     if let Some(holder) = holder_of_pod(&binds, bind)?.filter(|holder| is_other(holder)) {

@@ -100,3 +100,24 @@ async fn an_instance_is_bound_to_one_pod_and_to_the_next_one_when_that_is_let_go
     eventually_is(&cluster, "d", false, "InstanceTaken").await;
     operator.stop().await.expect("a graceful stop");
 }
+
+#[tokio::test]
+async fn a_deleted_binding_that_others_hold_is_bound_no_more() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let operator = cluster.run_restricted(manager(client.clone())).await;
+    create_pod(&client, "web").await;
+    bind(&client, "a", "web", "i-1").await;
+    eventually_is(&cluster, "a", true, "PodRunning").await;
+    bind(&client, "b", "web", "i-1").await;
+    eventually_is(&cluster, "b", false, "PodTaken").await;
+    let binds: Api<EcsBind> = Api::default_namespaced(client.clone());
+    let held =
+        |finalizers: serde_json::Value| Patch::Merge(json!({ "metadata": { "finalizers": finalizers } }));
+    binds.patch("a", &PatchParams::default(), &held(json!(["example.com/held"]))).await.expect("patched");
+    binds.delete("a", &DeleteParams::default()).await.expect("deleted");
+    eventually_is(&cluster, "a", false, "Deleted").await;
+    eventually_is(&cluster, "b", true, "PodRunning").await;
+    binds.patch("a", &PatchParams::default(), &held(json!(null))).await.expect("patched");
+    operator.stop().await.expect("a graceful stop");
+}

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks for a graceful shutdown, the second exits at once.
+//! Ctrl-C, SIGTERM and SIGHUP (the terminal is closed): the first asks for a graceful shutdown, the second exits at once.
 
 use std::io;
 use std::process;
@@ -18,6 +18,7 @@ impl ShutdownSignal {
     pub(crate) fn listen() -> io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
         let (sender, receiver) = watch::channel(false);
         tokio::spawn(async move {
             for earlier in 0.. {
@@ -25,6 +26,7 @@ impl ShutdownSignal {
                     biased;
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
                 }
                 if earlier > 0 {
                     process::exit(1);

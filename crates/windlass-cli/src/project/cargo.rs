@@ -1,6 +1,7 @@
 //! Calls cargo.
 
 use std::ffi::OsStr;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Output as Finished, Stdio};
 use std::time::Instant;
@@ -16,6 +17,8 @@ use crate::output::Output;
 /// A call of cargo in a project.
 pub(crate) struct Cargo {
     command: Command,
+    /// Whether it leads a process group.
+    has_group: bool,
 }
 
 impl Cargo {
@@ -23,9 +26,13 @@ impl Cargo {
     pub(crate) fn new(root: &Path, subcommand: &str) -> Self {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.arg(subcommand).current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
-        // A group of its own, which is ended as a whole: cargo leaves compilers and tests running if it alone is ended.
-        command.process_group(0);
-        Self { command }
+        // A group of its own, which is ended as a whole: cargo leaves compilers and tests running if it alone is ended. In the
+        // foreground of a terminal it stays there: it may ask for a passphrase, and the terminal ends all of its group by itself.
+        let has_group = !std::io::stdin().is_terminal();
+        if has_group {
+            command.process_group(0);
+        }
+        Self { command, has_group }
     }
 
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
@@ -41,7 +48,8 @@ impl Cargo {
 
     async fn finish(mut self) -> Result<Finished> {
         let child = self.command.spawn().map_err(not_started)?;
-        let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let leader = child.id().filter(|_| self.has_group).and_then(|id| Pid::from_raw(id.cast_signed()));
+        let group = Group(leader);
         let finished = child.wait_with_output().await?;
         group.has_ended();
         Ok(finished)

@@ -35,8 +35,8 @@ disruption budgets, quotas, namespaces, service accounts, nodes, scheduling and 
 Pods are simulated: no image is pulled and no process runs. Annotations of a pod set what it does:
   kubelet.windlass.dev/start-after: 2s      time until its image is there
   kubelet.windlass.dev/ready-after: 1s      time from its start until it is ready
-  kubelet.windlass.dev/run-for: 5s          time from its start until it ends by itself, or forever; without it, 1s if its
-                                            restartPolicy is OnFailure or Never, else forever
+  kubelet.windlass.dev/run-for: 5s          time from its start until it ends by itself, or forever; without it, as long as a plain
+                                            command says (sleep 5), else 1s if its restartPolicy is OnFailure or Never, else forever
   kubelet.windlass.dev/exit-code: \"1\"       its exit code
   kubelet.windlass.dev/stop-after: 3s       time from its deletion until it stops
   kubelet.windlass.dev/image-pull: fail     its image cannot be pulled

@@ -5,7 +5,7 @@
 //! containers end at once with exit code 0.
 //!
 //! A command whose effect is plain goes before these defaults: `sleep 30` runs for 30 s, `sh -c "echo no; exit 1"` fails at once. See
-//! [`command`](super::command) for what is read. Annotations go before the command.
+//! `kubelet/command.rs` for what is read. Annotations go before the command.
 //!
 //! | annotation | meaning |
 //! |---|---|

@@ -199,6 +199,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Reads a text. Digits may be missing, as in `k`, which is nothing: so kube-apiserver reads it.
     fn parse(text: &'a str) -> Result<Self, QuantityError> {
         let (is_negative, rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -208,7 +209,7 @@ impl<'a> Text<'a> {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        if text.is_empty() || fraction.contains('.') {
             return Err(QuantityError::Malformed);
         }
         let (exponent, format) = scale(suffix)?;
@@ -232,14 +233,17 @@ fn scale(suffix: &str) -> Result<(i32, Format), QuantityError> {
     if let Some(index) = DECIMAL.iter().position(|known| *known == suffix) {
         return Ok((index as i32 * 3 - 9, Format::Decimal));
     }
-    if let Some(exponent) = suffix.strip_prefix(['e', 'E']) {
-        let exponent = exponent.parse::<i32>().map_err(|_| QuantityError::Suffix)?;
+    if let Some(Ok(exponent)) = suffix.strip_prefix(['e', 'E']).map(str::parse) {
         return Ok((exponent, Format::Exponent));
     }
-    if suffix.chars().all(|c| c.is_ascii_digit() || "eEinumkKMGTP+-".contains(c)) {
-        return Err(QuantityError::Suffix);
-    }
-    Err(QuantityError::Malformed)
+    Err(if has_form_of_suffix(suffix) { QuantityError::Suffix } else { QuantityError::Malformed })
+}
+
+/// Whether a suffix is letters, a sign and digits, each of which may be missing.
+fn has_form_of_suffix(suffix: &str) -> bool {
+    let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+    let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Returns `whole.fraction * 10^exponent` in billionths, rounded up and capped.

@@ -102,10 +102,20 @@ fn the_stored_form_is_the_real_servers() {
 
 #[test]
 fn what_is_none_is_refused() {
-    for text in ["", "a", "1.2.3", "1x", "--1", "1 Gi", ".", "1ki", "Gi", "é"] {
-        assert!(text.parse::<Quantity>().is_err(), "{text}");
+    let malformed = ["", "a", "1.2.3", "1x", "1 Gi", "é", "1e3e3", "1e3k"];
+    let suffix = ["1mm", "1ki", "+-1", "--1", "1e", "1+3", "1K"];
+    for (texts, error) in [(&malformed[..], QuantityError::Malformed), (&suffix, QuantityError::Suffix)] {
+        for text in texts {
+            assert_eq!(text.parse::<Quantity>(), Err(error), "{text}");
+        }
     }
-    assert_eq!("1mm".parse::<Quantity>(), Err(QuantityError::Suffix));
+}
+
+#[test]
+fn a_quantity_without_digits_is_nothing() {
+    for text in [".", "+", "-", "k", "Ki", ".k", "e3"] {
+        assert_eq!(canonical(text), "0", "{text}");
+    }
 }
 
 #[test]

@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use super::script::parse_duration;
-
 /// What a command does: it runs for a time, then ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreseen {
@@ -82,8 +80,8 @@ fn read_list(text: &str) -> Option<Vec<Step>> {
         let (_, words) = steps.last_mut()?;
         words.extend(word.take());
         if let Some(condition) = joint {
-            // A line may be empty; `&&` and `||` have a command on both sides.
-            if condition != Condition::Always && words.is_empty() {
+            // A line may be empty; the other joints come after a command.
+            if character != '\n' && words.is_empty() {
                 return None;
             }
             steps.push((condition, Vec::new()));
@@ -161,19 +159,22 @@ fn run(program: &str, args: &[&str]) -> Option<Outcome> {
     }
 }
 
-/// The sum of the times, as `sleep` reads them: a number of seconds, or with a unit.
+/// The sum of the times, as `sleep` reads them: each a number of seconds, or with a unit.
 fn sleep_time(args: &[&str]) -> Option<Duration> {
     let mut total = Duration::ZERO;
     for arg in args {
         if matches!(*arg, "inf" | "infinity") {
             return Some(Duration::MAX);
         }
-        let time = match arg.strip_suffix('d') {
-            Some(days) => parse_duration(&format!("{days}h"))?.checked_mul(24)?,
-            None if arg.ends_with(|last: char| last.is_ascii_digit()) => parse_duration(&format!("{arg}s"))?,
-            None if arg.ends_with("ms") || arg.ends_with("us") || arg.ends_with("ns") => return None,
-            None => parse_duration(arg)?,
+        let number = arg.trim_end_matches(|last: char| last.is_ascii_alphabetic());
+        let seconds = match &arg[number.len()..] {
+            "" | "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            "d" => 86_400.0,
+            _ => return None,
         };
+        let time = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()?;
         total = total.checked_add(time)?;
     }
     Some(total)
@@ -234,6 +235,8 @@ mod tests {
             "&& sleep 1",
             "echo 'open",
             "sleep 1 &&",
+            "sleep 1;; exit 1",
+            "; exit 1",
         ] {
             assert_eq!(of(&["sh", "-c", text], &[]), None, "{text}");
         }
@@ -241,6 +244,7 @@ mod tests {
         assert_eq!(of(&["sleep"], &[]), None);
         assert_eq!(of(&["sleep", "soon"], &[]), None);
         assert_eq!(of(&["sleep", "5ms"], &[]), None);
+        assert_eq!(of(&["sleep", "1h30m"], &[]), None);
         assert_eq!(of(&["/app/sleep", "5"], &[]), None);
         assert_eq!(of(&["exit", "1"], &[]), None);
         assert_eq!(of(&["nginx"], &["-g", "daemon off;"]), None);

@@ -1,27 +1,32 @@
 //! `GET …/log` of a pod. The log of a simulated pod is the text in its annotations.
 
+mod options;
+mod shown;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
-use windlass_schema::FieldError;
 
+use self::options::LogOptions;
 use super::Call;
 use crate::body::{Body, ByteStream};
+use crate::state::State;
+use crate::store::{ResourceId, Stored, Watched};
 use crate::wire::ApiError;
-
-/// The annotation with the log of all containers. Followed by a dot and a container's name, it holds the log of that
-/// container.
-const ANNOTATION: &str = "kubelet.windlass.dev/log";
 
 /// Answers a request for a log: 204 for a pod that is on no node.
 ///
 /// # Errors
-/// 404 for an absent pod, 400 for a container that it does not have, and 422 for a count that is out of range.
+/// 404 for an absent pod, 400 for a container that it does not have or that has not started, and 422 for options that are out of range.
 pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
+    let options = LogOptions::parse(&call.query, &call.route.name)?;
+    let log = call.state.store.log(&call.resource.storage).watched();
     let view = call.state.store.view();
-    let pod = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
-    let pod = pod.value();
-    let tail = count(call, "tailLines", 0)?;
-    let limit = count(call, "limitBytes", 1)?;
+    let stored = view.get(&call.resource.storage, &call.key()).ok_or_else(|| call.not_found())?;
+    let pod = stored.value();
     let container = container(&call.route.name, call.query.text("container"), &pod)?;
     let node = pod.pointer("/spec/nodeName").and_then(Value::as_str);
     if node.is_none_or(str::is_empty) {
@@ -29,37 +34,87 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    let mut log = log_of(&pod, &container);
-    if let Some(lines) = tail {
-        let all = log.split_inclusive('\n').count();
-        log = log.split_inclusive('\n').skip(all.saturating_sub(lines)).collect();
-    }
-    if let Some(bytes) = limit {
-        let end = (0..=bytes.min(log.len())).rev().find(|end| log.is_char_boundary(*end)).unwrap_or(0);
-        log.truncate(end);
-    }
-    let mut response = Response::new(Body::full(log));
+    let text = shown::log(&pod, &container, options.previous).map_err(ApiError::bad_request)?;
+    let started = shown::started(&pod, &container, options.previous);
+    let first = options.first(&text, started, call.state.env.now());
+    let body = if options.follow && shown::is_running(&pod, &container) {
+        let sent = first.len();
+        let follower = Follower {
+            state: Arc::clone(call.state),
+            log,
+            storage: call.resource.storage.clone(),
+            key: call.key(),
+            container,
+            last: Arc::clone(stored),
+            text,
+            options,
+            sent,
+            is_last: false,
+        };
+        let rest = stream::unfold(follower, |mut follower| async move {
+            let added = follower.next().await?;
+            Some((added, follower))
+        });
+        let first = Some(Bytes::from(first)).filter(|first| !first.is_empty());
+        Body::stream(stream::iter(first).chain(rest))
+    } else {
+        Body::full(first)
+    };
+    let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response.extensions_mut().insert(ByteStream);
     Ok(response)
 }
 
-/// Reads a number from the query that must be at least `least`.
-fn count(call: &Call<'_>, name: &str, least: i64) -> Result<Option<usize>, ApiError> {
-    let text = call.query.text(name);
-    if text.is_empty() {
-        return Ok(None);
+/// Follows a log until its container ends.
+struct Follower {
+    state: Arc<State>,
+    log: Watched,
+    storage: ResourceId,
+    key: String,
+    container: String,
+    /// The pod as it was seen last.
+    last: Arc<Stored>,
+    /// The log as it was seen last.
+    text: String,
+    options: LogOptions,
+    /// The bytes that were sent.
+    sent: usize,
+    /// Whether the container has ended, so that nothing comes after.
+    is_last: bool,
+}
+
+impl Follower {
+    /// Waits for the next lines; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let log = Arc::clone(self.log.log());
+            let changed = log.changed();
+            let view = self.state.store.view();
+            let stored = view.get(&self.storage, &self.key)?;
+            if !Arc::ptr_eq(stored, &self.last) {
+                let (old, pod) = (self.last.value(), stored.value());
+                self.last = Arc::clone(stored);
+                if old.pointer("/metadata/uid") != pod.pointer("/metadata/uid") {
+                    return None;
+                }
+                let text = shown::text(&pod, &self.container);
+                let started = shown::started(&pod, &self.container, false);
+                let added = text.strip_prefix(&self.text).unwrap_or_default();
+                let added = self.options.next(added, started, self.sent);
+                self.text = text;
+                self.is_last = !shown::is_running(&pod, &self.container);
+                if !added.is_empty() {
+                    self.sent += added.len();
+                    return Some(added.into());
+                }
+            }
+            if self.is_last {
+                return None;
+            }
+            changed.await;
+        }
     }
-    let number: i64 = text.parse().map_err(|_| {
-        let quoted = windlass_schema::go_quote(text);
-        ApiError::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
-    })?;
-    if number < least {
-        let why = if least == 0 { "must be greater than or equal to 0" } else { "must be greater than 0" };
-        let error = FieldError::invalid(name, number, why);
-        return Err(ApiError::invalid("", "PodLogOptions", &call.route.name, std::slice::from_ref(&error)));
-    }
-    Ok(usize::try_from(number).ok())
 }
 
 /// Returns the container `wanted` of the pod `name`, or its only one if `wanted` is empty.
@@ -90,15 +145,4 @@ pub(super) fn container(name: &str, wanted: &str, pod: &Value) -> Result<String,
     } else {
         Err(ApiError::bad_request(format!("container {wanted} is not valid for pod {name}")))
     }
-}
-
-fn log_of(pod: &Value, container: &str) -> String {
-    let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
-    let text = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
-    let log = text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION));
-    let mut log = log.unwrap_or_default().to_owned();
-    if !log.is_empty() && !log.ends_with('\n') {
-        log.push('\n');
-    }
-    log
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::fixtures::pod;
-use crate::harness::{Api, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH};
 
 async fn bind(api: &Api, pods: &str, name: &str) {
     let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}});
@@ -60,6 +61,67 @@ async fn a_log_is_the_text_of_the_annotation() {
     assert_eq!(api.get(&format!("{path}?tailLines=1")).await.is(200).body, "three\n");
     let unknown = api.get(&format!("{path}?container=x")).await.is(400);
     assert_eq!(unknown.at("/message"), "container x is not valid for pod a");
+}
+
+#[tokio::test]
+async fn options_of_a_log_are_checked_first() {
+    let api = Api::start();
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let mut answers = Vec::new();
+    for query in [
+        "tailLines=-1",
+        "limitBytes=0",
+        "sinceSeconds=0&limitBytes=0",
+        "sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z",
+        "sinceTime=x",
+        "stream=Stdout",
+    ] {
+        let refused = api.get(&format!("{pods}/absent/log?{query}")).await;
+        answers.push(format!("{} {}", refused.code, refused.at("/message").as_str().unwrap_or_default()));
+    }
+    expect![[r#"
+        422 PodLogOptions "absent" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0
+        422 PodLogOptions "absent" is invalid: limitBytes: Invalid value: 0: must be greater than 0
+        422 PodLogOptions "absent" is invalid: [limitBytes: Invalid value: 0: must be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0]
+        422 PodLogOptions "absent" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified
+        400 parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"
+        422 PodLogOptions "absent" is invalid: stream: Forbidden: may not be specified"#]].assert_eq(&answers.join("\n"));
+}
+
+#[tokio::test]
+async fn a_log_is_followed_until_its_container_ends() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A real log needs a kubelet.
+        return;
+    }
+    let pods = format!("/api/v1/namespaces/{}/pods", api.namespace().await);
+    let pod = &format!("{pods}/a");
+    let annotated = |log: &str| json!({"metadata": {"annotations": {"kubelet.windlass.dev/log": log}}});
+    let state = |state: Value| json!({"status": {"containerStatuses": [{"name": "main", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state}]}});
+    let set_state =
+        async |to: Value| api.patch(&format!("{pod}/status"), STRATEGIC_PATCH, state(to)).await.is(200);
+    let mut body: Value = self::pod("a");
+    body["metadata"]["annotations"] = annotated("one")["metadata"]["annotations"].clone();
+    api.post(&pods, body).await.is(201);
+    bind(&api, &pods, "a").await;
+    set_state(json!({"waiting": {"reason": "ContainerCreating"}})).await;
+    let early = api.get(&format!("{pod}/log")).await.is(400);
+    assert_eq!(
+        early.at("/message"),
+        "container \"main\" in pod \"a\" is waiting to start: ContainerCreating"
+    );
+    set_state(json!({"running": {"startedAt": "2026-01-02T03:04:05Z"}})).await;
+    let log = format!("{pod}/log?follow=true&timestamps=true");
+    let ends = async {
+        api.patch(pod, MERGE_PATCH, annotated("one\ntwo")).await.is(200);
+        set_state(json!({"terminated": {"exitCode": 0, "startedAt": "2026-01-02T03:04:05Z"}})).await
+    };
+    let (log, _) = tokio::join!(api.get(&log), ends);
+    let expected = "2026-01-02T03:04:05.000000000Z one\n2026-01-02T03:04:05.000000000Z two\n";
+    assert_eq!(log.is(200).body, expected);
+    let previous = api.get(&format!("{pod}/log?previous=true")).await.is(400);
+    assert_eq!(previous.at("/message"), "previous terminated container \"main\" in pod \"a\" not found");
 }
 
 #[tokio::test]

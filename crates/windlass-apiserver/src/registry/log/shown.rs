@@ -1,0 +1,112 @@
+//! What a simulated pod shows as its log.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// The annotation with the log of all containers. Followed by a dot and a container's name, it holds the log of that
+/// container.
+const ANNOTATION: &str = "kubelet.windlass.dev/log";
+
+/// Returns the log of a container, or with `previous` that of its last run.
+///
+/// # Errors
+/// The container has not run, in the words of the kubelet.
+pub(super) fn log(pod: &Value, container: &str, previous: bool) -> Result<String, String> {
+    let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let status = status(pod, container);
+    let has_ended = status.is_some_and(|status| status.pointer("/lastState/terminated").is_some());
+    if previous && !has_ended {
+        return Err(format!("previous terminated container \"{container}\" in pod \"{name}\" not found"));
+    }
+    let reason = status.and_then(|status| status.pointer("/state/waiting/reason")).and_then(Value::as_str);
+    if let Some(reason) = reason.filter(|_| !has_ended) {
+        let why = match reason {
+            "ErrImagePull" => "image can't be pulled",
+            "ImagePullBackOff" => "trying and failing to pull image",
+            other => other,
+        };
+        return Err(format!("container \"{container}\" in pod \"{name}\" is waiting to start: {why}"));
+    }
+    Ok(text(pod, container))
+}
+
+/// Returns the text of the annotation, which ends with a line end if there is any.
+pub(super) fn text(pod: &Value, container: &str) -> String {
+    let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
+    let text = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
+    let log = text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION));
+    let mut log = log.unwrap_or_default().to_owned();
+    if !log.is_empty() && !log.ends_with('\n') {
+        log.push('\n');
+    }
+    log
+}
+
+/// Whether the container runs. More may come to its log.
+pub(super) fn is_running(pod: &Value, container: &str) -> bool {
+    status(pod, container).is_some_and(|status| status.pointer("/state/running").is_some())
+}
+
+/// Returns when the container, or with `previous` its last run, started: the time of all lines.
+pub(super) fn started(pod: &Value, container: &str, previous: bool) -> Option<Timestamp> {
+    let status = status(pod, container)?;
+    let states: &[&str] = if previous {
+        &["/lastState/terminated"]
+    } else {
+        &["/state/running", "/state/terminated", "/lastState/terminated"]
+    };
+    let state = states.iter().find_map(|state| status.pointer(state))?;
+    state.get("startedAt")?.as_str()?.parse().ok()
+}
+
+fn status<'a>(pod: &'a Value, container: &str) -> Option<&'a Value> {
+    ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"].iter().find_map(|field| {
+        let statuses = pod.pointer("/status")?.get(*field)?.as_array()?;
+        statuses.iter().find(|status| status["name"] == container)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(status: &Value) -> Value {
+        json!({
+            "metadata": {"name": "web", "annotations": {"kubelet.windlass.dev/log": "one"}},
+            "status": {"containerStatuses": [status]},
+        })
+    }
+
+    #[test]
+    fn a_container_that_has_not_started_has_no_log() {
+        for (reason, why) in [
+            ("ContainerCreating", "ContainerCreating"),
+            ("ErrImagePull", "image can't be pulled"),
+            ("ImagePullBackOff", "trying and failing to pull image"),
+        ] {
+            let pod = pod(&json!({"name": "a", "state": {"waiting": {"reason": reason}}}));
+            let expected = format!("container \"a\" in pod \"web\" is waiting to start: {why}");
+            assert_eq!(log(&pod, "a", false), Err(expected));
+        }
+    }
+
+    #[test]
+    fn the_log_of_an_earlier_run_is_there_after_a_restart() {
+        let running = pod(&json!({"name": "a", "state": {"running": {}}}));
+        let expected = "previous terminated container \"a\" in pod \"web\" not found";
+        assert_eq!(log(&running, "a", true), Err(expected.to_owned()));
+        assert!(is_running(&running, "a"));
+
+        let ended = json!({"terminated": {"startedAt": "2026-01-02T03:04:05Z"}});
+        let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+        let restarted = pod(&json!({"name": "a", "state": waiting, "lastState": ended}));
+        for previous in [true, false] {
+            assert_eq!(log(&restarted, "a", previous), Ok("one\n".to_owned()));
+            let time = started(&restarted, "a", previous).map(|time| time.to_string());
+            assert_eq!(time.as_deref(), Some("2026-01-02T03:04:05Z"));
+        }
+        assert!(!is_running(&restarted, "a"));
+    }
+}

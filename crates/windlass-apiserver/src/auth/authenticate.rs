@@ -1,6 +1,7 @@
 //! Authentication: client certificates and bearer tokens.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
 
 use http::HeaderMap;
@@ -143,13 +144,31 @@ fn bearer_token(header: &str) -> Token<'_> {
     }
 }
 
-/// Returns the user of a client certificate: its common name, with its organizations as groups.
+/// Returns the user of a client certificate that is valid.
 ///
-/// `None` if the certificate cannot be parsed or has no common name.
-pub(crate) fn certificate_identity(der: &[u8]) -> Option<Identity> {
-    let subject = Certificate::from_der(der).ok()?.tbs_certificate.subject;
-    let name = attributes(&subject, COMMON_NAME).next()?;
-    Some(organizations(&subject).fold(Identity::user(&name), Identity::with_group))
+/// The name is the last common name, the groups are the organizations. A certificate with several UIDs, or an empty one,
+/// is not accepted; one without a common name names no user.
+pub(crate) fn certificate_user(der: &[u8]) -> ClientAuth {
+    let Ok(certificate) = Certificate::from_der(der) else { return ClientAuth::NoOpinion };
+    let subject = certificate.tbs_certificate.subject;
+    let Some(name) = attributes(&subject, COMMON_NAME).last().filter(|name| !name.is_empty()) else {
+        return ClientAuth::NoOpinion;
+    };
+    let user = organizations(&subject).fold(Identity::user(&name), Identity::with_group);
+    let user = user.with_extra(CREDENTIAL_ID, format!("X509SHA256={}", hex(&Sha256::digest(der))));
+    let uids: Vec<_> = attributes(&subject, UID).collect();
+    match &uids[..] {
+        [] => ClientAuth::Verified(user),
+        [uid] if !uid.is_empty() => ClientAuth::Verified(user.with_uid(uid)),
+        _ => ClientAuth::Invalid,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Returns the organizations of a subject: the groups of the user of a client certificate.
@@ -159,6 +178,10 @@ pub(crate) fn organizations(subject: &Name) -> impl Iterator<Item = String> {
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
+/// The UID of a Kubernetes user.
+const UID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57683.2");
+/// The key of the extra value that identifies the credential of a user.
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Returns the values of one attribute of a subject. Values that are not text are skipped.
 fn attributes(subject: &Name, attribute: ObjectIdentifier) -> impl Iterator<Item = String> {

@@ -16,8 +16,8 @@ mod token_keys;
 mod reviews;
 
 pub(crate) use authenticate::{
-    Authenticated, AuthenticationResult, ClientAuth, ListenerTokens, Tokens, authenticate,
-    certificate_identity, organizations,
+    Authenticated, AuthenticationResult, ClientAuth, ListenerTokens, Tokens, authenticate, certificate_user,
+    organizations,
 };
 pub(crate) use authorize::{Attributes, Authorizer};
 pub use identity::Identity;

@@ -43,6 +43,11 @@ impl ClientCertificate {
     pub(crate) fn certificate_der(&self) -> &[u8] {
         &self.der
     }
+
+    #[cfg(test)]
+    pub(super) fn replace(&mut self, der: Vec<u8>) {
+        self.der = der.into();
+    }
 }
 
 impl std::fmt::Debug for ClientCertificate {

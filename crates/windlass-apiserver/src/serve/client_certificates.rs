@@ -1,24 +1,32 @@
 //! The check of client certificates.
 
+mod issuers;
+mod possession;
+
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::ring;
+use rustls::crypto::{WebPkiSupportedAlgorithms, ring};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
 
+use self::issuers::Issuers;
 use super::Authority;
 use super::listen::ListenErrorKind;
-use crate::auth::{ClientAuth, certificate_identity};
+use crate::auth::{ClientAuth, certificate_user};
 
 /// Asks clients for a certificate and checks it after the handshake.
 ///
 /// A certificate that is not valid does not end the handshake, because its holder may have a bearer token as well. The
 /// holder must still prove that it has the key.
-pub(super) struct ClientCertificates(Arc<dyn ClientCertVerifier>);
+pub(super) struct ClientCertificates {
+    verifier: Arc<dyn ClientCertVerifier>,
+    issuers: Issuers,
+    algorithms: WebPkiSupportedAlgorithms,
+}
 
 impl ClientCertificates {
     /// The check of certificates that `authority`, or one of `others`, has signed.
@@ -31,15 +39,24 @@ impl ClientCertificates {
             roots.add(root.clone())?;
         }
         let provider = Arc::new(ring::default_provider());
+        let algorithms = provider.signature_verification_algorithms;
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-        Ok(Self(verifier.allow_unauthenticated().build()?))
+        Ok(Self {
+            verifier: verifier.allow_unauthenticated().build()?,
+            issuers: Issuers::new(std::iter::once(authority.certificate_der()).chain(others)),
+            algorithms,
+        })
     }
 
     /// Authenticates the holder of a certificate chain. An empty chain is no certificate.
     pub(super) fn authenticate(&self, chain: &[CertificateDer<'_>]) -> ClientAuth {
         let Some((certificate, intermediates)) = chain.split_first() else { return ClientAuth::NoOpinion };
-        match self.0.verify_client_cert(certificate, intermediates, UnixTime::now()) {
-            Ok(_) => certificate_identity(certificate).map_or(ClientAuth::NoOpinion, ClientAuth::Verified),
+        let now = UnixTime::now();
+        match self.verifier.verify_client_cert(certificate, intermediates, now) {
+            Ok(_) => certificate_user(certificate),
+            Err(_) if self.issuers.signed(certificate, now, self.algorithms.all) => {
+                certificate_user(certificate)
+            }
             Err(error) => {
                 tracing::debug!(%error, "a client certificate is not valid");
                 ClientAuth::Invalid
@@ -60,7 +77,7 @@ impl ClientCertVerifier for ClientCertificates {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
+        self.verifier.root_hint_subjects()
     }
 
     fn verify_client_cert(
@@ -78,7 +95,7 @@ impl ClientCertVerifier for ClientCertificates {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        possession::verify_tls12(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -87,10 +104,10 @@ impl ClientCertVerifier for ClientCertificates {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        possession::verify_tls13(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.verifier.supported_verify_schemes()
     }
 }

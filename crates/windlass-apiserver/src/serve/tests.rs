@@ -46,9 +46,19 @@ async fn in_process_asks_as_its_identity() {
 
 mod over_tls {
     use super::*;
+    use der::asn1::{BitString, ObjectIdentifier, OctetString, UtcTime};
+    use der::{Decode, Encode};
     use hyper_util::rt::{TokioExecutor, TokioIo};
+    use rcgen::{KeyPair, SigningKey};
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    use rustls::sign::SingleCertAndKey;
+    use std::time::Duration;
+    use x509_cert::Certificate;
+    use x509_cert::certificate::{TbsCertificate, Version};
+    use x509_cert::ext::Extension;
+    use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage};
+    use x509_cert::time::Time;
 
     async fn connect(
         listening: &Listening,
@@ -65,12 +75,13 @@ mod over_tls {
                 .with_root_certificates(roots);
         let mut config = match user {
             None => config.with_no_client_auth(),
-            Some(user) => config
-                .with_client_auth_cert(
-                    vec![CertificateDer::from_pem_slice(user.certificate_pem().as_bytes()).unwrap()],
-                    PrivateKeyDer::from_pem_slice(user.key_pem().as_bytes()).unwrap(),
-                )
-                .unwrap(),
+            Some(user) => {
+                let chain = vec![CertificateDer::from(user.certificate_der().to_vec())];
+                let key = PrivateKeyDer::from_pem_slice(user.key_pem().as_bytes()).unwrap();
+                let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
+                let certified = rustls::sign::CertifiedKey::new(chain, key);
+                config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
+            }
         };
         config.alpn_protocols = vec![alpn.to_vec()];
         let stream = tokio::net::TcpStream::connect(listening.local_addr()).await.unwrap();
@@ -127,6 +138,83 @@ mod over_tls {
         assert_eq!(said, "robot system:authenticated 0");
         // Like a wrong token, it does not become the anonymous user.
         assert_eq!(get(&listening, Some(&stranger), None, "/").await.status().as_u16(), 401);
+        listening.shutdown().await;
+    }
+
+    /// Changes the certificate of a client and signs it again.
+    fn edit(authority: &Authority, client: &mut ClientCertificate, edit: impl FnOnce(&mut TbsCertificate)) {
+        let mut certificate = Certificate::from_der(client.certificate_der()).unwrap();
+        edit(&mut certificate.tbs_certificate);
+        let key = KeyPair::from_pem(&authority.key_pem()).unwrap();
+        let signature = key.sign(&certificate.tbs_certificate.to_der().unwrap()).unwrap();
+        certificate.signature = BitString::from_bytes(&signature).unwrap();
+        client.replace(certificate.to_der().unwrap());
+    }
+
+    type Edit<'a> = Box<dyn Fn(&mut TbsCertificate) + 'a>;
+
+    fn extension(id: &str, critical: bool, value: &impl Encode) -> Vec<Extension> {
+        let value = OctetString::new(value.to_der().unwrap()).unwrap();
+        vec![Extension { extn_id: ObjectIdentifier::new_unwrap(id), critical, extn_value: value }]
+    }
+
+    #[tokio::test]
+    async fn certificates_of_clients_may_have_forms_that_the_web_does_not_use() {
+        let listening = echo().await;
+        let any = ExtendedKeyUsage(vec![ObjectIdentifier::new_unwrap("2.5.29.37.0")]);
+        let for_servers = ExtendedKeyUsage(vec![ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1")]);
+        let of_authority = BasicConstraints { ca: true, path_len_constraint: None };
+        let past = Time::UtcTime(UtcTime::from_unix_duration(Duration::from_secs(1_000_000)).unwrap());
+        let jane = "jane developers,system:authenticated 0";
+        let refused = "Unauthorized";
+        let cases: [(&str, &str, Edit<'_>); 7] = [
+            ("version 1", jane, Box::new(|tbs| (tbs.version, tbs.extensions) = (Version::V1, None))),
+            (
+                "an authority",
+                jane,
+                Box::new(|tbs| tbs.extensions = Some(extension("2.5.29.19", true, &of_authority))),
+            ),
+            ("any purpose", jane, Box::new(|tbs| tbs.extensions = Some(extension("2.5.29.37", false, &any)))),
+            (
+                "a server",
+                refused,
+                Box::new(|tbs| tbs.extensions = Some(extension("2.5.29.37", false, &for_servers))),
+            ),
+            (
+                "an unknown extension",
+                refused,
+                Box::new(|tbs| tbs.extensions = Some(extension("1.2.3.4", true, &any))),
+            ),
+            (
+                "version 1, expired",
+                refused,
+                Box::new(|tbs| {
+                    (tbs.version, tbs.extensions) = (Version::V1, None);
+                    tbs.validity.not_after = past;
+                }),
+            ),
+            (
+                "version 1, of another issuer",
+                refused,
+                Box::new(|tbs| {
+                    (tbs.version, tbs.extensions) = (Version::V1, None);
+                    tbs.issuer = tbs.subject.clone();
+                }),
+            ),
+        ];
+        for (form, expected, change) in cases {
+            let mut client = listening.authority().client("jane", Some("developers")).unwrap();
+            edit(listening.authority(), &mut client, change);
+            let said = text(get(&listening, Some(&client), None, "/").await).await;
+            assert!(said.contains(expected), "{form}: {said}");
+            let said = text(get(&listening, Some(&client), Some("Bearer t0ken"), "/").await).await;
+            assert!(said.contains(if expected == jane { jane } else { "robot" }), "{form}: {said}");
+        }
+        // The signature counts, not only the name of the issuer.
+        let stranger = Authority::generate().unwrap();
+        let mut client = listening.authority().client("jane", None).unwrap();
+        edit(&stranger, &mut client, |tbs| (tbs.version, tbs.extensions) = (Version::V1, None));
+        assert_eq!(get(&listening, Some(&client), None, "/").await.status().as_u16(), 401);
         listening.shutdown().await;
     }
 

@@ -80,13 +80,35 @@ fn a_certificate_counts_before_a_token() {
 fn the_subject_of_a_certificate_is_the_user() {
     let authority = crate::serve::Authority::generate().unwrap();
     let client = authority.client("jane", Some("developers")).unwrap();
-    let jane = certificate_identity(client.certificate_der()).unwrap();
+    let ClientAuth::Verified(jane) = certificate_user(client.certificate_der()) else { panic!("nobody") };
     assert_eq!(jane.name(), "jane");
     assert_eq!(jane.groups(), ["developers", "system:authenticated"]);
+    let credential = &jane.extra()["authentication.kubernetes.io/credential-id"][0];
+    let digest = credential.strip_prefix("X509SHA256=").unwrap();
+    assert!(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{credential}");
 }
 
 #[test]
 fn bytes_that_are_not_a_certificate_name_nobody() {
-    assert_eq!(certificate_identity(b"not a certificate"), None);
-    assert_eq!(certificate_identity(b""), None);
+    assert_eq!(certificate_user(b"not a certificate"), ClientAuth::NoOpinion);
+    assert_eq!(certificate_user(b""), ClientAuth::NoOpinion);
+}
+
+#[test]
+fn the_common_name_and_the_only_uid_of_a_certificate_count() {
+    let user = |subject: &[(&[u64], &str)]| {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        for (id, value) in subject {
+            params.distinguished_name.push(rcgen::DnType::from_oid(id), *value);
+        }
+        let key = rcgen::KeyPair::generate().unwrap();
+        certificate_user(params.self_signed(&key).unwrap().der())
+    };
+    let (name, uid): (&[u64], &[u64]) = (&[2, 5, 4, 3], &[1, 3, 6, 1, 4, 1, 57683, 2]);
+    let ClientAuth::Verified(jane) = user(&[(name, "jane"), (uid, "7")]) else { panic!("nobody") };
+    assert_eq!((jane.name(), jane.uid()), ("jane", Some("7")));
+    assert_eq!(user(&[(name, "jane"), (uid, "")]), ClientAuth::Invalid);
+    assert_eq!(user(&[(name, "")]), ClientAuth::NoOpinion);
+    assert_eq!(user(&[(uid, "7")]), ClientAuth::NoOpinion);
 }

@@ -966,3 +966,136 @@ async fn a_webhook_may_ask_for_the_call_to_be_sent_again() {
     "#]]
     .assert_eq(&lines(&seen));
 }
+
+/// Part of each line of [`what_a_configuration_may_say_is_validated`]: what a webhook has besides what it needs.
+fn odd_webhooks() -> Vec<(&'static str, Value)> {
+    let rules = |operations: &[&str], groups: &[&str], versions: &[&str], resources: &[&str]| {
+        json!({"rules": [{
+            "operations": operations, "apiGroups": groups, "apiVersions": versions, "resources": resources
+        }]})
+    };
+    let of = |resources: &[&str]| rules(&["*"], &[""], &["v1"], resources);
+    let expression = |operator: &str| json!({"matchExpressions": [{"key": "a b", "operator": operator}]});
+    vec![
+        ("operations", rules(&["FROB", ""], &[""], &["v1"], &["pods"])),
+        ("all operations", rules(&["*", "CREATE"], &[""], &["v1"], &["pods"])),
+        ("groups and versions", rules(&["*"], &["*", "a"], &["*", ""], &["pods"])),
+        ("nothing", rules(&[], &[], &[], &[])),
+        ("subresources", of(&["pods/*", "pods/status", "*/scale", "apps/scale", ""])),
+        ("all subresources", of(&["*/*", "pods"])),
+        ("all resources", of(&["*", "pods"])),
+        ("the last resource", of(&["pods", "*"])),
+        (
+            "scope",
+            json!({"rules": [{
+                "operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "scope": "All"
+            }]}),
+        ),
+        ("reinvocation", json!({"reinvocationPolicy": "Often"})),
+        ("selectors", json!({"namespaceSelector": expression("In"), "objectSelector": expression("Frob")})),
+        ("labels", json!({"objectSelector": {"matchLabels": {"a": "b c"}}})),
+        ("versions", json!({"admissionReviewVersions": ["v1", "v1", "a b"]})),
+        (
+            "policies",
+            json!({"failurePolicy": "", "matchPolicy": "x", "sideEffects": "Some", "timeoutSeconds": 0}),
+        ),
+        (
+            "conditions",
+            json!({"matchConditions": [
+                {"name": "a b", "expression": " "}, {"name": "x", "expression": "true"}, {"name": "x", "expression": "true"}
+            ]}),
+        ),
+        ("name", json!({"name": ""})),
+    ]
+}
+
+#[tokio::test]
+async fn what_a_configuration_may_say_is_validated() {
+    let api = Api::start();
+    let mut seen = Vec::new();
+    for (case, odd) in odd_webhooks() {
+        let mut webhook = json!({
+            "name": "a.webhook.test", "clientConfig": {"url": "https://localhost/"}, "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "namespaceSelector": {"matchLabels": {"no": "namespace"}}
+        });
+        webhook.as_object_mut().unwrap().extend(odd.as_object().unwrap().clone());
+        for kind in ["mutating", "validating"] {
+            if kind == "validating" && case == "reinvocation" {
+                continue;
+            }
+            let path =
+                format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations?dryRun=All");
+            let body = json!({"metadata": {"name": format!("{}-odd", api.id)}, "webhooks": [webhook]});
+            let reply = api.post(&path, body).await;
+            let causes = reply.json()["details"]["causes"].as_array().cloned().unwrap_or_default();
+            let causes = causes.iter().map(|cause| {
+                let text = |field: &str| cause[field].as_str().unwrap_or("").to_owned();
+                let message = text("message")
+                    .split(": a ")
+                    .next()
+                    .unwrap()
+                    .split(": name part")
+                    .next()
+                    .unwrap()
+                    .to_owned();
+                format!("  {} {message}", text("field").trim_start_matches("webhooks[0]."))
+            });
+            let causes: Vec<_> = std::iter::once(format!("{case}: {}", reply.code)).chain(causes).collect();
+            if kind == "mutating" {
+                seen.extend(causes);
+            } else {
+                assert_eq!(seen[seen.len() - causes.len()..], causes, "{case}");
+            }
+        }
+    }
+    expect![[r#"
+        operations: 422
+          rules[0].operations[0] Unsupported value: "FROB": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"
+          rules[0].operations[1] Unsupported value: "": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"
+        all operations: 422
+          rules[0].operations Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations
+        groups and versions: 422
+          rules[0].apiGroups Invalid value: ["*","a"]: if '*' is present, must not specify other API groups
+          rules[0].apiVersions Invalid value: ["*",""]: if '*' is present, must not specify other API versions
+          rules[0].apiVersions[1] Required value
+        nothing: 422
+          rules[0].operations Required value
+          rules[0].apiGroups Required value
+          rules[0].apiVersions Required value
+          rules[0].resources Required value
+        subresources: 422
+          rules[0].resources[1] Invalid value: "pods/status": if 'pods/*' is present, must not specify pods/status
+          rules[0].resources[3] Invalid value: "apps/scale": if '*/scale' is present, must not specify apps/scale
+          rules[0].resources[4] Required value
+        all subresources: 422
+          rules[0].resources Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources
+        all resources: 422
+          rules[0].resources Invalid value: ["*","pods"]: if '*' is present, must not specify other resources without subresources
+        the last resource: 201
+        scope: 422
+          rules[0].scope Unsupported value: "All": supported values: "*", "Cluster", "Namespaced"
+        reinvocation: 422
+          reinvocationPolicy Unsupported value: "Often": supported values: "IfNeeded", "Never"
+        selectors: 422
+          namespaceSelector.matchExpressions[0].values Required value: must be specified when `operator` is 'In' or 'NotIn'
+          namespaceSelector.matchExpressions[0].key Invalid value: "a b"
+          objectSelector.matchExpressions[0].operator Invalid value: "Frob": not a valid selector operator
+          objectSelector.matchExpressions[0].key Invalid value: "a b"
+        labels: 422
+          objectSelector.matchLabels Invalid value: "b c"
+        versions: 422
+          admissionReviewVersions[1] Invalid value: "v1": duplicate version
+          admissionReviewVersions[2] Invalid value: "a b"
+        policies: 422
+          failurePolicy Unsupported value: "": supported values: "Fail", "Ignore"
+          matchPolicy Unsupported value: "x": supported values: "Equivalent", "Exact"
+          sideEffects Unsupported value: "Some": supported values: "None", "NoneOnDryRun"
+          timeoutSeconds Invalid value: 0: the timeout value must be between 1 and 30 seconds
+        conditions: 422
+          matchConditions[0].expression Required value
+          matchConditions[0].name Invalid value: "a b"
+          matchConditions[2].name Duplicate value: "x"
+        name: 422
+          name Required value
+    "#]].assert_eq(&lines(&seen));
+}

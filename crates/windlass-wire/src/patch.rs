@@ -12,7 +12,7 @@ mod pointer;
 
 use serde_json::Value;
 
-pub use apply::JsonPatchError;
+pub use apply::{JsonPatchError, Mismatch};
 pub use merge::merge_patch;
 
 use crate::json;

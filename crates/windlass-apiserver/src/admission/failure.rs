@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass_schema::go_quote;
 
 use super::CallError;
-use crate::wire::patch::JsonPatchError;
+use crate::wire::patch::{JsonPatchError, Mismatch};
 use crate::wire::{ApiError, Details};
 
 /// 500: a webhook whose failure counts could not be called.
@@ -34,12 +34,45 @@ pub(super) fn denied(hook: &str, status: &Value) -> ApiError {
 
 /// Explains why the operations of a JSON patch do not apply.
 pub(super) fn not_applied(error: &JsonPatchError, operations: &Value) -> String {
-    let JsonPatchError::DoesNotApply { operation, .. } = error else { return error.to_string() };
+    let JsonPatchError::DoesNotApply { operation, why } = error else { return error.to_string() };
     let operation = &operations[*operation];
     let text = |field: &str| operation[field].as_str().unwrap_or_default();
-    let (op, path) = (text("op"), text("path"));
-    if op == "test" {
-        return format!("testing value {path} failed: test failed");
+    let (op, path, from) = (text("op"), text("path"), text("from"));
+    match (op, why) {
+        (_, Mismatch::Kind) => format!("Unexpected kind: {}", if op.is_empty() { "unknown" } else { op }),
+        (_, Mismatch::Document) => "replace operation value must be object or array: %!w(<nil>)".to_owned(),
+        (_, Mismatch::Value) => format!("testing value {path} failed: test failed"),
+        ("move", Mismatch::Member) => missing_member(op, &last_key(from), from),
+        (_, Mismatch::Member) => missing_member(op, path, path),
+        ("replace", Mismatch::Index) => {
+            format!("replace operation does not apply: doc is missing key: {path}: missing value")
+        }
+        (_, Mismatch::Index) => format!("error in {op} for path: '{path}': {}", bad_index(&last_key(path))),
+        ("test", _) => format!("test operation does not apply: is missing path: {path}: missing value"),
+        ("replace", _) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        ("move" | "copy", _) => {
+            format!("{op} operation does not apply: doc is missing from path: {from}: missing value")
+        }
+        _ => format!("{op} operation does not apply: doc is missing path: {}: missing value", go_quote(path)),
     }
-    format!("{op} operation does not apply: doc is missing path: {}: missing value", go_quote(path))
+}
+
+fn missing_member(op: &str, shown: &str, path: &str) -> String {
+    let key = last_key(path);
+    format!("error in {op} for path: '{shown}': Unable to remove nonexistent key: {key}: missing value")
+}
+
+fn bad_index(key: &str) -> String {
+    match key.parse::<i64>() {
+        Ok(index) => format!("Unable to access invalid index: {index}: invalid index referenced"),
+        Err(_) => format!("strconv.Atoi: parsing {}: invalid syntax", go_quote(key)),
+    }
+}
+
+/// The last segment of a JSON pointer, unescaped.
+fn last_key(pointer: &str) -> String {
+    let key = pointer.rsplit_once('/').map_or(pointer, |(_, key)| key);
+    key.replace("~1", "/").replace("~0", "~")
 }

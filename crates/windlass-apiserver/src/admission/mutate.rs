@@ -172,6 +172,12 @@ fn patched(
         return Err(internal(why));
     }
     let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    for field in ["apiVersion", "kind"] {
+        // A kind that the patch removed is the one that was sent.
+        if !shown.is_custom() && text(&changed, field).is_empty() {
+            changed[field] = object[field].clone();
+        }
+    }
     let (version, kind) = (text(&changed, "apiVersion"), text(&changed, "kind"));
     if !shown.is_custom() && (version != text(object, "apiVersion") || kind != text(object, "kind")) {
         let why = format!("converting ({version}.{kind}) to ({}): unknown conversion", shown.go_type());

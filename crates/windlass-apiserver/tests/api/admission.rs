@@ -59,7 +59,9 @@ async fn a_review_says_who_does_what() {
     api.post(&format!("{path}?fieldManager=me&fieldValidation=Strict"), account).await.is(201);
     let mut seen = request(&hook.seen("/a")[0]);
     // The administrators of the two servers differ.
-    seen["userInfo"].as_object_mut().unwrap().remove("uid");
+    for field in ["uid", "extra"] {
+        seen["userInfo"].as_object_mut().unwrap().remove(field);
+    }
     seen["userInfo"]["username"] = json!("the administrator");
     seen["userInfo"]["groups"] = json!([]);
     expect![[r#"
@@ -965,6 +967,70 @@ async fn a_webhook_may_ask_for_the_call_to_be_sent_again() {
         11 calls: Internal error occurred: failed calling webhook "always.webhook.test": failed to call webhook: the server has received too many requests and has asked us to try again later
     "#]]
     .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_apply_is_explained() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let operations = [
+        json!({"op": "remove", "path": "/data/a~1b"}),
+        json!({"op": "remove", "path": "/spec/a"}),
+        json!({"op": "replace", "path": "/spec/a", "value": 1}),
+        json!({"op": "replace", "path": "", "value": null}),
+        json!({"op": "replace", "path": "/metadata/finalizers/3", "value": "x"}),
+        json!({"op": "remove", "path": "/metadata/finalizers/x"}),
+        json!({"op": "remove", "path": "/metadata/finalizers/3"}),
+        json!({"op": "move", "from": "/data/x", "path": "/data/y"}),
+        json!({"op": "move", "from": "/spec/x", "path": "/data/y"}),
+        json!({"op": "copy", "from": "/spec/x", "path": "/data/y"}),
+        json!({"op": "test", "path": "/spec/x", "value": 1}),
+        json!({"op": "test", "path": "/data/k", "value": 1}),
+        json!({"op": "frob", "path": "/data/k"}),
+        json!({"path": "/data/k"}),
+        json!({"op": "remove", "path": "/kind"}),
+        json!({"op": "remove", "path": "/apiVersion"}),
+    ];
+    let patches = operations.clone();
+    let hook = Webhook::start(move |_, review| {
+        let index: usize =
+            review["request"]["name"].as_str().unwrap().trim_start_matches('n').parse().unwrap();
+        Answer::patch(json!([patches[index]]))
+    })
+    .await;
+    let webhooks = json!([{
+        "name": "a.webhook.test", "clientConfig": "/a", "rules": [rule("CREATE", "", "v1", "configmaps")]
+    }]);
+    hook.configure(&api, "mutating", "a", webhooks).await;
+    let mut seen = Vec::new();
+    for (index, operation) in operations.iter().enumerate() {
+        let object = json!({
+            "metadata": {"name": format!("n{index}"), "finalizers": ["a.test/b"]}, "data": {"k": "v"}
+        });
+        let reply = api.post(&format!("/api/v1/namespaces/{ns}/configmaps?dryRun=All"), object).await;
+        let message = reply.json()["message"].as_str().unwrap_or_default().to_owned();
+        let message = message.trim_start_matches("Internal error occurred: ").to_owned();
+        let text = |field: &str| operation[field].as_str().unwrap_or("-").to_owned();
+        seen.push(format!("{} {}: {} {message}", text("op"), text("path"), reply.code));
+    }
+    expect![[r#"
+        remove /data/a~1b: 500 error in remove for path: '/data/a~1b': Unable to remove nonexistent key: a/b: missing value
+        remove /spec/a: 500 remove operation does not apply: doc is missing path: "/spec/a": missing value
+        replace /spec/a: 500 replace operation does not apply: doc is missing path: /spec/a: missing value
+        replace : 500 replace operation value must be object or array: %!w(<nil>)
+        replace /metadata/finalizers/3: 500 replace operation does not apply: doc is missing key: /metadata/finalizers/3: missing value
+        remove /metadata/finalizers/x: 500 error in remove for path: '/metadata/finalizers/x': strconv.Atoi: parsing "x": invalid syntax
+        remove /metadata/finalizers/3: 500 error in remove for path: '/metadata/finalizers/3': Unable to access invalid index: 3: invalid index referenced
+        move /data/y: 500 error in move for path: 'x': Unable to remove nonexistent key: x: missing value
+        move /data/y: 500 move operation does not apply: doc is missing from path: /spec/x: missing value
+        copy /data/y: 500 copy operation does not apply: doc is missing from path: /spec/x: missing value
+        test /spec/x: 500 test operation does not apply: is missing path: /spec/x: missing value
+        test /data/k: 500 testing value /data/k failed: test failed
+        frob /data/k: 500 Unexpected kind: frob
+        - /data/k: 500 Unexpected kind: unknown
+        remove /kind: 201 
+        remove /apiVersion: 201 
+    "#]].assert_eq(&lines(&seen));
 }
 
 /// Part of each line of [`what_a_configuration_may_say_is_validated`]: what a webhook has besides what it needs.

@@ -17,7 +17,7 @@ pub enum JsonPatchError {
         /// The index of the operation.
         operation: usize,
         /// Why it does not apply.
-        why: &'static str,
+        why: Mismatch,
     },
     /// The `copy` operations copy more than [`Limits::copied_bytes`].
     #[error("the copy operations copy more than {0} bytes")]
@@ -28,6 +28,32 @@ pub enum JsonPatchError {
     /// The operations need more than [`Limits::work`].
     #[error("the operations of a JSON patch may shift {0} array elements; set the array as a whole instead")]
     TooMuchWork(usize),
+}
+
+/// Why an operation of a JSON patch does not apply to the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// The operation has no path, or a path without a slash.
+    #[error("it has no path, or the path has no `/`")]
+    Path,
+    /// The path goes through a value that is absent or is neither an object nor an array.
+    #[error("there is no object or array at its path")]
+    Container,
+    /// The object has no member of this name.
+    #[error("there is no value at its path")]
+    Member,
+    /// The array has no element of this index.
+    #[error("its path ends in an index that the array does not have")]
+    Index,
+    /// The whole document would become a scalar.
+    #[error("a document can only be replaced with an object or an array")]
+    Document,
+    /// A `test` found another value.
+    #[error("the values differ")]
+    Value,
+    /// The operation is unknown.
+    #[error("it is none of add, remove, replace, move, copy, test")]
+    Kind,
 }
 
 impl From<JsonPatchError> for ApiError {
@@ -42,16 +68,16 @@ impl From<JsonPatchError> for ApiError {
 
 /// Why an operation failed; its index is added by [`apply`].
 enum Failure {
-    DoesNotApply(&'static str),
+    DoesNotApply(Mismatch),
     Limit(JsonPatchError),
 }
 
 type Result<T> = std::result::Result<T, Failure>;
 
-const NO_PATH: Failure = Failure::DoesNotApply("it has no path, or the path has no `/`");
-const NO_CONTAINER: Failure = Failure::DoesNotApply("there is no object or array at its path");
-const NO_MEMBER: Failure = Failure::DoesNotApply("there is no value at its path");
-const NO_INDEX: Failure = Failure::DoesNotApply("its path ends in an index that the array does not have");
+const NO_PATH: Failure = Failure::DoesNotApply(Mismatch::Path);
+const NO_CONTAINER: Failure = Failure::DoesNotApply(Mismatch::Container);
+const NO_MEMBER: Failure = Failure::DoesNotApply(Mismatch::Member);
+const NO_INDEX: Failure = Failure::DoesNotApply(Mismatch::Index);
 
 pub(super) fn apply(
     document: Value,
@@ -112,9 +138,7 @@ impl Target<'_> {
                 self.add(path, value)
             }
             Kind::Test => self.test(path?, operation.value.as_ref().unwrap_or(&Value::Null)),
-            Kind::Unknown => {
-                Err(Failure::DoesNotApply("it is none of add, remove, replace, move, copy, test"))
-            }
+            Kind::Unknown => Err(Failure::DoesNotApply(Mismatch::Kind)),
         }
     }
 
@@ -160,7 +184,7 @@ impl Target<'_> {
                     self.root = value.clone();
                     Ok(())
                 }
-                _ => Err(Failure::DoesNotApply("a document can only be replaced with an object or an array")),
+                _ => Err(Failure::DoesNotApply(Mismatch::Document)),
             };
         }
         let path = Pointer::of(path).ok_or(NO_PATH)?;
@@ -201,7 +225,7 @@ impl Target<'_> {
             let (keys, last) = Pointer::of(path).ok_or(NO_PATH)?.split();
             member(descend(&self.root, keys)?, &last)?
         };
-        if found == expected { Ok(()) } else { Err(Failure::DoesNotApply("the values differ")) }
+        if found == expected { Ok(()) } else { Err(Failure::DoesNotApply(Mismatch::Value)) }
     }
 
     /// Returns the object or array that the path leads to, and the key in it.

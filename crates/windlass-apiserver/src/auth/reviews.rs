@@ -1,5 +1,7 @@
 //! Access, token and self subject reviews.
 
+mod selector;
+
 use serde_json::{Map, Value, json};
 use windlass_schema::FieldError;
 
@@ -66,6 +68,9 @@ impl Reviewer<'_> {
         if !reason.is_empty() {
             status["reason"] = reason.into();
         }
+        if let Some(error) = selector::evaluation_error(&spec["resourceAttributes"]) {
+            status["evaluationError"] = error.into();
+        }
         review["status"] = status;
         Ok(review)
     }
@@ -87,9 +92,7 @@ impl Reviewer<'_> {
             let why = "at least one of user or group must be specified";
             errors.push(FieldError::invalid("spec.user", "", why));
         }
-        for selector in ["fieldSelector", "labelSelector"] {
-            errors.extend(problems_of_selector(selector, &resource[selector]));
-        }
+        errors.extend(selector::problems(resource));
         let local = !self.namespace.is_empty();
         let given = review["metadata"].as_object();
         let is_given = |(field, value): (&String, &Value)| {
@@ -179,27 +182,6 @@ fn resource_rule(rule: &Rule) -> Value {
         shown.insert(field.to_owned(), json!(values));
     }
     Value::Object(shown)
-}
-
-/// Validates the outline of a selector of an access review.
-fn problems_of_selector(name: &str, selector: &Value) -> Option<FieldError> {
-    if !selector.is_object() {
-        return None;
-    }
-    let path = format!("spec.resourceAttributes.{name}");
-    let raw = text(selector, "rawSelector");
-    let has_requirements = selector["requirements"].as_array().is_some_and(|list| !list.is_empty());
-    match (raw.is_empty(), has_requirements) {
-        (false, true) => {
-            let why = "may not specified at the same time as requirements";
-            Some(FieldError::invalid(format!("{path}.rawSelector"), raw, why))
-        }
-        (true, false) => {
-            let why = format!("when {path} is specified, requirements or rawSelector is required");
-            Some(FieldError::required(format!("{path}.requirements"), why))
-        }
-        _ => None,
-    }
 }
 
 /// Returns the user that a SubjectAccessReview names.

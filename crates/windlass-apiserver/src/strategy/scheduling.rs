@@ -5,7 +5,9 @@ use windlass_schema::FieldError;
 
 use super::checks::enumerated;
 use super::fields::{int_at, text, text_at};
-use super::{Facts, FactsOnly, Generation, Strategy, StrategyContext};
+use super::{AdmissionPlugin, Facts, FactsOnly, Generation, Strategy, StrategyContext};
+use crate::meta;
+use crate::wire::{ApiError, GroupResource};
 
 const LARGEST_USER_PRIORITY: i64 = 1_000_000_000;
 
@@ -24,9 +26,41 @@ struct PriorityClasses;
 const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
+/// Returns whether pods without a class are of this one.
+pub(super) fn is_default(class: &Value) -> bool {
+    class.get("globalDefault").and_then(Value::as_bool) == Some(true)
+}
+
 impl Strategy for PriorityClasses {
     fn facts(&self) -> &'static Facts {
         &CLASSES
+    }
+
+    fn admit(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if !cx.plugins.has(AdmissionPlugin::Priority) || !is_default(object) {
+            return Ok(());
+        }
+        let name = text_at(object, "/metadata/name");
+        let classes = cx.lookups.priority_classes.get(cx.view);
+        let mut defaults = classes.values().filter(|class| is_default(class)).map(|class| meta::name(class));
+        match defaults.next() {
+            Some(default) if old.is_none() || default != name => {
+                let why = format!(
+                    "PriorityClass {default} is already marked as default. Only one default can exist"
+                );
+                Err(ApiError::forbidden(
+                    &GroupResource::new("scheduling.k8s.io", "priorityclasses"),
+                    name,
+                    why,
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {

@@ -142,3 +142,24 @@ async fn a_pod_with_many_tolerations_is_updated_quickly() {
     api.patch(&path, MERGE_PATCH, json!({"metadata": {"labels": {"a": "b"}}})).await.is(200);
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
+
+#[tokio::test]
+async fn only_one_priority_class_is_the_default() {
+    let api = Api::start();
+    if api.is_shared() {
+        // The pods of other tests would be of the class.
+        return;
+    }
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let class = |name: &str, is_default: bool| json!({"metadata": {"name": name}, "value": 5, "globalDefault": is_default});
+    api.post(classes, class("a", true)).await.is(201);
+    api.post(classes, class("b", false)).await.is(201);
+    api.post(classes, class("c", true)).await.is(403).shows(expect![[r#"
+        403 Forbidden: priorityclasses.scheduling.k8s.io "c" is forbidden: PriorityClass a is already marked as default. Only one default can exist
+        group="scheduling.k8s.io" kind="priorityclasses" name="c""#]]);
+    let mark = json!({"globalDefault": true});
+    api.patch(&format!("{classes}/b"), MERGE_PATCH, mark.clone()).await.is(403);
+    api.patch(&format!("{classes}/a"), MERGE_PATCH, json!({"description": "x"})).await.is(200);
+    api.delete(&format!("{classes}/a")).await.is(200);
+    api.patch(&format!("{classes}/b"), MERGE_PATCH, mark).await.is(200);
+}

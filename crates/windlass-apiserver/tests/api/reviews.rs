@@ -183,6 +183,17 @@ async fn reviews_are_validated() {
             &reviews,
             json!({"spec": {"user": "u", "resourceAttributes": {"labelSelector": {"rawSelector": "a", "requirements": [{"key": "a", "operator": "Exists"}]}}}}),
         ),
+        (
+            &reviews,
+            json!({"spec": {"user": "u", "resourceAttributes": {
+                "labelSelector": {"requirements": [
+                    {"key": "", "operator": "Frob", "values": ["a b"]}, {"key": "a", "operator": "In"}
+                ]},
+                "fieldSelector": {"requirements": [
+                    {"key": "", "operator": "Exists", "values": ["b"]}, {"key": "a", "operator": "NotIn"}
+                ]}
+            }}}),
+        ),
         (&local, json!({"spec": {"user": "u", "resourceAttributes": pods}})),
         (&local, json!({"spec": {"user": "u", "nonResourceAttributes": paths}})),
         (
@@ -203,6 +214,15 @@ async fn reviews_are_validated() {
         422 Invalid: .authorization.k8s.io "" is invalid: spec.resourceAttributes.labelSelector.rawSelector: Invalid value: "a": may not specified at the same time as requirements
         group="authorization.k8s.io"
         - FieldValueInvalid spec.resourceAttributes.labelSelector.rawSelector: Invalid value: "a": may not specified at the same time as requirements
+        422 Invalid: .authorization.k8s.io "" is invalid: [as below]
+        group="authorization.k8s.io"
+        - FieldValueForbidden spec.resourceAttributes.fieldSelector.requirements[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'
+        - FieldValueInvalid spec.resourceAttributes.labelSelector.requirements[0].key: Invalid value: "": name part must be non-empty
+        - FieldValueInvalid spec.resourceAttributes.labelSelector.requirements[0].key: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')
+        - FieldValueInvalid spec.resourceAttributes.labelSelector.requirements[0].values[0]: Invalid value: "a b": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')
+        - FieldValueRequired spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified
+        - FieldValueRequired spec.resourceAttributes.fieldSelector.requirements[1].values: Required value: must be specified when `operator` is 'In' or 'NotIn'
+        - FieldValueRequired spec.resourceAttributes.labelSelector.requirements[1].values: Required value: must be specified when `operator` is 'In' or 'NotIn'
         422 Invalid: .authorization.k8s.io "" is invalid: spec.resourceAttributes.namespace: Invalid value: "other": must match metadata.namespace
         group="authorization.k8s.io"
         - FieldValueInvalid spec.resourceAttributes.namespace: Invalid value: "other": must match metadata.namespace
@@ -236,4 +256,21 @@ async fn the_rules_of_a_user_are_those_of_all_bindings() {
     "#]].assert_eq(&lines(&rules));
     assert_eq!(reply.at("/spec"), json!({}));
     jane.post(&reviews, json!({"spec": {}})).await.shows(expect!["400 BadRequest: no namespace on request"]);
+}
+
+#[tokio::test]
+async fn a_selector_that_cannot_be_parsed_is_ignored() {
+    let api = Api::start();
+    let selectors = json!({
+        "verb": "list", "resource": "pods",
+        "labelSelector": {"rawSelector": "a in (b"}, "fieldSelector": {"rawSelector": "a"}
+    });
+    let review = json!({"spec": {"groups": ["system:masters"], "resourceAttributes": selectors}});
+    let reply = api.post(&format!("{AUTHORIZATION}/subjectaccessreviews"), review).await.is(201);
+    assert_eq!(reply.at("/status/allowed"), true);
+    assert_eq!(
+        reply.text_at("/status/evaluationError"),
+        "spec.resourceAttributes.fieldSelector ignored due to parse error; \
+         spec.resourceAttributes.labelSelector ignored due to parse error"
+    );
 }

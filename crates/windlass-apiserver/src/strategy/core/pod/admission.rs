@@ -9,6 +9,7 @@ use crate::meta;
 use crate::store::ResourceId;
 use crate::strategy::StrategyContext;
 use crate::strategy::fields::{default, int_at, spec_mut, text_at};
+use crate::strategy::scheduling::is_default;
 use crate::wire::names::path_segment_name;
 use crate::wire::{ApiError, GroupResource};
 
@@ -41,8 +42,7 @@ pub(super) fn set_priority(cx: &StrategyContext<'_>, object: &mut Value) -> Resu
     let classes = cx.lookups.priority_classes.get(cx.view);
     let wanted = text_at(object, "/spec/priorityClassName").to_owned();
     let class = if wanted.is_empty() {
-        let is_default = |class: &&Value| class.get("globalDefault").and_then(Value::as_bool) == Some(true);
-        classes.values().filter(is_default).min_by_key(|class| int_at(class, "/value"))
+        classes.values().filter(|class| is_default(class)).min_by_key(|class| int_at(class, "/value"))
     } else {
         let found = classes.get(&wanted);
         if found.is_none() {

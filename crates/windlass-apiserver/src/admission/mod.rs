@@ -7,6 +7,7 @@ mod failure;
 mod matching;
 mod mutate;
 pub(crate) mod plugins;
+mod response_types;
 mod review;
 mod validate;
 mod versions;

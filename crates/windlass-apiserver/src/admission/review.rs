@@ -5,7 +5,7 @@ use windlass_schema::{go_quote, json_type};
 
 use super::attributes::{Attributes, GroupVersion, kind_of, resource_of};
 use super::configuration::Hook;
-use super::{CallError, Objects, failure};
+use super::{CallError, Objects, failure, response_types};
 use crate::auth::Identity;
 use crate::resource::Resource;
 use crate::webhook::Clients;
@@ -45,7 +45,7 @@ impl Review<'_> {
         let body = self.body(version).to_string();
         let reply = clients.post(&hook.endpoint, body.into(), hook.timeout, MAX_REPLY).await;
         let reply = reply.map_err(CallError::not_called)?;
-        let review = read(&reply).map_err(CallError::not_called)?;
+        let review = read(&reply, version).map_err(CallError::not_called)?;
         let answer = self.verify(&review, version);
         let response =
             answer.map_err(|why| CallError::unusable(format!("received invalid webhook response: {why}")))?;
@@ -137,7 +137,7 @@ fn go_group_version(api_version: &str) -> String {
 }
 
 /// Reads the body of a reply.
-fn read(body: &[u8]) -> Result<Value, String> {
+fn read(body: &[u8], version: &str) -> Result<Value, String> {
     if body.is_empty() {
         return Err("0-length response with status code: 200 and content type: application/json".to_owned());
     }
@@ -155,16 +155,26 @@ fn read(body: &[u8]) -> Result<Value, String> {
     }
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     let (found, kind) = (text("apiVersion"), text("kind"));
-    let is_review =
-        kind == "AdmissionReview" && matches!(found, "admission.k8s.io/v1" | "admission.k8s.io/v1beta1");
+    let short = found.rsplit_once('/').map_or(found, |(_, version)| version);
     // What is absent is taken to be as expected; the check of the answer looks at it again.
-    if !is_review && !kind.is_empty() && !found.is_empty() {
-        return Err(format!(
-            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
-            go_quote(kind),
-            go_quote(found)
-        ));
+    if !kind.is_empty() && !found.is_empty() {
+        match (found, kind) {
+            ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1", "AdmissionReview") if short == version => {}
+            ("admission.k8s.io/v1" | "admission.k8s.io/v1beta1", "AdmissionReview") | ("v1", "Status") => {
+                return Err(format!(
+                    "converting ({short}.{kind}) to ({version}.AdmissionReview): unknown conversion"
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+                    go_quote(kind),
+                    go_quote(found)
+                ));
+            }
+        }
     }
+    response_types::check(&value["response"])?;
     Ok(value)
 }
 

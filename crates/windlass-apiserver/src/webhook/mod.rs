@@ -10,6 +10,7 @@ mod trust;
 
 use std::collections::VecDeque;
 use std::error::Error as StdError;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
+use serde_json::Value;
 use windlass_schema::go_quote;
 
 use self::connect::{ConnectError, Connector};
@@ -86,7 +88,9 @@ impl Clients {
                 }
             };
             let body = Limited::new(body, max_reply).collect().await.map_err(|error| {
-                format!("unexpected error when reading response body. Please retry. Original error: {error}")
+                let why =
+                    if error.is::<hyper::Error>() { "unexpected EOF".to_owned() } else { error.to_string() };
+                format!("unexpected error when reading response body. Please retry. Original error: {why}")
             })?;
             Ok((head, body.to_bytes()))
         };
@@ -139,14 +143,29 @@ fn explain(error: &legacy::Error) -> String {
         if found.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
             return "EOF".to_owned();
         }
+        if found.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+        {
+            return "EOF".to_owned();
+        }
         last = found.to_string();
         cause = found.source();
     }
     last
 }
 
-/// Describes a reply that is not a success.
+/// Describes a reply that is not a success: by the `Status` in its body, or else by its code.
 fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
+    failure_in(body).unwrap_or_else(|| refusal_by_code(status, headers, body))
+}
+
+/// Returns the message of a `Status` about a failure.
+fn failure_in(body: &[u8]) -> Option<String> {
+    let found: Value = serde_json::from_slice(body).ok()?;
+    let is_failure = found["kind"] == "Status" && found["apiVersion"] == "v1" && found["status"] == "Failure";
+    is_failure.then(|| found["message"].as_str().unwrap_or_default().to_owned())
+}
+
+fn refusal_by_code(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
     let is_text = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())

@@ -310,6 +310,12 @@ fn raw(code: u16, content_type: &'static str, body: &str) -> Answer {
 
 const JSON: &str = "application/json";
 
+/// A review with this response, as text.
+fn response(response: &str) -> Answer {
+    let head = r#"{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response":"#;
+    raw(200, JSON, &format!("{head} {response}}}"))
+}
+
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_is_an_internal_error() {
     let answers: Vec<Case> = vec![
@@ -967,6 +973,54 @@ async fn a_webhook_may_ask_for_the_call_to_be_sent_again() {
         11 calls: Internal error occurred: failed calling webhook "always.webhook.test": failed to call webhook: the server has received too many requests and has asked us to try again later
     "#]]
     .assert_eq(&lines(&seen));
+}
+
+#[tokio::test]
+async fn an_answer_of_wrong_types_is_no_denial() {
+    let answers: Vec<Case> = vec![
+        ("allowed", || response(r#"{"uid": "UID", "allowed": "true"}"#)),
+        ("response", || response(r#""yes""#)),
+        ("uid", || response(r#"{"uid": 7, "allowed": true}"#)),
+        ("status", || response(r#"{"uid": "UID", "allowed": false, "status": "no"}"#)),
+        ("patch", || response(r#"{"uid": "UID", "allowed": true, "patch": 1}"#)),
+        ("warnings", || response(r#"{"uid": "UID", "allowed": true, "warnings": [1]}"#)),
+        ("a-warning", || response(r#"{"uid": "UID", "allowed": true, "warnings": "w"}"#)),
+        ("annotations", || response(r#"{"uid": "UID", "allowed": true, "auditAnnotations": {"a": 1}}"#)),
+        ("older", || {
+            let body = r#"{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1", "response": {"uid": "UID", "allowed": true}}"#;
+            raw(200, JSON, body)
+        }),
+        ("a-status", || raw(200, JSON, r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure"}"#)),
+        ("a-failure", || {
+            let body = r#"{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "boom", "code": 409}"#;
+            raw(409, JSON, body)
+        }),
+    ];
+    let seen = replies_to("validating", answers, json!({})).await;
+    expect![[r#"
+        allowed: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool
+        response: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionReview.response of type v1.AdmissionResponse
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionReview.response of type v1.AdmissionResponse
+        uid: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.uid of type types.UID
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.uid of type types.UID
+        status: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.status of type v1.Status
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.status of type v1.Status
+        patch: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.patch of type []uint8
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.patch of type []uint8
+        warnings: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.warnings of type string
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.warnings of type string
+        a-warning: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.warnings of type []string
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.warnings of type []string
+        annotations: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.auditAnnotations of type string
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: json: cannot unmarshal number into Go struct field AdmissionResponse.response.auditAnnotations of type string
+        older: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion
+        a-status: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: converting (v1.Status) to (v1.AdmissionReview): unknown conversion
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: converting (v1.Status) to (v1.AdmissionReview): unknown conversion
+        a-failure: 500 InternalError: Internal error occurred: failed calling webhook "a.webhook.test": failed to call webhook: boom
+        - - -: failed calling webhook "a.webhook.test": failed to call webhook: boom
+    "#]].assert_eq(&lines(&seen));
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! OpenID discovery: what others need to verify the tokens of service accounts.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Response};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Response};
 use serde_json::Value;
 
 use crate::auth::{ISSUER, Issuer};
 use crate::body::Body;
+use crate::respond;
+use crate::wire::ApiError;
 
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
@@ -17,7 +19,22 @@ pub(crate) fn respond(issuer: &Issuer, request: &http::Request<impl Sized>) -> O
         KEYS => (issuer.key_set(), "application/jwk-set+json"),
         _ => return None,
     };
+    if !accepts(request.headers(), media_type) {
+        let why = format!("406: Not Acceptable\n\nAvailable representations: {media_type}");
+        let error = ApiError::not_acceptable_text(why);
+        return Some(respond::error(&error, request.headers(), request.uri().query()));
+    }
     Some(response(&document, media_type))
+}
+
+/// Returns whether a client accepts documents of this type. Without a header, it accepts all.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let is_fitting = |range: &str| {
+        let range = range.split(';').next().unwrap_or_default().trim();
+        range == "*/*" || range == media_type
+    };
+    accept.peek().is_none() || accept.any(|value| value.split(',').any(is_fitting))
 }
 
 /// Returns the address under which the client knows this server.

@@ -76,6 +76,10 @@ fn converted(mut response: Value) -> Result<Vec<Value>, String> {
     }
     match response["convertedObjects"].take() {
         Value::Array(objects) => Ok(objects),
-        _ => Ok(Vec::new()),
+        Value::Null => Ok(Vec::new()),
+        other => Err(format!(
+            "json: cannot unmarshal {} into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension",
+            json_type(&other)
+        )),
     }
 }

@@ -47,7 +47,7 @@ impl Strategy for PriorityClasses {
         }
         let name = text_at(object, "/metadata/name");
         let classes = cx.lookups.priority_classes.get(cx.view);
-        let mut defaults = classes.values().filter(|class| is_default(class)).map(|class| meta::name(class));
+        let mut defaults = classes.values().filter(|class| is_default(class)).map(meta::name);
         match defaults.next() {
             Some(default) if old.is_none() || default != name => {
                 let why = format!(

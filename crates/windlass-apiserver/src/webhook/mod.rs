@@ -166,10 +166,8 @@ fn failure_in(body: &[u8]) -> Option<String> {
 }
 
 fn refusal_by_code(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
-    let is_text = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.starts_with("text/"));
+    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
+    let is_text = content_type.is_none_or(|value| value.starts_with("text/"));
     let quoted = String::from_utf8_lossy(body.get(..MAX_QUOTED).unwrap_or(body));
     let message = if is_text { quoted.trim() } else { "unknown" };
     match status.as_u16() {

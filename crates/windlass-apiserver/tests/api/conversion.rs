@@ -334,6 +334,10 @@ fn wrong(review: &Value) -> Answer {
         "other-uid" => {
             return answer(kind, version, json!({"uid": "1", "result": {"status": "Success"}}));
         }
+        "objects-of-type" => {
+            let result = json!({"status": "Success"});
+            return answer(kind, version, json!({"uid": uid, "result": result, "convertedObjects": "x"}));
+        }
         "failed" => {
             let result = json!({"status": "Failure", "message": "cannot convert"});
             return answer(kind, version, json!({"uid": uid, "result": result}));
@@ -356,7 +360,7 @@ fn wrong(review: &Value) -> Answer {
     Answer::Converted(objects)
 }
 
-const WRONG: [&str; 17] = [
+const WRONG: [&str; 18] = [
     "empty",
     "error",
     "no-response",
@@ -364,6 +368,7 @@ const WRONG: [&str; 17] = [
     "other-uid",
     "failed",
     "failed-silently",
+    "objects-of-type",
     "too-few",
     "other-version",
     "other-object",
@@ -398,6 +403,7 @@ async fn what_is_no_conversion_is_an_error() {
         other-uid: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: expected response.uid="UID", got "1"
         failed: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: cannot convert
         failed-silently: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: response.result.status was '', not 'Success'
+        objects-of-type: 500 -: conversion webhook for ID.example.com/v1, Kind=Box failed: json: cannot unmarshal string into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension
         too-few: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned 0 objects, expected 1
         other-version: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid groupVersion (expected ID.example.com/v2, received example.com/v3)
         other-object: 500 -: conversion webhook for ID.example.com/v1, Kind=Box returned invalid object at index 0: invalid kind (expected Box, received Other)

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use expect_test::expect;
+use http::Method;
 use serde_json::{Value, json};
 
 use windlass_apiserver::Server;
@@ -102,6 +103,31 @@ async fn a_token_is_signed_by_a_published_key() {
     assert_eq!(configuration.at("/issuer"), claims["iss"]);
     assert_eq!(configuration.at("/id_token_signing_alg_values_supported"), json!(["ES256"]));
     assert!(configuration.text_at("/jwks_uri").ends_with("/openid/v1/jwks"));
+}
+
+#[tokio::test]
+async fn the_keys_have_one_media_type() {
+    let api = Api::start();
+    let mut seen = Vec::new();
+    for path in ["/openid/v1/jwks", "/.well-known/openid-configuration"] {
+        for accept in
+            ["application/json", "text/html, */*;q=0.1", "application/*", "application/jwk-set+json; q=1"]
+        {
+            let reply = api.request(Method::GET, path).accept(accept).send().await;
+            let message = reply.json()["message"].as_str().unwrap_or("-").to_owned();
+            seen.push(format!("{path} as {accept}: {} {message:?}", reply.code));
+        }
+    }
+    expect![[r#"
+        /openid/v1/jwks as application/json: 406 "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json"
+        /openid/v1/jwks as text/html, */*;q=0.1: 200 "-"
+        /openid/v1/jwks as application/*: 406 "406: Not Acceptable\n\nAvailable representations: application/jwk-set+json"
+        /openid/v1/jwks as application/jwk-set+json; q=1: 200 "-"
+        /.well-known/openid-configuration as application/json: 200 "-"
+        /.well-known/openid-configuration as text/html, */*;q=0.1: 200 "-"
+        /.well-known/openid-configuration as application/*: 406 "406: Not Acceptable\n\nAvailable representations: application/json"
+        /.well-known/openid-configuration as application/jwk-set+json; q=1: 406 "406: Not Acceptable\n\nAvailable representations: application/json"
+    "#]].assert_eq(&lines(&seen));
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ mod values;
 mod applies;
 mod definitions;
 mod deletes;
+mod forms;
+mod hostile;
 mod mistakes;
 mod objects;
 mod reads;
@@ -138,7 +140,7 @@ impl Episode {
     }
 
     fn any_step(&mut self) {
-        match self.random.u32(..112) {
+        match self.random.u32(..128) {
             0..20 => self.create(),
             20..26 => self.get(),
             26..37 => self.list(),
@@ -159,6 +161,8 @@ impl Episode {
             100..109 => self.apply(),
             109 if self.has_user => self.ask(),
             110..112 => self.change_webhooks(),
+            112..121 => self.any_form(),
+            121..128 => self.hostile(),
             _ => self.change_definitions(),
         }
     }

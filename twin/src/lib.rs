@@ -11,6 +11,7 @@ mod normalise;
 pub mod op;
 mod outcome;
 mod player;
+mod reply_body;
 mod server;
 mod shrink;
 pub mod transcript;

@@ -158,6 +158,16 @@ impl Normaliser {
         {
             items.retain(ours);
         }
+        if let Some(Value::Array(groups)) = list.get_mut("groups") {
+            let is_ours = |name: &str| !name.ends_with(".example.com") || name.contains(&self.id);
+            groups.retain(|group| group["name"].as_str().is_none_or(is_ours));
+        }
+        if list["groupVersion"].as_str().is_some_and(|version| version.contains(&self.id))
+            && let Some(Value::Array(resources)) = list.get_mut("resources")
+        {
+            // The hash is made from the name of the group, too.
+            resources.iter_mut().for_each(|resource| resource["storageVersionHash"] = "HASH".into());
+        }
         if let Some(Value::Array(rows)) = list.get_mut("rows") {
             rows.retain(|row| ours(&row["object"]));
         }

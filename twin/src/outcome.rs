@@ -23,7 +23,7 @@ pub struct Outcome {
 }
 
 /// The headers that are compared.
-pub(crate) const HEADERS: [&str; 4] = ["content-type", "warning", "retry-after", "allow"];
+pub(crate) const HEADERS: [&str; 5] = ["content-type", "warning", "retry-after", "allow", "location"];
 
 /// The type of the pseudo event at the end of a watch.
 pub(crate) const END: &str = "END";

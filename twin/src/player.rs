@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::normalise::Normaliser;
 use crate::op::{self, Op, PLACEHOLDER};
 use crate::outcome::{HEADERS, Outcome};
+use crate::reply_body;
 use crate::server::Session;
 use crate::watch::Watch;
 use crate::webhook;
@@ -196,9 +197,7 @@ impl Player {
         }
         match tokio::time::timeout(DEADLINE * 4, body.collect()).await {
             Ok(Ok(body)) => {
-                let bytes = body.to_bytes();
-                let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
-                outcome.body = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+                reply_body::read(&mut outcome, op, &body.to_bytes());
                 (outcome, None)
             }
             Ok(Err(error)) => (failed(&error), None),

@@ -1,6 +1,8 @@
 //! The two servers.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use kube_client::Client;
@@ -65,11 +67,19 @@ async fn connect(path: &Path) -> Result<Client, Box<dyn std::error::Error>> {
     Ok(Client::try_from(config)?)
 }
 
-/// Returns an id that no earlier run used, of the placeholder's length.
+/// Returns an id of the placeholder's length, another one at each call. Other processes hardly use it.
 fn unique_id() -> String {
-    let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
-    let mut random = fastrand::Rng::with_seed(nanos as u64);
+    static NEXT: LazyLock<AtomicUsize> = LazyLock::new(|| {
+        let millis = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_millis());
+        AtomicUsize::new(fastrand::Rng::with_seed(millis as u64).usize(..1 << 20))
+    });
+    let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
     let letters = b"bcdfghjklmnpqrstvwxz2456789";
-    let suffix: String = (0..4).map(|_| char::from(letters[random.usize(..letters.len())])).collect();
+    let letter = |_| {
+        let letter = letters[number % letters.len()];
+        number /= letters.len();
+        char::from(letter)
+    };
+    let suffix: String = (0..4).map(letter).collect();
     format!("tw{suffix}")
 }

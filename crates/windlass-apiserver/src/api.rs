@@ -1,5 +1,7 @@
 //! One server, and the chain that every request goes through.
 
+mod documents;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +24,7 @@ use crate::route::{Query, Route, percent_decode};
 use crate::serve::{Deadline, Handle, ReceiveMemory, RequestBody};
 use crate::state::State;
 use crate::wire::{ApiError, FieldOperator, FieldRequirement, FieldSelector, LabelSelector, names};
-use crate::{definitions, discovery, metrics, openapi, openid, registry, respond};
+use crate::{definitions, registry, respond};
 
 /// One server.
 pub(crate) struct Api {
@@ -49,6 +51,9 @@ impl Handle for Api {
         Box::pin(async move {
             let audit_id = self.state.env.uid();
             let (head, body) = request.into_parts();
+            if Route::is_unclear(&percent_decode(head.uri.path(), false)) {
+                return finish(respond::unclear_path(&head.uri), &head.method, &audit_id);
+            }
             let accepted = or_internal(&head.uri, self.accept(&head, body, &identity)).await;
             let (accepted, body) = match accepted {
                 Ok(accepted) => accepted,
@@ -108,7 +113,7 @@ impl Api {
         let since = Instant::now();
         let query = Query::parse(head.uri.query());
         let path = percent_decode(head.uri.path(), false);
-        let route = Route::parse(&head.method, head.uri.path(), &query);
+        let route = Route::parse(&head.method, &path, &query);
         let deadline = Deadline::new(self.request_timeout, route.as_ref(), &query)?;
         let verb = head.method.as_str().to_lowercase();
         let name = route.as_ref().and_then(|route| selected_name(route, &query));
@@ -177,29 +182,23 @@ impl Api {
     ) -> Result<Response<Body>, ApiError> {
         let Accepted { route, query, is_for_one, since, .. } = accepted;
         let Some(route) = route else {
-            let response = self.other_path(request)?;
+            let response = self.document(request)?;
             self.count_document(request, &response, since);
             return Ok(response);
         };
+        let path = percent_decode(request.uri().path(), false);
         definitions::resume(&self.state).await;
         self.state.remove_expired().await;
         Box::pin(self.state.label_used_tokens()).await;
         let served = self.state.served.load();
-        if served.version(&route.group, &route.version).is_none() {
-            return self.nothing_there(&route);
-        }
-        let Some(resource) = served.resource(&route.group, &route.version, &route.resource) else {
-            return self.nothing_there(&route);
+        let resource = served.resource(&route.group, &route.version, &route.resource);
+        let Some(resource) = resource.filter(|_| !path.starts_with("//")) else {
+            return self.nothing_there(&path);
         };
         let resource = Arc::clone(resource);
         drop(served);
         if let Err(error) = check_scope(&route, &resource) {
             return if resource.is_custom() { Ok(respond::page_not_found()) } else { Err(error) };
-        }
-        // Handlers of definitions look at the verb alone, which HEAD shares with GET.
-        let is_head = request.method() == Method::HEAD && !resource.is_custom();
-        if route.verb.is_empty() || is_head {
-            return Err(ApiError::method_not_allowed());
         }
         let warnings = resource.custom.iter().filter_map(|custom| custom.deprecation.clone()).collect();
         let mut call = Call {
@@ -214,7 +213,7 @@ impl Api {
         };
         let is_write = !matches!(call.route.verb, "get" | "list" | "watch");
         let in_flight = self.metrics.begin(is_write);
-        let response = registry::dispatch(&mut call).await.unwrap_or_else(|error| {
+        let response = registry::dispatch(&mut call, request.method()).await.unwrap_or_else(|error| {
             let mut response = respond::error(&error, request.headers(), request.uri().query());
             if !error.is_of_router() {
                 respond::warn(response.headers_mut(), &call.warnings);
@@ -234,60 +233,6 @@ impl Api {
         self.metrics.finish(labels, code, since);
         response
     }
-
-    /// Counts a request for health or OpenAPI.
-    fn count_document(&self, request: &Request<Bytes>, response: &Response<Body>, since: Instant) {
-        let path = match request.uri().path() {
-            path @ ("/healthz" | "/livez" | "/readyz") => path,
-            "/openapi/v3" => "openapi/v3",
-            path if path.starts_with("/openapi/v3/") => "openapi/v3/",
-            _ => return,
-        };
-        let labels = Labels { verb: "GET", subresource: path, ..Labels::default() };
-        self.metrics.finish(&labels, response.status().as_u16(), since);
-    }
-
-    /// The reply where no resource is: built-in groups say so with a `Status`, others know no such path.
-    fn nothing_there(&self, route: &Route) -> Result<Response<Body>, ApiError> {
-        if self.state.builtin.group(&route.group).is_some() {
-            Err(ApiError::no_such_resource())
-        } else {
-            Ok(respond::page_not_found())
-        }
-    }
-
-    fn other_path(self: &Arc<Self>, request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
-        let path = request.uri().path();
-        {
-            let served = self.state.served.load();
-            let (query, headers) = (request.uri().query(), request.headers());
-            let reply = discovery::respond(&served, &self.health_checks, path, query, headers)
-                .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers))
-                .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
-                .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
-            if let Some(reply) = reply {
-                if !is_answered(request.method(), path) {
-                    return Err(ApiError::method_not_allowed());
-                }
-                return reply;
-            }
-        }
-        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
-        let group = match (segments.next(), segments.next()) {
-            (Some("api"), _) => "",
-            (Some("apis"), Some(group)) => group,
-            _ => return Ok(respond::page_not_found()),
-        };
-        self.nothing_there(&Route { group: group.to_owned(), ..Route::default() })
-    }
-}
-
-/// Returns whether a document, or the health, is answered to a method.
-fn is_answered(method: &Method, path: &str) -> bool {
-    let any = ["/healthz", "/livez", "/readyz"];
-    let answers_any = path == "/apis" || any.iter().any(|prefix| path.starts_with(prefix));
-    let answers_head = path == "/metrics" || path.starts_with("/openapi/");
-    answers_any || *method == Method::GET || (answers_head && *method == Method::HEAD)
 }
 
 /// Waits for `work`. A panic becomes an internal error of this request alone.
@@ -388,7 +333,8 @@ fn check_scope(route: &Route, resource: &Resource) -> Result<(), ApiError> {
             return Err(ApiError::no_such_resource());
         }
         if !matches!(route.verb, "list" | "watch") {
-            return Err(ApiError::method_not_allowed());
+            let has_path = resource.allows("list") || resource.is_custom();
+            return Err(if has_path { ApiError::method_not_allowed() } else { ApiError::no_such_resource() });
         }
     }
     Ok(())

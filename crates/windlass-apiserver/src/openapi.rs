@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::crd;
 use crate::resource::{Resource, definitions_id};
 use crate::state::State;
-use crate::wire::{self, ApiError};
+use crate::wire::{self, MediaType};
 
 const ROOT: &str = "/openapi/v3";
 const JSON: &str = "application/json";
@@ -47,28 +47,27 @@ pub(crate) fn respond(
     path: &str,
     query: Option<&str>,
     headers: &HeaderMap,
-) -> Option<Result<Response<Body>, ApiError>> {
+) -> Option<Response<Body>> {
     if path == "/openapi/v2" {
         return Some(version_two(state, documents, headers));
     }
     let name = path.strip_prefix(ROOT)?;
-    if name.is_empty() || name == "/" {
-        return Some(Ok(index(state)));
+    if name.is_empty() {
+        return Some(index(state));
+    }
+    if name == "/" {
+        return Some(empty(StatusCode::NOT_FOUND));
     }
     Some(document(state, documents, name.strip_prefix('/')?, query, headers))
 }
 
 /// Answers a GET of `/openapi/v2`: one document of all group versions.
-fn version_two(
-    state: &State,
-    documents: &Documents,
-    headers: &HeaderMap,
-) -> Result<Response<Body>, ApiError> {
+fn version_two(state: &State, documents: &Documents, headers: &HeaderMap) -> Response<Body> {
     const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     let accept = header_text(headers, header::ACCEPT);
     let in_protobuf = accept.is_some_and(|accept| accept.contains("proto-openapi.spec.v2"));
-    if !in_protobuf {
-        wire::negotiate(accept, wire::Target::Object)?;
+    if !in_protobuf && !accepts_json(headers) {
+        return empty(StatusCode::NOT_ACCEPTABLE);
     }
     let (form, content_type) = if in_protobuf { ("protobuf", PROTOBUF) } else { ("JSON", JSON) };
     let all: String = hashes(state).into_values().collect();
@@ -82,7 +81,21 @@ fn version_two(
             document.to_string().into()
         }
     };
-    Ok(reply(headers, &hash, content_type, || documents.get(&hash, write)))
+    reply(headers, &hash, content_type, || documents.get(&hash, write))
+}
+
+/// Whether the client takes a document in JSON.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    header_text(headers, header::ACCEPT)
+        .filter(|accept| !accept.is_empty())
+        .is_none_or(|accept| MediaType::parse_accept(accept).iter().any(|clause| clause.includes(JSON)))
+}
+
+/// A reply without a body.
+fn empty(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = code;
+    response
 }
 
 fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
@@ -182,18 +195,18 @@ fn document(
     name: &str,
     query: Option<&str>,
     headers: &HeaderMap,
-) -> Result<Response<Body>, ApiError> {
+) -> Response<Body> {
     let Some(hash) = hashes(state).remove(name) else {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        return Ok(response);
+        return empty(StatusCode::NOT_FOUND);
     };
-    wire::negotiate(header_text(headers, header::ACCEPT), wire::Target::Object)?;
+    if !accepts_json(headers) {
+        return empty(StatusCode::NOT_ACCEPTABLE);
+    }
     let asked = crate::route::Query::parse(query).get("hash").map(str::to_owned);
     if asked.as_ref().is_some_and(|asked| *asked != hash) {
         let mut response = with_type(redirect(&format!("{ROOT}/{name}?hash={hash}")), JSON);
         insert_tag(&mut response, &hash);
-        return Ok(response);
+        return response;
     }
     let mut response =
         reply(headers, &hash, JSON, || documents.get(&hash, || document_of(state, name).to_string().into()));
@@ -201,7 +214,7 @@ fn document(
         let immutable = HeaderValue::from_static("public, immutable");
         response.headers_mut().insert(header::CACHE_CONTROL, immutable);
     }
-    Ok(response)
+    response
 }
 
 fn insert_tag(response: &mut Response<Body>, hash: &str) {

@@ -27,6 +27,19 @@ pub(crate) fn page_not_found() -> Response<Body> {
     response
 }
 
+/// The response to a path with a verb and no resource.
+pub(crate) fn unclear_path(uri: &http::Uri) -> Response<Body> {
+    let shown = uri.path_and_query().map_or_else(|| uri.path(), http::uri::PathAndQuery::as_str);
+    let safe = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = safe(&format!(
+        "Internal Server Error: {}: failed to create RequestInfo: unable to determine kind and namespace from url, {shown}\n",
+        windlass_schema::go_quote(shown)
+    ));
+    let mut response = page_not_found().map(|_| Body::full(text));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
+
 /// Appends the line feed that compact JSON ends with.
 pub(crate) fn line(json: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(json.len() + 1);
@@ -40,12 +53,10 @@ pub(crate) fn error(error: &ApiError, headers: &HeaderMap, query: Option<&str>) 
     let status = error.status();
     let json = status.to_json();
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let (format, body) = match wire::negotiate(accept, Target::Object) {
+    let (format, body) = match wire::negotiate(accept, Target::Document) {
         Ok(Negotiated { format: Format::Yaml, .. }) => (Format::Yaml, yaml(&json)),
         // Where negotiation fails, the real server writes for people.
-        Ok(wanted) if error.code() != 406 && !wanted.pretty && !wants_pretty(headers, query) => {
-            (Format::Json, line(&json))
-        }
+        Ok(wanted) if !wanted.pretty && !wants_pretty(headers, query) => (Format::Json, line(&json)),
         _ => (Format::Json, indent(&json)),
     };
     let mut response = Response::new(Body::full(body));

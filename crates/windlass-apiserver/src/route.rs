@@ -13,6 +13,8 @@ impl Query {
         let pairs = text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         Self(
             pairs
+                // Go drops what is malformed, and does not take a semicolon for a separator.
+                .filter(|pair| !pair.contains(';') && is_escaped_well(pair))
                 .map(|pair| {
                     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
                     (percent_decode(key, true).into_owned(), percent_decode(value, true).into_owned())
@@ -64,6 +66,12 @@ pub(crate) fn percent_decode(text: &str, plus: bool) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
+/// Whether two hexadecimal digits follow each percent sign.
+fn is_escaped_well(text: &str) -> bool {
+    let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    text.split('%').skip(1).map(str::as_bytes).all(|rest| is_hex(rest.first()) && is_hex(rest.get(1)))
+}
+
 /// The parts of a path under `/api/v1` or `/apis/GROUP/VERSION`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
@@ -76,38 +84,43 @@ pub(crate) struct Route {
     pub(crate) subresource: String,
     /// The path after the subresource, with its slashes, for proxies.
     pub(crate) subpath: String,
+    /// Whether the path has segments after the subresource.
+    pub(crate) has_more: bool,
+    /// Whether the verb is a part of the path: `/api/v1/watch/pods`.
+    pub(crate) has_verb: bool,
 }
 
 impl Route {
-    /// Parses the path of a request; `None` if it is not that of a resource (discovery, health, …).
+    /// Parses the decoded path of a request; `None` if it is not that of a resource (discovery, health, …).
     pub(crate) fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
         // An empty name of a namespace stands for all of them.
-        let segments = path.trim_matches('/').split('/');
-        let segments: Vec<Cow<'_, str>> = segments.map(|segment| percent_decode(segment, false)).collect();
-        let (group, version, mut rest) = match segments.as_slice() {
-            [api, version, rest @ ..] if api == "api" => ("", version, rest),
-            [apis, group, version, rest @ ..] if apis == "apis" => (&**group, version, rest),
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version, mut rest) = match segments[..] {
+            ["api", version, ref rest @ ..] => ("", version, rest),
+            ["apis", group, version, ref rest @ ..] => (group, version, rest),
             _ => return None,
         };
         if rest.is_empty() {
             return None;
         }
-        let mut route = Self { group: group.to_owned(), version: version.to_string(), ..Self::default() };
-        let watch_prefix = rest[0] == "watch" && rest.len() > 1;
-        if watch_prefix {
+        let mut route = Self { group: group.to_owned(), version: version.to_owned(), ..Self::default() };
+        let verb_in_path = ["watch", "proxy"].into_iter().find(|verb| *verb == rest[0] && rest.len() > 1);
+        if verb_in_path.is_some() {
+            route.has_verb = true;
             rest = &rest[1..];
         }
         let mut is_inside = false;
         if rest[0] == "namespaces"
             && let Some(namespace) = rest.get(1)
         {
-            route.namespace = namespace.to_string();
-            is_inside = rest.get(2).is_some_and(|part| part != "status" && part != "finalize");
+            route.namespace = (*namespace).to_owned();
+            is_inside = rest.get(2).is_some_and(|part| !["status", "finalize"].contains(part));
             if is_inside {
                 rest = &rest[2..];
             }
         }
-        let mut parts = rest.iter().map(ToString::to_string);
+        route.has_more = rest.len() > 3;
+        let mut parts = rest.iter().map(|part| (*part).to_owned());
         route.resource = parts.next().unwrap_or_default();
         route.name = parts.next().unwrap_or_default();
         route.subresource = parts.next().unwrap_or_default();
@@ -119,19 +132,30 @@ impl Route {
             route.namespace.clear();
         }
         let named = !route.name.is_empty();
-        route.verb = match *method {
-            // The path of an object is a get, with `watch` in the query too.
-            Method::GET if watch_prefix || !named && wants_watch(query) => "watch",
-            Method::GET | Method::HEAD if named => "get",
-            Method::GET | Method::HEAD => "list",
-            Method::POST => "create",
-            Method::PUT => "update",
-            Method::PATCH => "patch",
-            Method::DELETE if named => "delete",
-            Method::DELETE => "deletecollection",
-            _ => "",
-        };
+        route.verb = verb_in_path.unwrap_or_else(|| verb(method, named, query));
         Some(route)
+    }
+
+    /// Whether a path has a verb and no resource after it, such as `/api/v1/watch`.
+    pub(crate) fn is_unclear(path: &str) -> bool {
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        matches!(segments[..], ["api", _, "watch" | "proxy"] | ["apis", _, _, "watch" | "proxy"])
+    }
+}
+
+/// Returns the verb of a request for a collection or a named object. Empty for other methods.
+fn verb(method: &Method, named: bool, query: &Query) -> &'static str {
+    match *method {
+        // The path of an object is a get, with `watch` in the query too.
+        Method::GET if !named && wants_watch(query) => "watch",
+        Method::GET | Method::HEAD if named => "get",
+        Method::GET | Method::HEAD => "list",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE if named => "delete",
+        Method::DELETE => "deletecollection",
+        _ => "",
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::go::{go_map, go_number, go_type};
+use crate::go::{go_map, go_number, go_quote, go_type};
 use crate::graph::{NodeRef, Schema};
 
 const PATCH: &str = "$patch";
@@ -113,6 +113,13 @@ fn member(
 ) -> Result<()> {
     let inner = schema.and_then(|schema| schema.member(&key));
     let merged = match (original.remove(&key), value) {
+        (Some(Value::Object(_)), Value::Object(_)) | (Some(Value::Array(_)), Value::Array(_))
+            if is_raw_extension(schema) =>
+        {
+            let field = go_quote(&key);
+            let why = format!("unable to find api field in struct RawExtension for the json field {field}");
+            return Err(PatchError::mismatch(why));
+        }
         (_, Value::Null) => None,
         (Some(Value::Object(_)), Value::Object(patch)) if is_replaced(inner) => Some(patch.into()),
         (Some(Value::Object(original)), Value::Object(patch)) => Some(map(original, patch, inner)?.into()),
@@ -129,6 +136,11 @@ fn member(
         original.insert(key, merged);
     }
     Ok(())
+}
+
+/// Whether the members of an object are unknown to the real server, which does not know then how to merge them.
+fn is_raw_extension(schema: Option<NodeRef<'_>>) -> bool {
+    schema.and_then(NodeRef::definition).is_some_and(|name| name.ends_with("RawExtension"))
 }
 
 /// Whether the schema says that an object is replaced instead of merged.

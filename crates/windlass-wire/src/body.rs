@@ -29,11 +29,10 @@ impl Encoding {
     /// Returns the encoding that a `Content-Type` header names. 415 if it is not supported.
     pub fn of(content_type: Option<&str>) -> Result<Self, ApiError> {
         let Some(header) = content_type.filter(|header| !header.is_empty()) else { return Ok(Self::Json) };
-        let media_type = MediaType::parse(header);
-        match media_type.essence.as_str() {
-            "application/json" => Ok(Self::Json),
-            "application/yaml" => Ok(Self::Yaml),
-            "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
+        match MediaType::essence_of(header).as_deref() {
+            Some("application/json") => Ok(Self::Json),
+            Some("application/yaml") => Ok(Self::Yaml),
+            Some("application/vnd.kubernetes.protobuf") => Ok(Self::Protobuf),
             _ => Err(ApiError::unsupported_media_type(OBJECT_MEDIA_TYPES)),
         }
     }

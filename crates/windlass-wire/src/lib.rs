@@ -26,7 +26,8 @@ pub use group::GroupResource;
 pub use gzip::{GZIP_FROM, accepts_gzip, gzip_pieces, maybe_gzip};
 pub use media_type::MediaType;
 pub use negotiate::{
-    Format, Negotiated, Representation, TableVersion, Target, negotiate, pretty_by_user_agent,
+    Format, Negotiated, Representation, TableVersion, Target, expect_one_of, expect_produced, expect_stream,
+    negotiate, pretty_by_user_agent,
 };
 pub use selector::{FieldOperator, FieldRequirement, FieldSelector, LabelSelector};
 pub use status::{ApiError, Cause, Denied, Details, Status};

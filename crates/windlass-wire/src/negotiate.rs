@@ -85,54 +85,72 @@ pub enum Target {
     Document,
 }
 
-impl Target {
-    fn is_watch(self) -> bool {
-        matches!(self, Self::Watch | Self::CustomWatch)
-    }
-}
-
 const MEDIA_TYPES: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAM_MEDIA_TYPES: &[&str] =
     &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-/// The error for an `Accept` header that names no media type of the path.
-fn nothing_available(target: Target) -> ApiError {
-    let mut available = MEDIA_TYPES.to_vec();
+/// Checks that the route of a built-in resource produces a media type that the `Accept` header names, as kube-apiserver's
+/// router does before a handler negotiates.
+///
+/// # Errors
+/// 406 with the media types of the route: those of `target`, after `more`.
+pub fn expect_produced(accept: Option<&str>, target: Target, more: &[&str]) -> Result<(), ApiError> {
+    let mut produced = [more, MEDIA_TYPES].concat();
     if matches!(target, Target::List | Target::Watch) {
-        available.extend(STREAM_MEDIA_TYPES);
+        produced.extend(STREAM_MEDIA_TYPES);
     }
-    let available = available.join(", ");
-    ApiError::not_acceptable_text(format!("406: Not Acceptable\n\nAvailable representations: {available}"))
+    expect_one_of(accept, &produced)
+}
+
+/// Checks that the `Accept` header names one of the media types that a route produces.
+///
+/// # Errors
+/// 406 with these media types.
+pub fn expect_one_of(accept: Option<&str>, produced: &[&str]) -> Result<(), ApiError> {
+    let Some(header) = accept.filter(|header| !header.trim().is_empty()) else { return Ok(()) };
+    let mut essences =
+        header.split(',').map(|clause| clause.split(';').next().unwrap_or_default().trim_matches(' '));
+    if essences.any(|essence| essence == "*/*" || produced.contains(&essence)) {
+        return Ok(());
+    }
+    let produced = produced.join(", ");
+    Err(ApiError::not_acceptable_text(format!(
+        "406: Not Acceptable\n\nAvailable representations: {produced}"
+    )))
 }
 
 /// Chooses the representation by the `Accept` header. 406 if it names none that is supported.
 ///
 /// Responses in protobuf are not supported: clients that prefer it also accept JSON.
 pub fn negotiate(accept: Option<&str>, target: Target) -> Result<Negotiated, ApiError> {
-    let Some(header) = accept.map(str::trim).filter(|header| !header.is_empty()) else {
+    let Some(header) = accept.filter(|header| !header.trim().is_empty()) else {
         return Ok(Negotiated::default());
     };
     let clauses = MediaType::parse_accept(header);
-    if let Some(found) = clauses.iter().find_map(|clause| meet(clause, target)) {
-        return Ok(found);
+    let Some(found) = clauses.iter().find_map(|clause| meet(clause, target)) else {
+        return Err(ApiError::not_acceptable(MEDIA_TYPES));
+    };
+    Ok(found)
+}
+
+/// Checks that a watch has a format. The preferred one counts, though the client may take others.
+///
+/// # Errors
+/// 406 for YAML.
+pub fn expect_stream(found: Negotiated) -> Result<(), ApiError> {
+    match found.format {
+        Format::Json => Ok(()),
+        Format::Yaml => Err(ApiError::not_acceptable(STREAM_MEDIA_TYPES)),
     }
-    let known =
-        |clause: &MediaType| clause.essence == "*/*" || MEDIA_TYPES.contains(&clause.essence.as_str());
-    let is_custom = matches!(target, Target::Custom | Target::CustomWatch);
-    if !is_custom && !clauses.iter().any(known) {
-        return Err(nothing_available(target));
-    }
-    // A format that a list has is refused by the watch itself, anything else before.
-    let is_for_list = |clause: &MediaType| meet(clause, Target::Object).is_some();
-    let is_refused_by_watch = target.is_watch() && clauses.iter().any(is_for_list);
-    Err(ApiError::not_acceptable(if is_refused_by_watch { STREAM_MEDIA_TYPES } else { MEDIA_TYPES }))
 }
 
 fn meet(clause: &MediaType, target: Target) -> Option<Negotiated> {
-    let format = match clause.essence.as_str() {
-        "application/json" | "*/*" => Format::Json,
-        "application/yaml" if !target.is_watch() => Format::Yaml,
-        _ => return None,
+    let format = if clause.includes("application/json") {
+        Format::Json
+    } else if clause.essence == "application/yaml" {
+        Format::Yaml
+    } else {
+        return None;
     };
     if let Some(stream) = clause.parameter("stream")
         && !stream.is_empty()

@@ -516,7 +516,8 @@ impl fmt::Display for Denied<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quote = |text: &str| go_quote(&sanitize(text));
         write!(f, "User {} cannot {} ", quote(self.user), sanitize(self.verb))?;
-        if self.resource.is_empty() {
+        // The name of a resource may be empty, where a path has two slashes.
+        if !self.path.is_empty() || self.resource.is_empty() && self.subresource.is_empty() {
             return write!(f, "path {}", quote(self.path));
         }
         let resource = if self.subresource.is_empty() {

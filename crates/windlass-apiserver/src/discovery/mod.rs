@@ -20,8 +20,6 @@ use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 const MINOR: &str = "36";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-const ONLY_JSON: &str = "406: Not Acceptable\n\nAvailable representations: application/json";
-
 /// Answers a GET of one of the documents; `None` if the path names none of them.
 pub(crate) fn respond(
     table: &ServedResources,
@@ -30,13 +28,16 @@ pub(crate) fn respond(
     query: Option<&str>,
     headers: &HeaderMap,
 ) -> Option<Result<Response<Body>, ApiError>> {
-    let segments: Vec<&str> =
-        path.trim_matches('/').split('/').filter(|segment| !segment.is_empty()).collect();
+    if path.starts_with("//") {
+        return None;
+    }
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     Some(match segments[..] {
-        [] => raw(&json!({ "paths": legacy::paths(table) })),
-        ["version"] if accepts_json(headers) => raw(&version()),
-        ["version"] => Err(ApiError::not_acceptable_text(ONLY_JSON)),
+        ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(table) })),
+        ["version"] => raw(&version()),
+        ["healthz" | "livez" | "readyz", ..] if path.ends_with('/') => return None,
         ["healthz" | "livez" | "readyz", ..] => return health::respond(&segments, checks, query).map(Ok),
+        ["apis"] if path.ends_with("//") => return None,
         ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
         ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
         ["api"] => document(headers, query, &legacy::versions()),
@@ -94,13 +95,6 @@ fn platform_architecture() -> &'static str {
         "aarch64" => "arm64",
         other => other,
     }
-}
-
-/// Whether the client accepts JSON, in the eyes of the real server's router.
-fn accepts_json(headers: &HeaderMap) -> bool {
-    let Some(accept) = text(headers, &ACCEPT) else { return true };
-    let mut clauses = MediaType::parse_accept(accept).into_iter();
-    clauses.any(|clause| matches!(clause.essence.as_str(), "*/*" | "application/json"))
 }
 
 /// Replies with indented JSON, whatever the client accepts.

@@ -19,7 +19,7 @@ pub(crate) fn respond(metrics: &Metrics, state: &State, path: &str) -> Option<Re
         return None;
     }
     let mut response = Response::new(Body::full(page(metrics, state)));
-    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
     response.headers_mut().insert(CONTENT_TYPE, text);
     Some(response)
 }

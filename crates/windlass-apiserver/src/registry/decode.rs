@@ -1,7 +1,5 @@
 //! Reads the body of a request as an object of the resource, defaulted and pruned.
 
-use std::sync::Arc;
-
 use http::header;
 use serde_json::Value;
 use windlass_schema::{go_quote, json_type};
@@ -181,7 +179,8 @@ impl Call<'_> {
         let shown = found_version.rsplit('/').next().unwrap_or_default();
         // The fields are read as those of the kind that was found.
         let table = self.state.served.load();
-        let found = table.kind(found_group, plain_version, found_kind).filter(|found| !found.is_custom());
+        let found =
+            table.kind(found_group, plain_version, found_kind).filter(|found| self.is_registered(found));
         let wrong =
             found.and_then(|found| windlass_schema::decode_error(found.schema.get(), found_kind, object));
         Err(ApiError::bad_request(format!(
@@ -216,7 +215,7 @@ impl Call<'_> {
         }
         let (group, plain) = version.split_once('/').unwrap_or(("", &version));
         if let Some(other) = self.state.served.load().kind(group, plain, &kind)
-            && !other.is_custom()
+            && self.is_registered(other)
             && let Some(wrong) = windlass_schema::decode_error(other.schema.get(), &kind, object)
         {
             return Err(wrong);
@@ -224,17 +223,18 @@ impl Call<'_> {
         Err(self.not_the_kind(&version, &kind))
     }
 
+    /// Whether the real server that serves the resource knows a kind: those of other API servers behind it are unknown to it.
+    fn is_registered(&self, kind: &Resource) -> bool {
+        let own = &self.resource.group;
+        let is_separate = |group: &String| SEPARATE_GROUPS.contains(&group.as_str());
+        !kind.is_custom() && (kind.group == *own || !is_separate(&kind.group) && !is_separate(own))
+    }
+
     /// Explains why an object of another kind is not one of the resource.
     pub(super) fn not_the_kind(&self, found_version: &str, found_kind: &str) -> String {
         let resource = &self.resource;
         let (group, version) = found_version.split_once('/').unwrap_or(("", found_version));
         let table = self.state.served.load();
-        // Kinds of other API servers behind the real one are unknown to it.
-        let is_registered = |kind: &Arc<Resource>| {
-            !kind.is_custom()
-                && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&kind.group.as_str()))
-                && (kind.group == resource.group || !SEPARATE_GROUPS.contains(&resource.group.as_str()))
-        };
         // Kinds of subresources, such as `Scale`, are not in the table.
         let is_of_subresource = |kind: &str| {
             !SEPARATE_GROUPS.contains(&resource.group.as_str())
@@ -243,7 +243,8 @@ impl Call<'_> {
                 && self.state.catalog.schema(group, version, kind).is_some()
         };
         let is_known = |kind: &str| {
-            is_of_subresource(kind) || table.kind(group, version, kind).is_some_and(is_registered)
+            is_of_subresource(kind)
+                || table.kind(group, version, kind).is_some_and(|kind| self.is_registered(kind))
         };
         if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {
             let own_group = resource.go_package();

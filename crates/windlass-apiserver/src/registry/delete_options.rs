@@ -55,12 +55,7 @@ impl DeleteOptions {
         let in_query = |name: &str| query.get(name).filter(|text| !text.is_empty());
         let grace_period_seconds = match (field("gracePeriodSeconds"), in_query("gracePeriodSeconds")) {
             (Some(value), _) => value.as_i64(),
-            (None, Some(text)) => Some(text.parse().map_err(|_| {
-                ApiError::bad_request(format!(
-                    "strconv.ParseInt: parsing {}: invalid syntax",
-                    windlass_schema::go_quote(text)
-                ))
-            })?),
+            (None, Some(text)) => Some(options::parse_integer(text)?),
             (None, None) => None,
         };
         let mut errors = Vec::new();

@@ -36,10 +36,11 @@ mod connect_options;
 mod eviction;
 mod log;
 mod reviews;
+mod routes;
 mod scale;
 mod token;
 
-use http::Response;
+use http::{Method, Response};
 
 pub(crate) use self::call::Call;
 use crate::body::Body;
@@ -47,12 +48,15 @@ use crate::resource::Resource;
 use crate::wire::ApiError;
 
 /// Calls the verb that a request asks for.
-pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
+pub(crate) async fn dispatch(call: &mut Call<'_>, method: &Method) -> Result<Response<Body>, ApiError> {
+    let custom = call.resource.is_custom();
+    if !custom {
+        routes::expect(call, method)?;
+    }
     if !call.route.subresource.is_empty() {
         return subresource(call).await;
     }
     let (verb, named) = (call.route.verb, !call.route.name.is_empty());
-    let custom = call.resource.is_custom();
     if custom && !named && matches!(verb, "update" | "patch") {
         if verb == "patch" {
             patch::media_type(call)?;
@@ -63,14 +67,9 @@ pub(crate) async fn dispatch(call: &mut Call<'_>) -> Result<Response<Body>, ApiE
         call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
         return component_status::answer(call).await;
     }
-    let fits = match verb {
+    if custom && !call.resource.allows(verb) {
         // Definitions serve any path of theirs with any verb, and look closer afterwards.
-        "create" => !named || custom,
-        "update" | "patch" => named,
-        _ => true,
-    };
-    if !fits || !call.resource.allows(verb) {
-        return Err(ApiError::method_not_allowed());
+        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), verb));
     }
     call.warnings.extend(deprecation(&call.resource).map(str::to_owned));
     if reviews::is_review(call) {
@@ -105,13 +104,13 @@ fn deprecation(resource: &Resource) -> Option<&'static str> {
 
 async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
-        return Err(if call.resource.is_custom() { call.not_found() } else { ApiError::no_such_resource() });
+        return Err(call.not_found());
     };
-    if !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
-        if call.resource.is_custom() {
-            return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb));
-        }
-        return Err(ApiError::method_not_allowed());
+    if call.resource.is_custom() && !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
+        return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb));
+    }
+    if call.route.name.is_empty() {
+        return Err(ApiError::bad_request("name must be provided"));
     }
     match (call.route.subresource.as_str(), call.route.verb) {
         ("status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "get") => {

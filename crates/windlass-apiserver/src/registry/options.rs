@@ -1,5 +1,7 @@
 //! The options in the query of a request. Errors are in the words of kube-apiserver.
 
+use std::num::IntErrorKind;
+
 use windlass_schema::{FieldError, go_quote};
 
 use super::selection::Selection;
@@ -104,16 +106,9 @@ pub(crate) struct ListOptions {
 impl ListOptions {
     /// Reads the options and checks them against a resource.
     pub(crate) fn parse(query: &Query, resource: &Resource, watch: bool) -> Result<Self, ApiError> {
-        let integer = |key: &str| -> Result<Option<i64>, ApiError> {
-            match query.text(key) {
-                "" => Ok(None),
-                text => text.parse().map(Some).map_err(|_| {
-                    ApiError::bad_request(format!(
-                        "strconv.ParseInt: parsing {}: invalid syntax",
-                        go_quote(text)
-                    ))
-                }),
-            }
+        let integer = |key: &str| match query.text(key) {
+            "" => Ok(None),
+            text => parse_integer(text).map(Some),
         };
         let limit = integer("limit")?.unwrap_or(0);
         let timeout_seconds = integer("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
@@ -228,4 +223,15 @@ pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
             )
         }),
     }
+}
+
+/// Reads an integer of a query. The error is that of Go.
+pub(super) fn parse_integer(text: &str) -> Result<i64, ApiError> {
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        ApiError::bad_request(format!("strconv.ParseInt: parsing {}: {why}", go_quote(text)))
+    })
 }

@@ -11,7 +11,7 @@ use super::write::{self, Change};
 use super::{Call, apply};
 use crate::body::Body;
 use crate::wire::patch::{JsonPatch, Limits, merge_patch};
-use crate::wire::{self, ApiError, MediaType};
+use crate::wire::{self, ApiError};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -73,22 +73,19 @@ impl Change for Patching {
 
 /// Returns the media type of the patch. 415 if the resource does not support it.
 pub(super) fn media_type(call: &Call<'_>) -> Result<&'static str, ApiError> {
-    let media_type = MediaType::parse(call.header(header::CONTENT_TYPE).unwrap_or_default());
+    let header = call.header(header::CONTENT_TYPE).unwrap_or_default();
+    let essence = header.split(';').next().unwrap_or_default();
     let supported: &[&str] =
         if call.resource.is_custom() { &[JSON, MERGE, APPLY] } else { &[JSON, MERGE, STRATEGIC, APPLY] };
-    let known = [JSON, MERGE, STRATEGIC, APPLY].into_iter().find(|known| *known == media_type.essence);
-    let Some(essence) = known else {
-        let is_custom = call.resource.is_custom();
-        return Err(if is_custom {
-            ApiError::unsupported_media_type(supported)
-        } else {
-            ApiError::no_media_type()
-        });
-    };
-    if !supported.contains(&essence) {
-        return Err(ApiError::unsupported_media_type(supported));
-    }
-    Ok(essence)
+    let found = supported.iter().find(|known| **known == essence);
+    found.copied().ok_or_else(|| ApiError::unsupported_media_type(supported))
+}
+
+/// Whether the router of the real server has a route for patches with this `Content-Type` header.
+pub(super) fn has_route(content_type: &str) -> bool {
+    let mut essences =
+        content_type.split(',').map(|part| part.split(';').next().unwrap_or_default().trim_matches(' '));
+    essences.any(|essence| [JSON, MERGE, STRATEGIC, APPLY].contains(&essence))
 }
 
 /// Reads the body as a patch of the type `essence`.
@@ -220,7 +217,8 @@ pub(super) fn not_an_object_of_the_kind(shown: &str, why: String) -> ApiError {
     ApiError::invalid("", "", "", std::slice::from_ref(&error))
 }
 
-fn complain(
+/// Warns of the fields that a patch has twice or that the schema does not know, or refuses them.
+pub(super) fn complain(
     call: &mut Call<'_>,
     options: WriteOptions,
     patch: &Patch,

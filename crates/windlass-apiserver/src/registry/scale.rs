@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode, header};
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use windlass_schema::fields::FieldPath;
 
@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::managed_fields::{self, FieldManager, ReplicasPaths};
 use crate::meta;
 use crate::resource::ScalePaths;
-use crate::wire::{self, ApiError, LabelSelector};
+use crate::wire::{ApiError, LabelSelector};
 
 /// The replicas of a custom resource that has none, before its scale is changed.
 const NO_REPLICAS: i64 = i32::MIN as i64;
@@ -42,20 +42,25 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
 pub(super) async fn update(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     call.negotiate()?;
     let options = WriteOptions::parse(&call.query, "UpdateOptions")?;
-    let content_type = call.header(header::CONTENT_TYPE);
-    let decoded =
-        wire::decode_body(content_type, call.body, "Scale", |bytes| call.state.decode_protobuf(bytes))?;
-    if let Some(why) = windlass_schema::decode_error(call.state.scales.schema.get(), "Scale", &decoded.value)
-    {
-        return Err(ApiError::bad_request(if call.resource.is_custom() {
-            // What went wrong is lost there.
-            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"".to_owned()
-        } else {
-            format!("Scale in version \"v1\" cannot be handled as a Scale: {why}")
-        }));
-    }
-    expect_name(call, &decoded.value)?;
-    write_scale(call, options, ScaleChange::Replace(decoded.value)).await
+    let is_custom = call.resource.is_custom();
+    let scale = as_scale(call, |call| call.decode(options)).map_err(|error| match error.code() {
+        // What went wrong is lost there.
+        400 if is_custom => ApiError::bad_request(
+            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
+        _ => error,
+    })?;
+    expect_name(call, &scale)?;
+    write_scale(call, options, ScaleChange::Replace(scale)).await
+}
+
+/// Does work as if the scale were the resource of the request.
+fn as_scale<T>(call: &mut Call<'_>, work: impl FnOnce(&mut Call<'_>) -> T) -> T {
+    let scales = Arc::clone(&call.state.scales);
+    let resource = std::mem::replace(&mut call.resource, scales);
+    let done = work(call);
+    call.resource = resource;
+    done
 }
 
 pub(super) async fn patch(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -80,10 +85,10 @@ enum ScaleChange {
 impl ScaleChange {
     /// Makes the new scale of `old`, and records the managers of its fields.
     async fn make(&self, call: &mut Call<'_>, old: &Value) -> Result<Value, ApiError> {
-        let (served, manager) = (call.state.served.load_full(), call.manager());
         let scales = Arc::clone(&call.state.scales);
-        let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
         if let Self::Apply(options) = self {
+            let (served, manager) = (call.state.served.load_full(), call.manager());
+            let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
             let configuration = Configuration::read(call.body)?;
             let new = Box::pin(fields.apply(Some(old), &configuration.value, options.force)).await?;
             configuration.complain(call, options.field_validation)?;
@@ -91,31 +96,39 @@ impl ScaleChange {
         }
         let mut new = match self {
             Self::Replace(scale) => scale.clone(),
-            Self::Patch(media_type, options) => patched(call, media_type, *options, old)?,
+            Self::Patch(media_type, options) => {
+                as_scale(call, |call| patched(call, media_type, *options, old))?
+            }
             Self::Apply(_) => unreachable!("returned above"),
         };
-        if let Some(Value::Object(spec)) = new.get_mut("spec") {
-            // Go omits a zero, so that no manager owns it.
-            spec.retain(|field, value| field != "replicas" || *value != 0);
+        let mut old = old.clone();
+        // Go omits a zero, so that no manager gets or loses it.
+        for scale in [&mut new, &mut old] {
+            if let Some(Value::Object(spec)) = scale.get_mut("spec") {
+                spec.retain(|field, value| field != "replicas" || *value != 0);
+            }
         }
-        fields.track(Some(old), &mut new).await;
+        let (served, manager) = (call.state.served.load_full(), call.manager());
+        let fields = FieldManager { resource: &scales, ..call.field_manager(&served, &manager) };
+        fields.track(Some(&old), &mut new).await;
         Ok(new)
     }
 }
 
 fn patched(
-    call: &Call<'_>,
+    call: &mut Call<'_>,
     media_type: &str,
     options: WriteOptions,
     scale: &Value,
 ) -> Result<Value, ApiError> {
-    let schema = call.state.scales.schema.get();
     let patch = patch::read(call, media_type, options.field_validation)?;
-    let new = patch::patched(&patch, schema, scale)?;
-    match windlass_schema::decode_error(schema, "Scale", &new) {
-        Some(why) => Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why)),
-        None => Ok(new),
+    let mut new = patch::patched(&patch, call.resource.schema.get(), scale)?;
+    if let Some(why) = windlass_schema::decode_error(call.resource.schema.get(), "Scale", &new) {
+        return Err(patch::not_an_object_of_the_kind(&patch.shown(&new), why));
     }
+    let unknown = call.admit_fields(&mut new);
+    patch::complain(call, options, &patch, &unknown, scale)?;
+    Ok(new)
 }
 
 /// A change of an object by a change of its scale.

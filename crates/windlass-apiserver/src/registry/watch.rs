@@ -19,7 +19,7 @@ use crate::respond::{self, object_bytes, write_partial_metadata};
 use crate::state::State;
 use crate::store::{Change, Event, Stored, Tail, Watched};
 use crate::wire::table::IncludeObject;
-use crate::wire::{ApiError, Representation};
+use crate::wire::{self, ApiError, Representation};
 
 /// The interval of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ const BATCH: usize = 256;
 const INITIAL_BATCH: usize = 64;
 
 pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
-    let representation = call.negotiate()?.representation;
+    let negotiated = call.negotiate()?;
     let mut options = ListOptions::parse(&call.query, &call.resource, true)?;
     if !call.route.name.is_empty() {
         // The `/watch/` prefix with a name watches that one object.
@@ -52,7 +52,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         log: call.state.store.log(&call.resource.storage).watched(),
         namespace: (!call.route.namespace.is_empty()).then(|| call.route.namespace.clone()),
         options,
-        representation,
+        representation: negotiated.representation,
         include: call.include_object()?,
         initial: VecDeque::new(),
         timer: Box::pin(tokio::time::sleep_until(start)),
@@ -65,6 +65,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         done: false,
     };
     watcher.begin(revision).await?;
+    wire::expect_stream(negotiated)?;
     // In a box, because it moves with every frame.
     let frames = stream::unfold(Box::new(watcher), |mut watcher| async move {
         let frame = watcher.next().await?;

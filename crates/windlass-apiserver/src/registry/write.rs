@@ -203,13 +203,13 @@ async fn validate_new(
         errors
     });
     refuse_invalid(resource, new, &errors)?;
+    let mut warnings = custom::warnings(resource, new, None);
+    warnings.extend(resource.strategy.warnings(&call.context(view), new, None));
+    call.warnings.extend(warnings);
     resource.strategy.review(&call.context(view), new, None)?;
     if call.route.verb != "create" {
         authorize_create(call)?;
     }
-    let mut warnings = custom::warnings(resource, new, None);
-    warnings.extend(resource.strategy.warnings(&call.context(view), new, None));
-    call.warnings.extend(warnings);
     call.validate(new, None).await
 }
 

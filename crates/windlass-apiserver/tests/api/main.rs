@@ -17,6 +17,7 @@ mod fixtures;
 mod discovery;
 mod openapi;
 mod reviews;
+mod routes;
 
 // One object, and many.
 mod crud;

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use windlass_schema::{FieldError, go_quote};
 
+use crate::registry::options::parse_integer;
 use crate::route::Query;
 use crate::wire::ApiError;
 
@@ -104,10 +105,7 @@ fn number(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let number = text.parse().map_err(|_| {
-        ApiError::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", go_quote(text)))
-    })?;
-    Ok(Some(number))
+    parse_integer(text).map(Some)
 }
 
 fn time(text: &str) -> Result<Option<Timestamp>, ApiError> {

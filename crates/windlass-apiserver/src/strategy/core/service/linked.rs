@@ -13,9 +13,16 @@ pub(super) fn fill_addresses(spec: &mut Map<String, Value>) {
     }
 }
 
-/// Makes `clusterIPs` follow a change of `clusterIP` by a client that does not know `clusterIPs`.
+/// Makes `clusterIPs` follow `clusterIP`, for a client that does not know `clusterIPs`: one that leaves it out, or that
+/// changes the other.
 pub(super) fn follow_address(spec: &mut Map<String, Value>, old: &Value) {
     let (address, before) = (address(spec), text(old, "clusterIP"));
+    if let Some(kept) = old.get("clusterIPs")
+        && address == before
+        && addresses(spec).is_empty()
+    {
+        spec.insert("clusterIPs".to_owned(), kept.clone());
+    }
     if address == before || addresses(spec) != list_at(old, "/clusterIPs") {
         return;
     }

@@ -1,0 +1,77 @@
+//! Paths that are of no resource: discovery, OpenAPI, health, metrics, and those where nothing is.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+
+use super::Api;
+use crate::body::Body;
+use crate::metrics::Labels;
+use crate::route::percent_decode;
+use crate::wire::{self, ApiError, Target};
+use crate::{discovery, metrics, openapi, openid, respond};
+
+impl Api {
+    /// Answers a request for a document.
+    pub(super) fn document(self: &Arc<Self>, request: &Request<Bytes>) -> Result<Response<Body>, ApiError> {
+        let path = &*percent_decode(request.uri().path(), false);
+        let served = self.state.served.load();
+        let (query, headers) = (request.uri().query(), request.headers());
+        let reply = discovery::respond(&served, &self.health_checks, path, query, headers)
+            .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers).map(Ok))
+            .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
+            .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
+        let Some(reply) = reply else { return self.nothing_there(path) };
+        self.expect_route(path, request)?;
+        reply
+    }
+
+    /// Checks the method and the `Accept` header of a request for a document that the router of the real server serves. It
+    /// serves the others to any method.
+    fn expect_route(&self, path: &str, request: &Request<Bytes>) -> Result<(), ApiError> {
+        let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let only: &[&str] = match segments[..] {
+            ["version"] | [".well-known", _] => &["application/json"],
+            ["openid", ..] => &["application/jwk-set+json"],
+            ["api", ..] => &[],
+            ["apis", group, _] if self.state.builtin.group(group).is_some() => &[],
+            // There, a DELETE sets the metrics back.
+            ["metrics"] if request.method() == Method::DELETE => &[],
+            _ => return Ok(()),
+        };
+        if request.method() != Method::GET {
+            return Err(ApiError::method_not_allowed());
+        }
+        if only.is_empty() {
+            return wire::expect_produced(accept, Target::Document, &[]);
+        }
+        wire::expect_one_of(accept, only)
+    }
+
+    /// The reply where nothing is served: the router of built-in groups says so with a `Status`.
+    pub(super) fn nothing_there(&self, path: &str) -> Result<Response<Body>, ApiError> {
+        let is_built_in = match path.strip_prefix("/apis/") {
+            Some(rest) => {
+                let group = rest.split('/').next().unwrap_or_default();
+                !group.is_empty() && self.state.builtin.group(group).is_some()
+            }
+            None => path.starts_with("/api/") || path.starts_with("/version/"),
+        };
+        if is_built_in { Err(ApiError::no_such_resource()) } else { Ok(respond::page_not_found()) }
+    }
+
+    /// Counts a request for health or OpenAPI.
+    pub(super) fn count_document(&self, request: &Request<Bytes>, response: &Response<Body>, since: Instant) {
+        let path = match request.uri().path() {
+            path @ ("/healthz" | "/livez" | "/readyz") => path,
+            "/openapi/v3" => "openapi/v3",
+            path if path.starts_with("/openapi/v3/") => "openapi/v3/",
+            _ => return,
+        };
+        let labels = Labels { verb: "GET", subresource: path, ..Labels::default() };
+        self.metrics.finish(&labels, response.status().as_u16(), since);
+    }
+}

@@ -1,0 +1,75 @@
+//! The routes of built-in resources. The router of kube-apiserver refuses a request that no route is for: by its path, its
+//! method and its media types, in this order, before a handler looks at it.
+
+use http::{Method, header};
+
+use super::{Call, patch};
+use crate::wire::{self, ApiError, Target};
+
+/// Checks that a route of the real server is for the request.
+///
+/// # Errors
+/// 404 for a path, 405 for a method, 415 for a patch of an unknown media type, and 406 for a reply of one.
+pub(super) fn expect(call: &Call<'_>, method: &Method) -> Result<(), ApiError> {
+    if !has_path(call) {
+        return Err(ApiError::no_such_resource());
+    }
+    if !has_method(call, method) {
+        return Err(ApiError::method_not_allowed());
+    }
+    let content_type = call.header(header::CONTENT_TYPE).unwrap_or_default();
+    let (target, more): (_, &[&str]) = match (&*call.route.subresource, call.route.verb) {
+        // Requests that are passed on have any media types.
+        ("exec" | "attach" | "portforward" | "proxy", _) => return Ok(()),
+        ("log", _) => (Target::Object, &["text/plain"]),
+        ("", "list" | "watch") => (Target::List, &[]),
+        _ => (Target::Object, &[]),
+    };
+    if method == Method::PATCH && !patch::has_route(content_type) {
+        return Err(ApiError::no_media_type());
+    }
+    wire::expect_produced(call.header(header::ACCEPT), target, more)
+}
+
+fn has_path(call: &Call<'_>) -> bool {
+    let (route, resource) = (&call.route, &call.resource);
+    if route.has_more && route.subresource != "proxy" {
+        return false;
+    }
+    if !route.subresource.is_empty() {
+        return !route.has_verb && resource.subresource(&route.subresource).is_some();
+    }
+    if route.has_verb {
+        return route.verb == "watch" && resource.allows("watch");
+    }
+    let verbs = if route.name.is_empty() {
+        ["list", "watch", "create", "deletecollection"]
+    } else {
+        ["get", "update", "patch", "delete"]
+    };
+    verbs.iter().any(|verb| resource.allows(verb))
+}
+
+fn has_method(call: &Call<'_>, method: &Method) -> bool {
+    let (route, resource) = (&call.route, &call.resource);
+    if let Some(subresource) = resource.subresource(&route.subresource) {
+        let verb = match *method {
+            Method::GET => "get",
+            Method::DELETE => "delete",
+            // A HEAD has the verb of a GET, and no route.
+            Method::HEAD => "",
+            _ => route.verb,
+        };
+        let is_passed_on = route.subresource == "proxy" && [Method::HEAD, Method::OPTIONS].contains(method);
+        return is_passed_on || subresource.verbs.iter().any(|allowed| allowed == verb);
+    }
+    let is_at_its_place = match route.verb {
+        "create" => route.name.is_empty(),
+        "update" | "patch" => !route.name.is_empty(),
+        // The query of a list makes it a watch, whether there are watches or not.
+        "watch" if !route.has_verb => return method == Method::GET && resource.allows("list"),
+        "watch" => method == Method::GET,
+        _ => method != Method::HEAD,
+    };
+    is_at_its_place && resource.allows(route.verb)
+}

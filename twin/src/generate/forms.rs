@@ -15,7 +15,19 @@ impl Episode {
         let known = self.object();
         let verb = *pick(
             &mut self.random,
-            &["GET", "GET", "LIST", "LIST", "POST", "PUT", "PATCH", "PATCH", "DELETE", "DELETECOLLECTION", WATCH],
+            &[
+                "GET",
+                "GET",
+                "LIST",
+                "LIST",
+                "POST",
+                "PUT",
+                "PATCH",
+                "PATCH",
+                "DELETE",
+                "DELETECOLLECTION",
+                WATCH,
+            ],
         );
         let accepted = (self.random.u32(..4) > 0).then(|| samples::text(&mut self.random, "accept"));
         let sent = (self.random.u32(..3) == 0).then(|| samples::text(&mut self.random, "content types"));
@@ -103,7 +115,8 @@ impl Episode {
             JSON_PATCH => json!([{"op": "add", "path": "/metadata/labels/form", "value": "json"}]),
             APPLY_PATCH => {
                 query.add("fieldManager", "form");
-                let metadata = json!({"name": known.name, "labels": {"form": "apply", "run": op::PLACEHOLDER}});
+                let metadata =
+                    json!({"name": known.name, "labels": {"form": "apply", "run": op::PLACEHOLDER}});
                 json!({"apiVersion": known.kind.api_version(), "kind": known.kind.name, "metadata": metadata})
             }
             _ => self.change(&known.kind),

@@ -45,7 +45,8 @@ impl Episode {
             2 => format!("{}/{}", known.path(), samples::text(&mut self.random, "subresources")),
             3 => {
                 // The old paths of watches.
-                let path = known.path().replacen(&known.kind.prefix, &format!("{}/watch", known.kind.prefix), 1);
+                let path =
+                    known.path().replacen(&known.kind.prefix, &format!("{}/watch", known.kind.prefix), 1);
                 return (format!("{path}?timeoutSeconds=1"), false);
             }
             _ => known.path(),
@@ -70,7 +71,8 @@ impl Episode {
             }
             // The name of the run must stay readable, to be replaced.
             9 if !segments[at].contains("twin00") => {
-                let encoded: String = segments[at].bytes().map(|byte| format!("%{byte:02X}")).collect();
+                let encode = |text: String, byte: u8| text + &format!("%{byte:02X}");
+                let encoded = segments[at].bytes().fold(String::new(), encode);
                 segments[at] = encoded;
             }
             10 => segments[at] = segments[at].to_uppercase(),

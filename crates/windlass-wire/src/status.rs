@@ -517,7 +517,7 @@ impl fmt::Display for Denied<'_> {
         let quote = |text: &str| go_quote(&sanitize(text));
         write!(f, "User {} cannot {} ", quote(self.user), sanitize(self.verb))?;
         // The name of a resource may be empty, where a path has two slashes.
-        if !self.path.is_empty() || self.resource.is_empty() && self.subresource.is_empty() {
+        if self.resource.is_empty() && (!self.path.is_empty() || self.subresource.is_empty()) {
             return write!(f, "path {}", quote(self.path));
         }
         let resource = if self.subresource.is_empty() {

@@ -14,6 +14,9 @@ use crate::wire::{self, ApiError};
 /// Groups that servers of their own serve in the real control plane.
 const SEPARATE_GROUPS: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
+/// Kinds that every server of the real control plane has in version `v1`.
+const UNVERSIONED: [&str; 5] = ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"];
+
 impl Call<'_> {
     /// Reads the body as an object of the resource.
     ///
@@ -242,8 +245,10 @@ impl Call<'_> {
                 && ["Scale", "Eviction", "TokenRequest"].contains(&kind)
                 && self.state.catalog.schema(group, version, kind).is_some()
         };
+        let is_unversioned = found_version == "v1" && UNVERSIONED.contains(&found_kind);
         let is_known = |kind: &str| {
-            is_of_subresource(kind)
+            is_unversioned
+                || is_of_subresource(kind)
                 || table.kind(group, version, kind).is_some_and(|kind| self.is_registered(kind))
         };
         if is_known(found_kind) || found_kind.strip_suffix("List").is_some_and(is_known) {

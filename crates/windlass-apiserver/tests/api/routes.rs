@@ -386,6 +386,8 @@ async fn unusual_requests_have_unusual_replies() {
         "metadata": {"name": "a", "annotations": {"a": 1}}
     });
     seen.push(brief(&api.put(&format!("{core}/configmaps/a"), definition).await));
+    let group = json!({"apiVersion": "v1", "kind": "APIGroup", "metadata": {"name": "a"}});
+    seen.push(brief(&api.put(&format!("{core}/configmaps/a"), group).await));
     let service = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
     api.post(&format!("{core}/services"), service).await.is(201);
     let external =
@@ -404,6 +406,7 @@ async fn unusual_requests_have_unusual_replies() {
         Warning: 299 - "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]" Forbidden: pods "a.b" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead
         kind="pods" name="a.b"
         400 CustomResourceDefinition in version "v1" cannot be handled as a ConfigMap: no kind "CustomResourceDefinition" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"
+        400 APIGroup in version "v1" cannot be handled as a ConfigMap: converting (v1.APIGroup) to (core.ConfigMap): unknown conversion
         null
         403 forbidden: User "user-ID" cannot get resource "/NS" in API group "" at the cluster scope
     "#]].assert_eq(&lines(&seen).replace(&ns, "NS").replace(&api.id, "ID"));

@@ -53,7 +53,8 @@ fn what_cannot_be_met_is_406() {
         let error = ask(accept, Target::List).expect_err("refused");
         assert_eq!((error.code(), error.to_string().as_str()), (406, accepted));
     }
-    let error = ask("text/html", Target::List).expect_err("refused");
+    assert_eq!(ask("text/html", Target::List).expect_err("refused").to_string(), accepted);
+    let error = expect_produced(Some("text/html"), Target::List, &[]).expect_err("refused");
     assert!(
         error.to_string().starts_with("406: Not Acceptable\n\nAvailable representations: application/json, ")
     );

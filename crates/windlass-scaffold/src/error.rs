@@ -30,7 +30,7 @@ pub enum Error {
     #[error("{} already: {}. Move {them} away, or overwrite {them} with --force", exist(.0), .0.join(", "), them = them(.0))]
     Exists(Vec<String>),
     /// Files of the user would be deleted.
-    #[error("{} changed since windlass wrote them, and not committed: {}. Commit {them}, or delete {them} with --force", are(.0), .0.join(", "), them = them(.0))]
+    #[error("{} changed since windlass wrote {them}, and not committed: {}. Commit {them}, or delete {them} with --force", are(.0), .0.join(", "), them = them(.0))]
     Edited(Vec<String>),
     /// A file or folder could not be read.
     #[error("cannot read {}: {source}", path.display())]

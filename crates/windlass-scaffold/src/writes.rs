@@ -137,10 +137,11 @@ impl Writes {
         self.changes.get(path)?.after.as_deref()
     }
 
-    /// Returns what happens to each file that a person knows, sorted by path.
+    /// Returns what happens to each file that a person knows, sorted by path. `windlass.toml` is listed if nothing else changes.
     pub fn actions(&self) -> impl Iterator<Item = (Action, &str)> {
-        let shown = self.changes.iter().filter(|(path, _)| !path.starts_with(HIDDEN) && *path != STATE);
-        shown.map(|(path, change)| {
+        let known = || self.changes.iter().filter(|(path, _)| !path.starts_with(HIDDEN));
+        let is_alone = known().all(|(path, _)| path == STATE);
+        known().filter(move |(path, _)| *path != STATE || is_alone).map(|(path, change)| {
             let action = match (&change.before, &change.after) {
                 (_, None) => Action::Remove,
                 (None, _) => Action::Create,

@@ -15,7 +15,7 @@ pub(crate) struct ForeignArgs {
     plugins: Option<String>,
     #[arg(long, hide = true)]
     project_version: Option<String>,
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     component_config: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     make: Option<String>,

@@ -93,8 +93,9 @@ fn the_command_lines_of_the_articles_work_as_typed() {
 #[test]
 fn flags_of_kubebuilder_without_a_meaning_are_accepted_with_a_note() {
     let folder = Folder::new("demo");
-    let said = folder.ok("windlass init --plugins go/v4 --fetch-deps=false --skip-go-version-check");
-    for flag in ["--plugins", "--fetch-deps", "--skip-go-version-check"] {
+    let said = folder
+        .ok("windlass init --plugins go/v4 --component-config --fetch-deps=false --skip-go-version-check");
+    for flag in ["--plugins", "--component-config", "--fetch-deps", "--skip-go-version-check"] {
         assert!(said.contains(&format!("note: {flag} has no effect here: ")), "{said}");
     }
     assert!(
@@ -199,6 +200,16 @@ fn an_edit_wants_a_clean_tree_and_keeps_what_the_user_wrote() {
     assert!(fs::read_to_string(bar.at("src/controllers/foo/bar.rs")).unwrap().contains("// Mine: read"));
     bar.ok("git add -A && git -c user.name=a -c user.email=a@b commit -qm moved");
     assert!(bar.ok("windlass update").contains("nothing to write"));
+}
+
+#[test]
+fn a_change_of_the_settings_alone_is_told() {
+    let folder = Folder::new("empty");
+    folder.ok("windlass init");
+    let said = folder.ok("windlass edit --multigroup --dry-run");
+    assert!(said.contains("would change windlass.toml"), "{said}");
+    assert!(folder.ok("windlass edit --multigroup").contains("changed windlass.toml"));
+    assert!(folder.ok("windlass edit --multigroup").contains("nothing to write"));
 }
 
 #[test]

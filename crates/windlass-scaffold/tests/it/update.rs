@@ -26,6 +26,13 @@ fn an_update_without_changes_writes_nothing() {
 }
 
 #[test]
+fn a_change_of_the_state_alone_is_shown() {
+    let sandbox = Sandbox::init();
+    let writes = edit(&sandbox, &Edit { multigroup: Some(true), ..Edit::default() }).writes;
+    assert_eq!(shown(&writes), ["changed windlass.toml"]);
+}
+
+#[test]
 fn another_owner_changes_the_headers_and_keeps_the_users_code() {
     let mut sandbox = sandbox();
     let outcome = edit(&sandbox, &Edit { owner: Some("lisi".into()), ..Edit::default() });

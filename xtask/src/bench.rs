@@ -3,6 +3,7 @@
 
 mod backend;
 mod budgets;
+mod build;
 mod contender;
 mod feed;
 mod groups;
@@ -24,7 +25,8 @@ use crate::Result;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads,
-    /// reconcile, reconcile-shards, server, server-objects, server-watch, server-crds, server-updates
+    /// reconcile, reconcile-shards, server, server-objects, server-watch, server-crds, server-updates. The name build, alone:
+    /// compile times of an operator outside of the workspace, and the size of a release
     names: Vec<String>,
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]
@@ -55,6 +57,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result {
     if args.budgets {
         return budgets::check(args.bless);
+    }
+    if args.names == ["build"] {
+        return build::measure(args.repeats.unwrap_or(3));
     }
     let wanted = |row: &Row| {
         args.names.is_empty() || args.names.iter().any(|name| row.name.starts_with(name.as_str()))

@@ -176,6 +176,7 @@ fn hash(text: &str) -> String {
     })
 }
 
+/// Writes the index. The real server names no type for it, and Go takes it for text.
 fn index(state: &State) -> Response<Body> {
     let paths: serde_json::Map<String, Value> = hashes(state)
         .into_iter()
@@ -185,7 +186,9 @@ fn index(state: &State) -> Response<Body> {
         })
         .collect();
     let mut response = Response::new(Body::full(json!({"paths": paths}).to_string()));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde_json::Value;
+use windlass_schema::go_quote;
 
 use crate::auth::Identity;
 use crate::managed_fields::{self, FieldManager};
@@ -13,7 +14,7 @@ use crate::route::{Query, Route};
 use crate::state::State;
 use crate::store::View;
 use crate::strategy::StrategyContext;
-use crate::wire::ApiError;
+use crate::wire::{ApiError, names};
 
 /// One request to a resource.
 pub(crate) struct Call<'a> {
@@ -98,7 +99,29 @@ impl Call<'_> {
         self.resource.key(&self.route.namespace, &self.route.name)
     }
 
+    /// 404 for the object that the request names, or 400 or 500 if no object can have its name or its namespace.
     pub(super) fn not_found(&self) -> ApiError {
-        ApiError::not_found(&self.resource.group_resource(), &self.route.name)
+        let problems = names::path_segment_name(&self.route.name, false);
+        if !problems.is_empty() {
+            let name = go_quote(&self.route.name);
+            return ApiError::bad_request(format!("Name parameter invalid: {name}: {}", problems.join(";")));
+        }
+        match self.expect_namespace() {
+            Ok(()) => ApiError::not_found(&self.resource.group_resource(), &self.route.name),
+            Err(error) => error,
+        }
+    }
+
+    /// Checks that the namespace can be a part of a key in etcd, as the real server does.
+    ///
+    /// # Errors
+    /// 500 for `.` and `..`.
+    pub(super) fn expect_namespace(&self) -> Result<(), ApiError> {
+        if ![".", ".."].contains(&self.route.namespace.as_str()) {
+            return Ok(());
+        }
+        let key = self.resource.registry_key(&self.key());
+        let key = key.trim_start_matches("/registry").trim_end_matches('/');
+        Err(ApiError::unexplained(format!("invalid key: {}", go_quote(key))))
     }
 }

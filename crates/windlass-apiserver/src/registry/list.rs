@@ -191,6 +191,7 @@ pub(super) async fn select(
     options: &ListOptions,
     representation: Representation,
 ) -> Result<Page, ApiError> {
+    call.expect_namespace()?;
     let resource = &call.resource;
     // From now on there is a log, so that a watch can go on from this list whatever is forgotten in between.
     call.state.store.log(&resource.storage);

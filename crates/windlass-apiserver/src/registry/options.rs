@@ -1,6 +1,6 @@
 //! The options in the query of a request. Errors are in the words of kube-apiserver.
 
-use std::num::IntErrorKind;
+use std::num::{IntErrorKind, ParseIntError};
 
 use windlass_schema::{FieldError, go_quote};
 
@@ -216,10 +216,11 @@ fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiEr
 pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
     match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| {
+        text => text.parse().map(Some).map_err(|error| {
             format!(
-                "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
-                go_quote(text)
+                "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: {1}",
+                go_quote(text),
+                go_number_error(&error)
             )
         }),
     }
@@ -227,11 +228,16 @@ pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
 
 /// Reads an integer of a query. The error is that of Go.
 pub(super) fn parse_integer(text: &str) -> Result<i64, ApiError> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        let why = match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
+    text.parse().map_err(|error| {
+        let why = go_number_error(&error);
         ApiError::bad_request(format!("strconv.ParseInt: parsing {}: {why}", go_quote(text)))
     })
+}
+
+/// Returns Go's words for a text that is not a number.
+fn go_number_error(error: &ParseIntError) -> &'static str {
+    match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    }
 }

@@ -40,6 +40,7 @@ pub(super) async fn watch(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         options.selection = options.selection.of_name(&call.route.name);
     }
     let revision = options::revision(&options.resource_version).map_err(ApiError::unexplained)?;
+    call.expect_namespace()?;
     let start = Instant::now();
     let lasts = options
         .timeout_seconds

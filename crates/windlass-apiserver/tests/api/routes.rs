@@ -44,6 +44,12 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         "/api/v1/namespaces/NS/configmaps/",
         "/api/v1/namespaces/NS/configmaps//",
         "/api/v1/namespaces/NS/pods//status",
+        "/api/v1/namespaces/NS/configmaps/..",
+        "/api/v1/namespaces/NS/configmaps/a%25b",
+        "/api/v1/namespaces/../configmaps",
+        "/api/v1/namespaces/../configmaps/x",
+        "/apis/apps/v1/namespaces/./deployments?watch=1",
+        "/api/v1/namespaces/NS/configmaps?resourceVersion=99999999999999999999",
         "/api/v1/namespaces/NS/pods/x/status/more",
         "/api/v1/namespaces/NS/pods/x//y",
         "/api/v1/namespaces/NS/pods/x/nothing",
@@ -90,6 +96,12 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         /api/v1/namespaces/NS/configmaps/: 200 ConfigMapList
         /api/v1/namespaces/NS/configmaps//: 200 ConfigMapList
         /api/v1/namespaces/NS/pods//status: 400 name must be provided
+        /api/v1/namespaces/NS/configmaps/..: 400 Name parameter invalid: "..": may not be '..'
+        /api/v1/namespaces/NS/configmaps/a%25b: 400 Name parameter invalid: "a%b": may not contain '%'
+        /api/v1/namespaces/../configmaps: 500 invalid key: "/configmaps/.."
+        /api/v1/namespaces/../configmaps/x: 500 invalid key: "/configmaps/../x"
+        /apis/apps/v1/namespaces/./deployments?watch=1: 500 invalid key: "/deployments/."
+        /api/v1/namespaces/NS/configmaps?resourceVersion=99999999999999999999: 400 invalid resource version: resourceVersion: Invalid value: "99999999999999999999": strconv.ParseUint: parsing "99999999999999999999": value out of range
         /api/v1/namespaces/NS/pods/x/status/more: 404 the server could not find the requested resource
         /api/v1/namespaces/NS/pods/x//y: 404 the server could not find the requested resource
         /api/v1/namespaces/NS/pods/x/nothing: 404 the server could not find the requested resource
@@ -367,6 +379,12 @@ async fn unusual_requests_have_unusual_replies() {
     let ns = api.namespace_named(&format!("routes-{}", api.id)).await;
     let core = format!("/api/v1/namespaces/{ns}");
     let mut seen = Vec::new();
+    assert_eq!(api.get("/openapi/v3").await.header("content-type"), Some("text/plain; charset=utf-8"));
+    api.post(&format!("{core}/secrets"), json!({"metadata": {"name": "a"}})).await.is(201);
+    for validation in ["Ignore", "Warn"] {
+        let path = format!("{core}/secrets/a?fieldValidation={validation}");
+        seen.push(brief(&api.request(Method::PATCH, &path).body(MERGE_PATCH, "{").send().await));
+    }
     for query in ["limit=99999999999999999999", "timeoutSeconds=x", "limit=1;x=2&limit=%zz"] {
         seen.push(brief(&api.get(&format!("{core}/configmaps?{query}")).await));
     }
@@ -397,6 +415,8 @@ async fn unusual_requests_have_unusual_replies() {
     let limited = api.impersonating(&format!("user-{}", api.id), &["system:authenticated"]);
     seen.push(brief(&limited.get(&format!("/api/v1//namespaces/{ns}/pods")).await));
     expect![[r#"
+        400 Invalid JSON Patch
+        400 error decoding patch: unexpected end of JSON input
         400 strconv.ParseInt: parsing "99999999999999999999": value out of range
         400 strconv.ParseInt: parsing "x": invalid syntax
         200 ConfigMapList

@@ -191,7 +191,7 @@ impl Normaliser {
         let text = OBJECT.replace_all(&text, "Invalid value: (an object): ");
         let text = PATCH.replace_all(&text, "Invalid value: (an object): ");
         let text = EMPTY.replace_all(&text, "${1}null: ");
-        blank_objects(&without_diff(&text))
+        blank_objects(&with_sorted_fields(&without_diff(&text)))
     }
 }
 
@@ -239,6 +239,15 @@ fn without_diff(text: &str) -> String {
     let mut kept = lines.next().unwrap_or_default().to_owned();
     kept.extend(lines.filter(|line| !line.starts_with(['@', ' ', '+', '-'])));
     kept
+}
+
+/// Sorts the unknown fields that a message names. Their order is random where Go ranges over a map.
+fn with_sorted_fields(text: &str) -> String {
+    const HEAD: &str = "strict decoding error: ";
+    let Some((before, fields)) = text.split_once(HEAD) else { return text.to_owned() };
+    let mut fields: Vec<&str> = fields.split(", ").collect();
+    fields.sort_unstable();
+    format!("{before}{HEAD}{}", fields.join(", "))
 }
 
 /// Blanks the objects that messages quote. Their fields are those of Go's internal types.

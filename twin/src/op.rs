@@ -1,6 +1,6 @@
 //! One step of a script.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// The start of all names in a script. Each run replaces it with its id, so that runs on a shared server do not collide.
@@ -29,12 +29,17 @@ pub struct Op {
     /// A step. The body is applied to its reply as a merge patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<u32>,
-    /// The body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The body. It may be `null`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
     /// The body, if it is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+/// Reads a field that is there, `null` too.
+fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(input).map(Some)
 }
 
 /// Opens a watch; a later [`DRAIN`] reads its events.

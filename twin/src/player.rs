@@ -106,7 +106,7 @@ impl Player {
             // The embedded server is ready when it replies.
             _ if !self.session.shared => Duration::ZERO,
             Some(expected) if expected.code != code => Duration::from_millis(300),
-            _ => DEADLINE,
+            _ => DEADLINE * 3,
         };
         let start = Instant::now();
         loop {

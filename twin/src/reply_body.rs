@@ -2,19 +2,35 @@
 
 use serde_json::Value;
 
-use crate::op::Op;
+use crate::op::{Op, WATCH};
 use crate::outcome::Outcome;
 
 /// Stands for a body in protobuf.
 pub(crate) const PROTOBUF: &str = "(protobuf)";
 
 /// Documents that tell the server's version, its checks or all of its groups. Of these, the code and the headers are compared.
-const DOCUMENTS: [&str; 8] =
-    ["/version", "/metrics", "/healthz", "/livez", "/readyz", "/openapi", "/.well-known", "/openid"];
+const DOCUMENTS: [&str; 9] = [
+    "/index.html",
+    "/version",
+    "/metrics",
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/openapi",
+    "/.well-known",
+    "/openid",
+];
 
 /// Puts the body of a reply into an outcome: JSON and YAML as a value, anything else as text.
 pub(crate) fn read(outcome: &mut Outcome, op: &Op, bytes: &[u8]) {
     if outcome.code == 200 && is_document(op.path()) {
+        return;
+    }
+    let asks_protobuf = op.accept.as_ref().is_some_and(|accept| accept.contains("protobuf"));
+    if asks_protobuf && (200..300).contains(&outcome.code) && op.parts().0 != WATCH {
+        // On both servers: what only one of them shows must not be learnt either.
+        outcome.headers.remove("content-type");
+        outcome.body = PROTOBUF.into();
         return;
     }
     let text = || Value::String(String::from_utf8_lossy(bytes).into_owned());

@@ -177,9 +177,20 @@ where
     B: Serialize,
     E: Into<BoxError>,
 {
-    Box::new(move |source| {
-        let source = serde_json::from_value(source)?;
-        Ok(serde_json::to_value(convert(source).map_err(Into::into)?)?)
+    Box::new(move |source| Ok(serde_json::to_value(convert(decode(source)?).map_err(Into::into)?)?))
+}
+
+/// Decodes an object. If it has no `spec` and does not decode, an empty one is assumed: server-side apply removes the fields that a field manager
+/// applied in another version before, and asks for the conversion of the remaining object.
+fn decode<T: DeserializeOwned>(mut object: Value) -> Result<T, serde_json::Error> {
+    if object.get("spec").is_some() {
+        return serde_json::from_value(object);
+    }
+    serde_json::from_value(object.clone()).or_else(|error| {
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
+        }
+        serde_json::from_value(object).map_err(|_| error)
     })
 }
 

@@ -169,6 +169,17 @@ async fn failures_are_told_and_nothing_is_guessed() {
     }
 }
 
+/// Server-side apply asks for it, when a field manager applies an object in another version than before.
+#[test]
+fn an_object_without_spec_is_converted() {
+    let mut object = bar("v1", json!({}));
+    object.as_object_mut().expect("an object").remove("spec");
+    let converted = convert(&object, "v2");
+    assert_eq!(converted["apiVersion"], "example.com/v2");
+    assert_eq!(converted["metadata"], object["metadata"]);
+    assert_eq!(convert(&converted, "v1")["metadata"], object["metadata"]);
+}
+
 #[test]
 fn fields_that_a_version_lacks_survive_a_round_trip() {
     let hub = bar(

@@ -138,6 +138,7 @@ impl Reconciler<IPClaim> for Claims {
             cx.delete(object).await?;
         }
         let Some(claim) = claim.filter(|claim| claim.metadata.deletion_timestamp.is_none()) else {
+            self.ledger.forget(&key);
             return Ok(Action::done());
         };
         self.ledger.waits_no_more(&key, &claim.spec.pool);

@@ -127,7 +127,9 @@ fn cidr(text: &str) -> Result<RangeInclusive<Number>, InvalidPool> {
     let invalid = || InvalidPool(format!("{text:?} is no CIDR, such as 10.0.0.0/24 or fd00::/64"));
     let (ip, prefix) = text.split_once('/').ok_or_else(invalid)?;
     let ip: IpAddr = ip.parse().map_err(|_| invalid())?;
-    let prefix: u32 = prefix.parse().map_err(|_| invalid())?;
+    // Digits only, and no zeros before them.
+    let prefix: u32 =
+        prefix.parse().ok().filter(|number: &u32| number.to_string() == prefix).ok_or_else(invalid)?;
     let bits: u32 = if ip.is_ipv4() { 32 } else { 128 };
     let host_bits = u32::checked_sub(bits, prefix).ok_or_else(invalid)?;
     let mask = if host_bits == 128 { u128::MAX } else { (1 << host_bits) - 1 };
@@ -209,7 +211,9 @@ mod tests {
             wrong(&["10.0.0.5/24"], &[]),
             "\"10.0.0.5/24\" is not the start of its network; write 10.0.0.0/24"
         );
-        for cidr in ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "x/8", "10.0.0.0/-1"] {
+        for cidr in
+            ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "x/8", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08"]
+        {
             assert!(wrong(&[cidr], &[]).contains("is no CIDR"), "{cidr}");
         }
         assert!(wrong(&["10.0.0.0/24"], &["10.0.0.9-10.0.0.1"]).contains("is no address"));

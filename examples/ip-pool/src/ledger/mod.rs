@@ -6,7 +6,7 @@ mod free;
 mod waiting;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     net::IpAddr,
     sync::Arc,
 };
@@ -95,19 +95,20 @@ impl Ledger {
 
     /// Records that an address is taken.
     pub(crate) fn taken(&self, address: IpAddr, pool: &str) {
-        let other = self.0.state.lock().take(number(address), pool);
-        self.announce(pool);
-        other.iter().for_each(|other| self.announce(other));
+        let mut changed = self.0.state.lock().take(number(address), pool);
+        // Also if this replica has not counted the pool yet.
+        changed.insert(pool.into());
+        changed.iter().for_each(|pool| self.announce(pool));
     }
 
     /// Records that an address is free again.
     pub(crate) fn freed(&self, address: IpAddr) {
-        let (pool, woken) = {
+        let (changed, woken) = {
             let mut state = self.0.state.lock();
             (state.free(number(address)), state.claims_for(number(address)))
         };
         woken.into_iter().for_each(|claim| self.0.woken.send(claim));
-        pool.iter().for_each(|pool| self.announce(pool));
+        changed.iter().for_each(|pool| self.announce(pool));
     }
 
     fn announce(&self, pool: &str) {
@@ -119,6 +120,11 @@ impl Ledger {
         if let Some(known) = self.0.state.lock().pools.get_mut(pool) {
             known.waiting.remove(claim);
         }
+    }
+
+    /// Records that a claim waits for no pool, because it is gone.
+    pub(crate) fn forget(&self, claim: &ObjectKey) {
+        self.0.state.lock().pools.values_mut().for_each(|known| known.waiting.remove(claim));
     }
 
     /// Wakes the claim that waits longest for a pool, if the pool has free addresses.
@@ -224,16 +230,19 @@ impl Pool {
         self.ranges.as_ref().is_some_and(|ranges| ranges.contains(number))
     }
 
-    /// `own`: it was taken from this pool, and not from another one with the same addresses.
-    fn take(&mut self, number: Number, own: bool) {
-        self.free.take(number);
+    /// Counts a taken address, and returns whether a count changed. `own`: it was taken from this pool, and not from another one with the
+    /// same addresses.
+    fn take(&mut self, number: Number, own: bool) -> bool {
+        let was_free = self.free.take(number);
         if own {
             self.allocated += 1;
             self.outside += u128::from(!self.contains(number));
         }
+        own || was_free
     }
 
-    fn free(&mut self, number: Number, own: bool) {
+    /// Counts an address that is free again, and returns whether a count changed.
+    fn free(&mut self, number: Number, own: bool) -> bool {
         let is_inside = self.contains(number);
         if is_inside {
             self.free.put(number);
@@ -242,30 +251,36 @@ impl Pool {
             self.allocated -= 1;
             self.outside -= u128::from(!is_inside);
         }
+        own || is_inside
     }
 }
 
 impl State {
-    /// Returns the pool from which the address was taken before, if it is another one.
-    fn take(&mut self, number: Number, pool: &str) -> Option<Arc<str>> {
+    /// Returns the pools whose counts changed: pools that overlap have the same addresses.
+    fn take(&mut self, number: Number, pool: &str) -> BTreeSet<Arc<str>> {
         if self.taken.get(&number).is_some_and(|known| **known == *pool) {
-            return None;
+            return BTreeSet::new();
         }
-        let other = self.free(number);
+        let mut changed = self.free(number);
         self.taken.insert(number, pool.into());
-        for (name, known) in &mut self.pools {
-            known.take(number, name == pool);
-        }
-        other
+        let counted = self
+            .pools
+            .iter_mut()
+            .filter_map(|(name, known)| known.take(number, name == pool).then_some(name));
+        changed.extend(counted.map(|name| name.as_str().into()));
+        changed
     }
 
-    /// Returns the pool from which the address was taken.
-    fn free(&mut self, number: Number) -> Option<Arc<str>> {
-        let pool = self.taken.remove(&number)?;
-        for (name, known) in &mut self.pools {
-            known.free(number, **name == *pool);
-        }
-        Some(pool)
+    /// Returns the pools whose counts changed, with the one from which the address was taken.
+    fn free(&mut self, number: Number) -> BTreeSet<Arc<str>> {
+        let Some(pool) = self.taken.remove(&number) else { return BTreeSet::new() };
+        let counted = self
+            .pools
+            .iter_mut()
+            .filter_map(|(name, known)| known.free(number, **name == *pool).then_some(name));
+        let mut changed: BTreeSet<Arc<str>> = counted.map(|name| name.as_str().into()).collect();
+        changed.insert(pool);
+        changed
     }
 
     /// Takes claims that wait for a free address, from each pool that has it.
@@ -335,6 +350,41 @@ mod tests {
         ledger.freed(ip("10.0.0.200"));
         assert_eq!(counts(&narrow), Counts { total: 128, allocated: 1, available: 126, outside: 0 });
         assert_eq!(counts(&wide), Counts { total: 256, allocated: 1, available: 254, outside: 0 });
+    }
+
+    #[test]
+    fn every_pool_that_has_the_address_is_told() {
+        let ledger = Ledger::new();
+        let mut changed = Box::pin(ledger.changed_pools());
+        let mut told = || {
+            let keys = std::iter::from_fn(|| changed.as_mut().next().now_or_never().flatten());
+            keys.map(|key| key.name().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        for (pool, cidr) in [("a", "10.0.0.0/30"), ("b", "10.0.0.0/31"), ("c", "10.0.0.2/31")] {
+            ledger.counts(pool, &ranges(&[cidr]));
+        }
+        ledger.taken(ip("10.0.0.1"), "a");
+        assert_eq!(told(), "a b");
+        ledger.taken(ip("10.0.0.1"), "b");
+        assert_eq!(told(), "a b", "a person changed the pool of the address");
+        ledger.freed(ip("10.0.0.1"));
+        assert_eq!(told(), "a b");
+        ledger.taken(ip("10.0.0.3"), "d");
+        assert_eq!(told(), "a c d", "a pool that is not known yet");
+    }
+
+    #[test]
+    fn claims_that_are_gone_are_not_woken_in_place_of_others() {
+        let (ledger, ranges) = (Ledger::new(), ranges(&["10.0.0.0/32"]));
+        let mut woken = Box::pin(ledger.woken_claims());
+        ledger.taken(ip("10.0.0.0"), "a");
+        for name in ["0", "1", "2", "3", "4"] {
+            assert!(ledger.propose(&claim(name), "a", &ranges, 0, |_| false).is_none());
+        }
+        ["0", "1", "2", "3"].iter().for_each(|name| ledger.forget(&claim(name)));
+        ledger.freed(ip("10.0.0.0"));
+        let next = woken.as_mut().next().now_or_never().flatten();
+        assert_eq!(next, Some(claim("4")));
     }
 
     #[test]

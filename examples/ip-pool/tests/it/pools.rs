@@ -48,3 +48,19 @@ async fn pools_with_the_same_addresses_give_each_once() {
     user.counts("a", [2, 1, 0, 0], ["Exhausted", "AllInside"]).await;
     fixture.stop().await;
 }
+
+#[tokio::test]
+async fn an_address_counts_in_every_pool_that_has_it() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/30"], &[]).await;
+    user.create_pool("b", &["10.0.0.0/32"], &[]).await;
+    user.counts("a", [4, 0, 4, 0], ["Available", "AllInside"]).await;
+    user.counts("b", [1, 0, 1, 0], ["Available", "AllInside"]).await;
+    user.claim("one", "a", Some("10.0.0.0")).await;
+    user.counts("a", [4, 1, 3, 0], ["Available", "AllInside"]).await;
+    user.counts("b", [1, 0, 0, 0], ["Exhausted", "AllInside"]).await;
+    user.release("one").await;
+    user.counts("b", [1, 0, 1, 0], ["Available", "AllInside"]).await;
+    fixture.stop().await;
+}

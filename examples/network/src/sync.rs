@@ -143,7 +143,11 @@ async fn find(neutron: &Neutron, known: &Known<'_>) -> Result<Vec<Network>, Erro
     if let Some(id) = known.network_id.filter(|id| !(known.is_taken)(id))
         && !found.iter().any(|network| known.is_own(network))
     {
-        found.extend(neutron.network(id).await?);
+        // Anyone who may write the status can put the ID of any network there. It counts if the network has a mark of this controller, or if
+        // there is no other.
+        let by_id = neutron.network(id).await?;
+        let is_alone = found.is_empty();
+        found.extend(by_id.filter(|network| is_alone || known.has_mark(network)));
     }
     Ok(found)
 }
@@ -151,6 +155,11 @@ async fn find(neutron: &Neutron, known: &Known<'_>) -> Result<Vec<Network>, Erro
 impl Known<'_> {
     fn is_own(&self, network: &Network) -> bool {
         self.network_id == Some(&network.id)
+    }
+
+    /// Whether the network has the name or the owner of the object.
+    fn has_mark(&self, network: &Network) -> bool {
+        network.name == self.key.as_str() || network.description == self.owner.description
     }
 }
 

@@ -213,3 +213,28 @@ async fn an_id_of_another_object_in_the_status_takes_nothing_over() {
     assert_eq!(id("b").await, of_b);
     operator.stop().await.expect("a graceful stop");
 }
+
+#[tokio::test]
+async fn an_id_of_a_foreign_network_in_the_status_takes_nothing_over() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run().await;
+    let foreign = NewNetwork { name: "mine".to_owned(), description: "mine".to_owned() };
+    let foreign = fixture.neutron.create_network(&foreign).await.expect("created");
+    fixture.create("a", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("a", "Synced").await;
+    let id =
+        async || fixture.objects().get("a").await.expect("got").status.and_then(|status| status.network_id);
+    let before = id().await;
+    let patch = Patch::Merge(json!({ "status": { "networkID": foreign.id } }));
+    fixture.objects().patch_status("a", &PatchParams::default(), &patch).await.expect("patched");
+    eventually(SOON, || async {
+        let found = id().await;
+        if found == before { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+    fixture.objects().patch_status("a", &PatchParams::default(), &patch).await.expect("patched");
+    fixture.delete("a").await;
+    fixture.cluster.gone::<Network>("a").await;
+    assert_eq!(fixture.neutron.networks(&[]).await.expect("listed"), [foreign]);
+    operator.stop().await.expect("a graceful stop");
+}

@@ -112,7 +112,9 @@ async fn a_killed_operator_leaves_no_orphan_and_no_second_network() {
 /// Two hundred objects, with every fourth request to Neutron failing, end as they should.
 #[tokio::test]
 async fn two_hundred_networks_under_faults_end_as_wanted() {
-    let fixture = Fixture::new().await;
+    let mut fixture = Fixture::new().await;
+    // A machine with other work needs longer than for one object.
+    fixture.cluster = fixture.cluster.wait_limit(SOON * 8);
     fixture.stand_in.set_quota("kubernetes", "network", -1);
     fixture.stand_in.set_quota("kubernetes", "subnet", -1);
     let operator = fixture.run().await;

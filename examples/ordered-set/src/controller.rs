@@ -7,7 +7,7 @@ use windlass::{
 };
 
 use crate::{
-    OrderedSet,
+    OrderedSet, orphans,
     plan::{self, Step},
     pods::{self, Member, State},
     report::{self, Report},
@@ -22,11 +22,12 @@ const ORPHAN: &str = "orphan";
 /// Returns the controller.
 pub fn controller() -> Controller {
     Controller::of::<OrderedSet>(reconcile)
-        .owns::<Pod>()
+        .owns_with::<Pod>(|watch| watch.options(orphans::options()))
         .concurrency(4)
         // One pod after the other: a large set is worked on often, and each time for a reason.
         .allow_hot_loops()
         .needs(Permission::to::<Pod>([Verb::Create, Verb::Delete]))
+        .needs(Permission::to::<Pod>([Verb::Patch]).optional())
         .needs(Permission::status_of::<OrderedSet>())
         .needs(Permission::to::<OrderedSet>([Verb::Patch]))
 }
@@ -39,7 +40,10 @@ async fn reconcile(key: ObjectKey, cx: Context<OrderedSet>) -> Result<Action> {
         Err(error) => return Err(error),
     };
     finalizer::guard(&cx, set, FINALIZER, async |event| match event {
-        Finalize::Apply(set) => keep(&cx, &set, set.spec.replicas).await,
+        Finalize::Apply(set) => {
+            orphans::adopt(&cx, &set).await?;
+            keep(&cx, &set, set.spec.replicas).await
+        }
         Finalize::Cleanup(set) if set.finalizers().iter().any(|name| name == ORPHAN) => Ok(Action::done()),
         Finalize::Cleanup(set) => {
             let action = keep(&cx, &set, 0).await?;

@@ -4,6 +4,7 @@
 
 mod controller;
 mod ordered_set;
+mod orphans;
 mod plan;
 mod pods;
 mod report;

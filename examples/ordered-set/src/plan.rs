@@ -1,5 +1,7 @@
 //! The order: which one change a set needs next.
 
+use std::collections::HashMap;
+
 use crate::pods::{Member, State};
 
 /// The next change of a set, or what it waits for. There is one at a time: what comes after it depends on how it ends.
@@ -33,9 +35,9 @@ impl Step {
 /// 2. When all are ready, the pods that are too many are deleted, from the highest index down, one at a time.
 /// 3. Then pods of older templates are deleted, from the highest index down, each when the one before has been created again and is ready.
 pub(crate) fn next(replicas: u32, revision: &str, members: &[Member]) -> Step {
-    let member = |index: u32| members.iter().find(|member| member.index == index);
+    let by_index: HashMap<u32, &Member> = members.iter().map(|member| (member.index, member)).collect();
     for index in 0..replicas {
-        let Some(member) = member(index) else { return Step::Create(index) };
+        let Some(&member) = by_index.get(&index) else { return Step::Create(index) };
         match &member.state {
             State::Ready => {}
             State::Ended => return Step::Delete(index),

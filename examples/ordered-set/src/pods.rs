@@ -68,21 +68,19 @@ pub(crate) enum State {
     Terminating,
 }
 
-/// Returns the index of a pod: that in its name, which cannot change as its labels can.
-fn index_of(pod: &Pod) -> Option<u32> {
+/// Returns the index of a pod of a set: that in its name, which cannot change as its labels can.
+pub(crate) fn index_in(set: &str, pod: &Pod) -> Option<u32> {
     let name = pod.name_any();
-    let (set, index) = name.rsplit_once('-')?;
-    let is_of_set =
-        pod.owner_references().iter().any(|owner| owner.controller == Some(true) && owner.name == set);
+    let index = name.strip_prefix(set)?.strip_prefix('-')?;
     let parsed: u32 = index.parse().ok()?;
-    (is_of_set && parsed.to_string() == index).then_some(parsed)
+    (parsed.to_string() == index).then_some(parsed)
 }
 
 impl Member {
     /// Returns `None` for a pod that was not made for the set that owns it.
     pub(crate) fn of(pod: &Pod) -> Option<Self> {
         let label = |name: &str| pod.labels().get(name).cloned();
-        let index = index_of(pod)?;
+        let index = index_in(&pod.controller()?.name, pod)?;
         let status = pod.status.clone().unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         let condition = |name: &str| conditions.iter().find(|condition| condition.type_ == name);

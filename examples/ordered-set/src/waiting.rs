@@ -54,8 +54,8 @@ impl Waiting {
         }
         next.sort_by_key(|waiting| waiting.index);
         for waiting in &mut next {
-            waiting.replacements +=
-                progress.ended.iter().filter(|index| **index == waiting.index).count() as u32;
+            let ended = progress.ended.iter().filter(|index| **index == waiting.index).count() as u32;
+            waiting.replacements = waiting.replacements.saturating_add(ended);
         }
         next.retain(|waiting| {
             let is_steady = waiting.steady_at(progress.members, patience).is_some_and(|at| at <= now);
@@ -120,5 +120,15 @@ mod tests {
         assert_eq!(set.next(65, None, &[], &[ready(0, 5), ready(1, 4)]), "");
         assert_eq!(set.next(70, Some(3), &[3], &[]), "3:70:1");
         assert_eq!(set.next(71, None, &[], &[]), "", "a pod that is not wanted any more");
+    }
+
+    #[test]
+    fn a_status_that_a_user_has_changed_does_no_harm() {
+        let changed = |since| Waiting { index: 0, since: Time(since), replacements: u32::MAX };
+        for since in [Timestamp::MIN, Timestamp::MAX] {
+            let mut set = Set(vec![changed(since)]);
+            assert!(set.next(1, Some(0), &[0], &[]).ends_with(":4294967295"));
+            assert_eq!(set.next(61, None, &[], &[ready(0, 1)]), "");
+        }
     }
 }

@@ -51,6 +51,40 @@ async fn an_orphaning_deletion_leaves_the_pods() {
     fixture.stop().await;
 }
 
+/// A new set of the name goes on with the pods, those that it has too many of included.
+#[tokio::test]
+async fn a_new_set_adopts_the_pods_that_were_left() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    let uids = async || {
+        let pods = user.pods().list(&ListParams::default()).await.expect("listed");
+        pods.items.iter().filter_map(|pod| Some((pod.name_any(), pod.uid()?))).collect::<Vec<_>>()
+    };
+    user.create("web", 3, json!({})).await;
+    user.settled("web", 3).await;
+    let before = uids().await;
+    user.sets().delete("web", &DeleteParams::orphan()).await.expect("deleted");
+    fixture.cluster.gone::<OrderedSet>("web").await;
+    assert_eq!(pods(user, &["web-0", "web-1", "web-2"]).await, 0);
+
+    user.create("web", 2, json!({})).await;
+    user.settled("web", 2).await;
+    assert_eq!(pods(user, &["web-0", "web-1"]).await, 2);
+    assert_eq!(uids().await, before[..2]);
+
+    // A pod whose owner a person has removed is taken back, too.
+    let released = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
+    user.pods().patch("web-1", &PatchParams::default(), &released).await.expect("patched");
+    eventually(SOON, || async {
+        let owners = pods(user, &["web-0", "web-1"]).await;
+        if owners == 2 { Ok(()) } else { Err(format!("{owners} owners")) }
+    })
+    .await;
+    user.settled("web", 2).await;
+    assert_eq!(uids().await, before[..2]);
+    fixture.stop().await;
+}
+
 /// The garbage collector deletes all pods at once, as it does those of a StatefulSet.
 #[tokio::test]
 async fn a_foreground_deletion_ends_without_pods() {

@@ -1,0 +1,43 @@
+//! Adopts the pods that an earlier set of the same name has left: `kubectl delete --cascade=orphan` takes their owner away, and the next set
+//! goes on with them.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::Patch;
+use serde_json::json;
+use windlass::{
+    RawObject,
+    informer::{IndexFn, WatchOptions},
+    prelude::*,
+};
+
+use crate::{OrderedSet, pods};
+
+/// The index of pods without a controller by the set that their label names.
+const ORPHANS: &str = "orphans";
+
+/// Returns the options of the watch of pods.
+pub(crate) fn options() -> WatchOptions {
+    WatchOptions::new().index(ORPHANS, IndexFn::new(set_of_orphan))
+}
+
+fn set_of_orphan(pod: &RawObject) -> Vec<String> {
+    let is_orphan = pod.controller_owner().is_none() && pod.deletion_timestamp().is_none();
+    pod.label(pods::SET).filter(|_| is_orphan).map(ToOwned::to_owned).into_iter().collect()
+}
+
+/// Makes a set the owner of the pods without one that have its label and a name of its pods.
+pub(crate) async fn adopt(cx: &Context<OrderedSet>, set: &OrderedSet) -> Result<()> {
+    let name = set.name_any();
+    let in_namespace = cx.lister::<Pod>()?.namespace(&set.namespace().unwrap_or_default());
+    for pod in &in_namespace.by_index(ORPHANS, &name)? {
+        if pods::index_in(&name, pod).is_none() {
+            continue;
+        }
+        let adopted = Pod::clone(pod).controlled_by(set)?;
+        let owners = json!({ "metadata": { "ownerReferences": adopted.metadata.owner_references } });
+        // Another may adopt or delete it meanwhile.
+        let request = cx.patch::<Pod, _>(&ObjectKey::of(pod), &Patch::Merge(owners));
+        request.if_resource_version(pod.resource_version().unwrap_or_default()).await?;
+    }
+    Ok(())
+}

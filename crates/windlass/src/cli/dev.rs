@@ -97,15 +97,16 @@ mod session {
     pub(super) struct Declared {
         crds: Vec<CustomResourceDefinition>,
         samples: Vec<String>,
-        /// The kinds that it watches, to try kubectl with.
+        /// The kinds that it watches or defines, to try kubectl with.
         kinds: String,
     }
 
     impl Declared {
         pub(super) fn of(manager: &Manager) -> Self {
             let watches = manager.controllers().into_iter().flat_map(|controller| controller.watches);
-            let kinds: BTreeSet<String> =
-                watches.map(|kind| kubectl_name(&kind.group, &kind.plural)).collect();
+            let watched = watches.map(|kind| kubectl_name(&kind.group, &kind.plural));
+            let own = manager.crds().iter().map(|crd| kubectl_name(&crd.spec.group, &crd.spec.names.plural));
+            let kinds: BTreeSet<String> = watched.chain(own).collect();
             let kinds = if kinds.is_empty() { vec!["all".to_owned()] } else { kinds.into_iter().collect() };
             Self {
                 crds: manager.crds().to_vec(),

@@ -27,9 +27,11 @@ const BY_INSTANCE: &str = "instance";
 #[serde(rename_all = "camelCase")]
 pub struct EcsBindSpec {
     /// The pod, in the namespace of this object.
+    #[schemars(length(min = 1))]
     pub pod_name: String,
     /// The instance to bind. A pod binds one instance, and an instance is bound to one pod of the cluster.
     #[serde(rename = "instanceID")]
+    #[schemars(length(min = 1))]
     pub instance_id: String,
 }
 

@@ -62,6 +62,9 @@ fn of_parts<'a>(manager: &'a Manager, cluster: Option<&str>) -> Vec<(&'a str, Pe
     needed.extend(manager.needs.iter().map(|permission| (MANAGER, permission.clone())));
     needed.retain(|(_, permission)| permission.cluster.as_deref() == cluster);
     needed
+        .into_iter()
+        .map(|(part, permission)| (part, permission.with_scope_of_kind(&manager.crds)))
+        .collect()
 }
 
 /// Collects the rights of all parts of a manager in its own cluster.

@@ -16,6 +16,7 @@
 //! ```
 
 mod access;
+mod cluster_scoped;
 mod denial;
 mod permissions;
 mod rules;
@@ -91,8 +92,8 @@ impl Permission {
         if kind.namespaced == Some(false) { permission.cluster_wide() } else { permission }
     }
 
-    /// As [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, call
-    /// [`cluster_wide`](Self::cluster_wide), too.
+    /// As [`to`](Self::to), for a kind that is known only at run time. If the kind is cluster-scoped, and neither one of Kubernetes nor of a CRD
+    /// of the manager, call [`cluster_wide`](Self::cluster_wide), too.
     pub fn to_resource(resource: &ApiResource, verbs: impl IntoIterator<Item = Verb>) -> Self {
         Self::to_plural(&resource.group, &resource.plural, verbs)
     }

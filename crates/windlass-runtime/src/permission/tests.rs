@@ -1,9 +1,14 @@
 use http::{Method, Uri};
-use k8s_openapi::api::{
-    core::v1::{ConfigMap, Node, Pod, Secret},
-    rbac::v1::PolicyRule,
+use k8s_openapi::{
+    api::{
+        core::v1::{ConfigMap, Node, Pod, Secret},
+        rbac::v1::PolicyRule,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube_client::Client;
+use kube_core::ApiResource;
+use serde_json::json;
 
 use super::{Access, Denial, Permission, Permissions, Verb};
 use crate::{
@@ -109,6 +114,49 @@ async fn a_manager_of_some_namespaces_needs_roles_there() {
         of_sync.map(ToString::to_string).collect::<Vec<_>>(),
         ["get secrets \"key\" in namespace vault"]
     );
+}
+
+/// A Role cannot grant rights to kinds outside of namespaces. Which kinds these are is known of Kubernetes and of the operator's own.
+#[tokio::test]
+async fn kinds_outside_of_namespaces_are_in_the_cluster_role() {
+    let definition = |plural: &str, scope: &str| -> CustomResourceDefinition {
+        let spec = json!({ "group": "example.com", "names": { "kind": "Any", "plural": plural }, "scope": scope, "versions": [] });
+        serde_json::from_value(json!({ "spec": spec })).expect("a CRD")
+    };
+    let resource = |group: &str, plural: &str| ApiResource {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        api_version: format!("{group}/v1"),
+        kind: "Any".to_owned(),
+        plural: plural.to_owned(),
+    };
+    let watch = |group, plural| Watch::dynamic(resource(group, plural), |_, _| Ok(Vec::new()));
+    let controller = Controller::of::<ConfigMap>(reconcile)
+        .watch(watch("storage.k8s.io", "storageclasses"))
+        .watch(watch("example.com", "sites"))
+        .watch(watch("example.com", "rooms"))
+        .watch(watch("example.com", "others"))
+        .needs(Permission::to_plural("", "nodes", [Verb::Patch]))
+        .needs(Permission::to_plural("", "namespaces", [Verb::Get]).named("a"));
+    let manager = manager()
+        .crd(definition("sites", "Cluster"))
+        .crd(definition("rooms", "Namespaced"))
+        .controller(controller)
+        .namespaces(["a"]);
+    let permissions = manager.permissions();
+    let wanted = [
+        " | nodes |  |  | patch",
+        "example.com | sites |  |  | list watch",
+        "storage.k8s.io | storageclasses |  |  | list watch",
+    ];
+    assert_eq!(shown(&permissions.cluster_role()), wanted);
+    let wanted = [
+        " | configmaps |  |  | list watch",
+        " | events |  |  | create patch",
+        " | namespaces | a |  | get",
+        "example.com | others rooms |  |  | list watch",
+    ];
+    assert_eq!(shown(&permissions.roles()["a"]), wanted);
 }
 
 #[test]

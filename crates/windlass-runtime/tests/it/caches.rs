@@ -371,8 +371,7 @@ async fn two_caches_of_one_kind_are_named_or_refused() {
     running.stop().await.expect("a graceful end");
 }
 
-/// Cluster-scoped kinds are watched under `--namespace`, however they are declared. Where the declaration does not tell the scope, the
-/// declared rights are those of a Role, and an administrator has to grant more.
+/// Cluster-scoped kinds are watched under `--namespace`, however they are declared, with the declared rights.
 #[tokio::test]
 async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     let cluster = TestCluster::start().await;
@@ -385,24 +384,15 @@ async fn cluster_scoped_kinds_are_watched_under_a_namespace() {
     nodes.create(&PostParams::default(), &node).await.expect("created");
     let faults = Faults::before(cluster.client());
     let resource = ApiResource::erase::<Node>(&());
-    let unknown: [fn(Controller, ApiResource) -> Controller; 2] = [
+    let declarations: [fn(Controller, ApiResource) -> Controller; 4] = [
         |controller, resource| controller.watches_metadata(resource, |_, _| Ok(Vec::new())),
         |controller, resource| controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new()))),
-    ];
-    for declare in unknown {
-        let (manager, first) = writer(&faults, &["a"], |controller| declare(controller, resource.clone()));
-        let running = run(manager);
-        let listed = first.await.metadata_lister::<Node>().expect("declared").all().expect("decode");
-        assert_eq!(listed.names(), ["n"]);
-        running.stop().await.expect("a graceful end");
-    }
-    let known: [fn(Controller, ApiResource) -> Controller; 2] = [
         |controller, resource| {
             controller.watch(Watch::dynamic(resource, |_, _| Ok(Vec::new())).cluster_scoped())
         },
         |controller, _| controller.watches::<Node>(|_, _| Ok(Vec::new())),
     ];
-    for declare in known {
+    for declare in declarations {
         let (cx, running) =
             context(&cluster, &faults, &["a"], |controller| declare(controller, resource.clone())).await;
         let listed = cx.metadata_lister::<Node>().expect("declared").all().expect("decode");

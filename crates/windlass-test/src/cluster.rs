@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use windlass_apiserver::{Identity, Listen, Listening, Server, ServerBuilder};
 use windlass_controllers::{Controllers, can_run_pods};
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
+use windlass_runtime::permission::Permissions;
 use windlass_runtime::{Error, Manager};
 
 use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
@@ -287,7 +288,38 @@ impl TestCluster {
     /// ```
     #[track_caller]
     pub fn restricted_account(&self, manager: &Manager) -> impl Future<Output = RestrictedAccount> + use<'_> {
-        let (caller, permissions) = (Location::caller(), manager.permissions());
+        self.account_with(manager.permissions())
+    }
+
+    /// Makes a service account with these rights, in a namespace of its own: for a further cluster of a manager, whose rights there are those of
+    /// [`Manager::permissions_in`].
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass_runtime::{Action, Context, Controller, Manager, ObjectKey, Result, Watch, manager::Cluster};
+    /// # use windlass_test::TestCluster;
+    /// # async fn reconcile(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action> { Ok(Action::done()) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let (own, edge) = (TestCluster::start().await, TestCluster::start().await);
+    /// let manager = |own, edge| {
+    ///     let controller = Controller::of::<ConfigMap>(reconcile).watch(Watch::primary::<ConfigMap>().in_cluster("edge"));
+    ///     Manager::new(own).cluster(Cluster::new("edge", edge)).controller(controller)
+    /// };
+    /// let declared = manager(own.client(), edge.client());
+    /// let here = own.restricted_account(&declared).await;
+    /// let there = edge.account_with(declared.permissions_in("edge")).await;
+    /// let operator = own.run(manager(here.client(), there.client()));
+    /// # operator.stop().await.expect("a graceful stop");
+    /// # assert!(here.rights().missing.is_empty() && there.rights().missing.is_empty());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn account_with(
+        &self,
+        permissions: Permissions,
+    ) -> impl Future<Output = RestrictedAccount> + use<'_> {
+        let caller = Location::caller();
         async move {
             let login = match (&self.server, &self.config) {
                 (_, Some(config)) => Login::Token(config),

@@ -17,7 +17,7 @@ use windlass_runtime::{
     manager::Cluster,
     permission::{Permission, Verb},
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{RestrictedAccount, TestCluster, eventually};
 
 use crate::{
     fault::Faults,
@@ -50,7 +50,21 @@ async fn copy(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 }
 
 fn controller() -> Controller {
-    Controller::of::<ConfigMap>(copy).watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
+    Controller::of::<ConfigMap>(copy)
+        .watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
+        .needs(Permission::to::<ConfigMap>([Verb::Create, Verb::Update, Verb::Delete]).in_cluster("edge"))
+}
+
+/// Makes an account in each cluster, with exactly the rights that the manager declares there.
+async fn accounts(
+    own: &TestCluster,
+    edge: &TestCluster,
+    controller: Controller,
+) -> (RestrictedAccount, RestrictedAccount) {
+    let manager =
+        Manager::new(own.client()).cluster(Cluster::new("edge", edge.client())).controller(controller);
+    let permissions = manager.permissions_in("edge");
+    (own.restricted_account(&manager).await, edge.account_with(permissions).await)
 }
 
 async fn data(client: &Client, name: &str) -> Option<String> {
@@ -67,8 +81,9 @@ async fn set(client: &Client, name: &str, value: &str) {
 async fn a_controller_keeps_copies_in_another_cluster() {
     let (own, edge) = (TestCluster::start().await, TestCluster::start().await);
     create_config_map(&own.client(), "copy-early").await;
+    let (here, there) = accounts(&own, &edge, controller()).await;
     let manager =
-        Manager::new(own.client()).cluster(Cluster::new("edge", edge.client())).controller(controller());
+        Manager::new(here.client()).cluster(Cluster::new("edge", there.client())).controller(controller());
     let metrics = manager.metrics().clone();
     let running = run(manager);
 
@@ -92,6 +107,8 @@ async fn a_controller_keeps_copies_in_another_cluster() {
     assert!(text.contains("windlass_cache_objects{resource=\"configmaps\",cluster=\"edge\"}"), "{text}");
     assert_eq!(text.matches("# TYPE rest_client_requests counter").count(), 1);
     running.stop().await.expect("stopped");
+    here.assert_exact();
+    there.assert_exact();
     let events = kube_client::Api::<k8s_openapi::api::core::v1::Event>::all(edge);
     let events = events.list(&ListParams::default().fields("reason=Copied")).await.expect("listed");
     assert_eq!(events.items.len(), 2, "events are where their objects are");
@@ -110,9 +127,10 @@ async fn a_write_is_awaited_in_its_own_cluster_only() {
     // Revisions begin at the time of the start: those of the other cluster are older than every write.
     let (edge, own) = (TestCluster::start().await, TestCluster::start().await);
     let lagging = Faults::before(edge.client());
-    let reconcile = {
-        let lagging = lagging.clone();
-        move |key: ObjectKey, cx: Context<ConfigMap>| {
+    let held = lagging.clone();
+    let controller = move || {
+        let lagging = held.clone();
+        let reconcile = move |key: ObjectKey, cx: Context<ConfigMap>| {
             let lagging = lagging.clone();
             async move {
                 if key.name() != "counter" {
@@ -130,14 +148,17 @@ async fn a_write_is_awaited_in_its_own_cluster_only() {
                 }
                 Ok(Action::done())
             }
-        }
+        };
+        Controller::of::<ConfigMap>(reconcile)
+            .watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
+            .needs(Permission::to::<ConfigMap>([Verb::Update]))
+            .read_your_writes_timeout(Duration::from_millis(500))
     };
     create_config_map(&own.client(), "counter").await;
-    let controller = Controller::of::<ConfigMap>(reconcile)
-        .watch(Watch::primary::<ConfigMap>().in_cluster("edge"))
-        .read_your_writes_timeout(Duration::from_millis(500));
+    let (here, there) = accounts(&own, &edge, controller()).await;
+    lagging.send_by(there.client());
     let manager =
-        Manager::new(own.client()).cluster(Cluster::new("edge", lagging.client())).controller(controller);
+        Manager::new(here.client()).cluster(Cluster::new("edge", lagging.client())).controller(controller());
     let metrics = manager.metrics().clone();
     let running = run(manager);
     eventually(SOON, || async {
@@ -149,6 +170,8 @@ async fn a_write_is_awaited_in_its_own_cluster_only() {
     assert_eq!(metric(&metrics.render(), timeouts), 0);
     lagging.release_watches();
     running.stop().await.expect("stopped");
+    here.assert_exact();
+    there.assert_exact();
 }
 
 fn unreachable() -> Client {
@@ -171,18 +194,19 @@ async fn a_cluster_that_is_down_holds_back_its_controllers_only() {
         }
         Ok::<_, windlass_runtime::Error>(Action::done())
     })
-    .named("here");
+    .named("here")
+    .needs(Permission::to::<ConfigMap>([Verb::Update]));
     let manager = Manager::new(own.client())
         .cluster(Cluster::new("edge", unreachable()))
         .controller(controller())
         .controller(here);
-    let running = run(manager);
+    let running = own.run_restricted(manager).await;
     eventually(SOON, || async {
         let map = config_maps(&own.client()).get("a").await.expect("read");
         expect_eq(map.data.is_some(), true)
     })
     .await;
-    running.stop().await.expect("stopped");
+    running.stop_with_exact_rights().await.expect("stopped");
 }
 
 #[tokio::test]
@@ -204,9 +228,7 @@ async fn names_of_clusters_are_checked() {
 #[tokio::test]
 async fn each_cluster_has_its_own_rights() {
     let own = TestCluster::start().await;
-    let controller = controller()
-        .watch(Watch::cache::<Secret>())
-        .needs(Permission::to::<ConfigMap>([Verb::Create, Verb::Update, Verb::Delete]).in_cluster("edge"));
+    let controller = controller().watch(Watch::cache::<Secret>());
     let manager = Manager::new(own.client())
         .cluster(Cluster::new("edge", own.client()).namespaces(["sites"]))
         .controller(controller);

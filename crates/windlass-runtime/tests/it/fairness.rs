@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
 use windlass_test::TestCluster;
 
-use crate::fixture::{SOON, create_config_map, run};
+use crate::fixture::{SOON, create_config_map};
 
 /// Reconciles that never wait, of one key that is requeued at once and of many keys, starve no other task on a runtime with one
 /// thread: timers fire, and the manager stops when it is asked to.
@@ -25,11 +25,11 @@ fn reconciles_that_never_wait_starve_nothing() {
                     cx.get(&key)?;
                     Ok::<_, Error>(Action::requeue_after(Duration::ZERO))
                 });
-            let running = run(Manager::new(cluster.client()).controller(controller));
+            let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
             for _ in 0..20 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            running.stop().await.expect("a graceful end");
+            running.stop_with_exact_rights().await.expect("a graceful end");
         });
         let _ = finished.send(());
     });
@@ -48,11 +48,11 @@ fn a_key_stream_that_never_waits_starves_nothing() {
                 Ok::<_, Error>(Action::done())
             })
             .external(futures::stream::repeat(1));
-            let running = run(Manager::new(cluster.client()).controller(controller));
+            let running = cluster.run_restricted(Manager::new(cluster.client()).controller(controller)).await;
             for _ in 0..20 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-            running.stop().await.expect("a graceful end");
+            running.stop_with_exact_rights().await.expect("a graceful end");
         });
         let _ = finished.send(());
     });

@@ -24,7 +24,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use windlass_runtime::{Manager, manager::SecureMetrics};
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, run};
+use crate::fixture::SOON;
 
 /// Accepts every certificate, as those who read metrics with a self-signed one do.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ async fn metrics_are_for_those_who_may_read_them() {
         rules.iter().any(|rule| rule.resources.iter().flatten().any(|resource| resource == "tokenreviews")),
         "{rules:?}"
     );
-    let running = run(manager);
+    let running = cluster.run_restricted(manager).await;
     let refused = eventually(SOON, || get(address, None)).await;
     assert_eq!(refused, (401, "Unauthorized\n".to_owned()));
     assert_eq!(get(address, Some("nonsense")).await, Ok((401, "Unauthorized\n".to_owned())));
@@ -153,7 +153,7 @@ async fn metrics_are_for_those_who_may_read_them() {
     let (code, text) = get(address, Some(&reader)).await.expect("answers");
     assert_eq!(code, 200);
     assert!(text.contains("windlass_build_info"), "{text}");
-    running.stop().await.expect("a graceful end");
+    running.stop_with_exact_rights().await.expect("a graceful end");
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn metrics_may_be_open_to_all_over_https() {
     let cluster = TestCluster::start().await;
     let address = free_address().await;
     let metrics = SecureMetrics::new(address).without_authorization();
-    let running = run(Manager::new(cluster.client()).secure_metrics(metrics));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).secure_metrics(metrics)).await;
     let (code, _) = eventually(SOON, || get(address, None)).await;
     assert_eq!(code, 200);
     tokio::time::timeout(Duration::from_secs(10), running.stop())
@@ -175,7 +175,7 @@ async fn metrics_are_served_over_http_2_to_clients_that_choose_it() {
     let cluster = TestCluster::start().await;
     let address = free_address().await;
     let metrics = SecureMetrics::new(address).without_authorization();
-    let running = run(Manager::new(cluster.client()).secure_metrics(metrics));
+    let running = cluster.run_restricted(Manager::new(cluster.client()).secure_metrics(metrics)).await;
     let stream = eventually(SOON, || connect(address, &["h2", "http/1.1"])).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let (mut sender, connection) =

@@ -3,17 +3,18 @@
 use futures::{FutureExt, stream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::{Client, client::Body};
 use kube_core::ApiResource;
 use tokio::sync::watch;
 use windlass_runtime::{
-    BoxError, client,
+    Action, BoxError, Context, Controller, Manager, ObjectKey, ObjectKeyExt, Result, client,
     informer::{SharedInformerFactory, WatchOptions},
+    permission::{Permission, Verb},
 };
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::{SOON, create_config_map};
+use crate::fixture::{SOON, create_config_map, expect_eq, run, secret, secret_count};
 
 /// Forwards requests to the current server. When it changes, all connections break.
 #[derive(Clone)]
@@ -71,4 +72,42 @@ async fn a_cache_follows_a_server_that_was_replaced_by_one_without_its_data() {
     .await;
     assert_eq!(informer.metrics().relists, 1);
     factory.shutdown().await;
+}
+
+/// Keeps a Secret for each ConfigMap, the same for all of its kind.
+async fn keep_secret(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+    if cx.get_alive(&key)?.is_some() {
+        cx.apply_object(&secret(key.name())).await?;
+    }
+    Ok(Action::done())
+}
+
+/// Revisions begin anew, and nothing that the controller remembers of its writes holds any more.
+#[tokio::test]
+async fn a_controller_goes_on_with_a_server_that_was_replaced_by_an_empty_one() {
+    let replacement = TestCluster::start().await;
+    let original = TestCluster::start().await;
+    let manager = |client| {
+        let controller = Controller::of::<ConfigMap>(keep_secret)
+            .watches::<Secret>(|secret, _| Ok(vec![ObjectKey::of(secret)]))
+            .needs(Permission::to::<Secret>([Verb::Create, Verb::Patch]));
+        Manager::new(client).namespaces(["default"]).controller(controller)
+    };
+    let before = original.restricted_account(&manager(original.client())).await;
+    let after = replacement.restricted_account(&manager(replacement.client())).await;
+    let switch = Switch(watch::Sender::new(before.client()));
+    let running = run(manager(switch.client()));
+    for number in 0..20 {
+        create_config_map(&original.client(), &number.to_string()).await;
+    }
+    eventually(SOON, || async { expect_eq(secret_count(&original.client()).await, 20) }).await;
+
+    switch.0.send_replace(after.client());
+    for number in 10..30 {
+        create_config_map(&replacement.client(), &number.to_string()).await;
+    }
+    eventually(SOON, || async { expect_eq(secret_count(&replacement.client()).await, 20) }).await;
+    assert_eq!(secret_count(&original.client()).await, 20, "the original is not written any more");
+    running.stop().await.expect("a graceful end");
+    after.assert_exact();
 }

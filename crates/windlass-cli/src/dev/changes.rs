@@ -1,11 +1,13 @@
 //! The changes of the operator's objects in the cluster, in a line each.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use k8s_openapi::api::{apps, batch, core};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::core::ApiResource;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use windlass_runtime::Delta;
@@ -20,7 +22,27 @@ pub(super) struct Changes {
     client: Client,
     sender: UnboundedSender<String>,
     lines: UnboundedReceiver<String>,
+    known: Arc<Known>,
     watches: Option<Watches>,
+}
+
+/// The uids of the objects whose creation was told: they are listed again when other kinds are watched.
+#[derive(Default)]
+struct Known(Mutex<BTreeSet<String>>);
+
+impl Known {
+    /// Whether the change is to be told: all but the creation of an object that is known.
+    fn is_news(&self, delta: &Delta) -> bool {
+        let mut uids = self.0.lock();
+        match delta {
+            Delta::Added { object, .. } => uids.insert(object.uid().to_owned()),
+            Delta::Updated { .. } => true,
+            Delta::Deleted { last, .. } => {
+                uids.remove(last.uid());
+                true
+            }
+        }
+    }
 }
 
 /// Watches end when they are dropped.
@@ -32,7 +54,7 @@ struct Watches {
 impl Changes {
     pub(super) fn new(client: Client) -> Self {
         let (sender, lines) = unbounded_channel();
-        Self { client, sender, lines, watches: None }
+        Self { client, sender, lines, known: Arc::default(), watches: None }
     }
 
     /// Watches these kinds from now on, instead of others.
@@ -45,9 +67,14 @@ impl Changes {
         for (resource, owners) in own.chain(owned) {
             let informer = factory.informer(&resource, WatchOptions::new())?;
             let (sender, kind) = (self.sender.clone(), resource.kind.to_lowercase());
+            let known = Arc::clone(&self.known);
             let describe = move |delta: &Delta| {
-                // The receiver is dropped when the session ends.
-                let _ = line(&kind, owners.as_ref(), delta).map(|line| sender.send(line));
+                if known.is_news(delta)
+                    && let Some(line) = line(&kind, owners.as_ref(), delta)
+                {
+                    // The receiver is dropped when the session ends.
+                    let _ = sender.send(line);
+                }
             };
             let registration = informer.add_handler(describe, HandlerOptions::default());
             watches.push((informer, registration));

@@ -22,7 +22,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, metric, run, run_restricted},
+    fixture::{Running, SOON, metric, run_restricted},
 };
 
 fn meta(namespace: &str, name: &str) -> ObjectMeta {

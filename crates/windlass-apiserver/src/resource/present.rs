@@ -158,22 +158,24 @@ impl Resource {
         Ok(())
     }
 
-    /// `object`, a change of `stored` that its version did not decode, as its definition would store it now. `None` if it
-    /// stays in the layout of `stored`: that is the present one, or a webhook does not convert the object.
+    /// `object`, a change of `stored` that this version did not decode, as a write through this version stores it. `None` if
+    /// it stays in the layout of `stored`: that is the present one of this version, or a webhook does not convert the object.
     pub(crate) async fn renewed(&self, stored: &Stored, object: &Value) -> Option<Value> {
-        let (found, wanted) = (&stored.layout().api_version, &self.storage_version);
-        if !self.is_custom() || *stored.layout() == self.storage_layout() {
+        let found = &stored.layout().api_version;
+        let is_stored_version = *self.storage_version == *self.api_version();
+        if !self.is_custom() || is_stored_version && *stored.layout() == self.storage_layout() {
             return None;
         }
         let mut value = object.clone();
         self.default_and_prune_as(found, &mut value);
-        if found != wanted {
+        if **found != *self.api_version() {
             match self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
-                Some(converter) => convert_value(converter, &mut value, found, wanted).await.ok()?,
-                None => value["apiVersion"] = (**wanted).into(),
+                Some(converter) => convert_value(converter, &mut value, found, self.api_version()).await.ok()?,
+                None => value["apiVersion"] = self.api_version().into(),
             }
-            self.default_and_prune_as(wanted, &mut value);
+            windlass_schema::prune(self.schema.get(), &mut value);
         }
+        self.to_storage(&mut value).await.ok()?;
         Some(value)
     }
 

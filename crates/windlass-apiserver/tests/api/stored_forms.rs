@@ -98,6 +98,22 @@ async fn a_deletion_that_waits_stores_the_object_as_its_definition_is_now() {
 }
 
 #[tokio::test]
+async fn a_deletion_that_waits_stores_what_its_version_leaves() {
+    let api = Api::start();
+    let text = json!({"type": "string"});
+    let with_default = json!({"a": text, "b": text, "c": {"type": "string", "default": "d"}});
+    let paths = two_versions(&api, with_default, json!({"a": text})).await;
+    let mut body = widget(&api, "x");
+    body["spec"] = json!({"a": "1", "b": "2", "c": "3"});
+    body["metadata"]["finalizers"] = json!(["example.com/f"]);
+    api.post(&paths[0], body).await.is(201);
+    let [first, second] = paths.map(|path| format!("{path}/x"));
+    assert_eq!(api.delete(&second).await.is(200).at("/spec"), json!({"a": "1"}));
+    assert_eq!(api.get(&first).await.at("/spec"), json!({"a": "1", "c": "d"}));
+    api.patch(&first, MERGE_PATCH, json!({"metadata": {"finalizers": null}})).await.is(200);
+}
+
+#[tokio::test]
 async fn what_an_apply_leaves_null_is_invalid_for_a_custom_resource() {
     let api = Api::start();
     let text = json!({"type": "string"});

@@ -277,7 +277,8 @@ pub(super) async fn update(
         let charges = if change.is_charged() { call.charges(&new, Some(&old)).await? } else { Vec::new() };
         let same = new == old;
         if resource.is_custom() && call.route.subresource == "scale" {
-            // The schema may not have the field.
+            // The replicas may be the first field of the `spec`, and the schema may not have them.
+            windlass_schema::default(resource.schema.get(), &mut new);
             windlass_schema::prune(resource.schema.get(), &mut new);
         }
         let goes = meta::is_deleting(&old)

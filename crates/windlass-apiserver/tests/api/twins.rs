@@ -48,6 +48,30 @@ async fn a_scale_of_zero_has_no_manager() {
 }
 
 #[tokio::test]
+async fn the_first_field_of_a_spec_may_be_its_replicas() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut definition = widgets(&api);
+    let version = &mut definition["spec"]["versions"][0];
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"] = json!({"type": "object", "properties":
+        {"replicas": {"type": "integer"}, "count": {"type": "integer", "default": 1}}});
+    version["subresources"] = json!({"scale": {
+        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"
+    }});
+    api.crd(definition).await;
+    let path = format!("/apis/{}/v1/namespaces/{ns}/widgets", group(&api));
+    let mut body = widget(&api, "x");
+    body.as_object_mut().unwrap().remove("spec");
+    api.post(&path, body).await.is(201);
+    let one = format!("{path}/x");
+    api.patch(&format!("{one}/scale"), MERGE_PATCH, json!({"spec": {"replicas": 0}})).await.is(200);
+    let scaled = api.get(&one).await.is(200);
+    assert_eq!(scaled.at("/spec"), json!({"count": 1, "replicas": 0}));
+    let patched = api.patch(&one, MERGE_PATCH, json!({"spec": {"other": null}})).await.is(200);
+    assert_eq!(patched.at("/metadata/managedFields"), scaled.at("/metadata/managedFields"));
+}
+
+#[tokio::test]
 async fn a_watch_does_not_reach_back_before_its_definition() {
     let api = Api::start();
     let version = api.get("/api/v1/namespaces/default").await.version();

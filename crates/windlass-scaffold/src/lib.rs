@@ -4,7 +4,7 @@
 //! compares the files of both with the folder and returns [`Writes`], which can be shown, compared and applied:
 //!
 //! ```
-//! use windlass_scaffold::{CreateApi, Folder, Init, License, Plan};
+//! use windlass_scaffold::{CreateApi, Disk, Folder, Init, License, Plan, Project};
 //!
 //! # fn example() -> Result<(), windlass_scaffold::Error> {
 //! let folder = tempfile::tempdir().unwrap();
@@ -13,9 +13,12 @@
 //! let init = Plan::create(None, &project).header(License::Apache2.header(None, 2026, None)).run(&folder)?;
 //! init.writes.apply(&folder)?;
 //!
+//! // The file also has the digests of what was scaffolded, without which no file of the user is touched again.
+//! let project = Project::parse(&folder.read("windlass.toml")?.expect("written"))?;
 //! let request = CreateApi { group: "foo".into(), version: "v1".into(), kind: "Bar".into(), ..CreateApi::default() };
 //! let create = Plan::create(Some(&project), &request.apply(&project)?).run(&folder)?;
 //! assert!(create.writes.paths().any(|path| path == "api/src/v1/bar.rs"));
+//! assert_eq!(create.unmerged, [""; 0]);
 //! # Ok(()) }
 //! # example().unwrap();
 //! ```

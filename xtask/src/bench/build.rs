@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
-use windlass_scaffold::{CreateApi, Folder, Init, License, Plan};
+use windlass_scaffold::{CreateApi, Folder, Init, License, Plan, Project};
 
 use crate::{Result, project};
 
@@ -37,6 +37,8 @@ fn scaffold(root: &Path) -> Result {
     let begun = init.project("website-operator")?;
     let plan = Plan::create(None, &begun).header(License::None.header(None, 2026, None));
     plan.run(&folder)?.writes.apply(&folder)?;
+    // As it is written, with the digests of the scaffolded files.
+    let begun = Project::parse(&fs::read_to_string(root.join("windlass.toml"))?)?;
     let kind = CreateApi {
         group: "apps".into(),
         version: "v1".into(),
@@ -79,7 +81,7 @@ fn keep_timings(target: &Path) -> Result {
     let kept = target_folder().join("bench-build-timings.html");
     fs::create_dir_all(target_folder())?;
     fs::copy(target.join("cargo-timings/cargo-timing.html"), &kept)?;
-    println!("  what each dependency costs: {}", kept.display());
+    println!("  what each dependency costs: {}", kept.canonicalize()?.display());
     Ok(())
 }
 

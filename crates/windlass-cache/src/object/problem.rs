@@ -5,50 +5,46 @@
 
 use std::fmt::{self, Write};
 
-use serde::{
-    Deserializer, de,
-    de::{
-        DeserializeOwned, Expected, IntoDeserializer, Unexpected, Visitor,
-        value::{MapDeserializer, SeqDeserializer},
-    },
-    forward_to_deserialize_any,
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
+use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::Value;
-use serde_path_to_error::{Path, Segment};
 
 /// Describes the first problem of decoding `json` as a `K`. `error` is the error of `serde_json`.
 pub(super) fn find<K: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(json) else {
         return format!("invalid JSON at line {} column {}", error.line(), error.column());
     };
-    match serde_path_to_error::deserialize::<_, K>(Node(&value)) {
-        Err(error) => {
-            let mut text = path(error.path());
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&error.inner().0);
-            text
-        }
+    match K::deserialize(Node(&value)) {
+        Err(problem) => problem.to_string(),
         // Only `serde_json` rejects it, because a field is given twice, for example.
         Ok(_) => format!("the value at line {} column {} is not accepted", error.line(), error.column()),
     }
 }
 
+/// A step from a value to one in it.
+#[derive(Debug)]
+enum Segment {
+    Index(usize),
+    Member(String),
+}
+
 /// The maximum length of a printed path, in bytes.
 const MAX_PATH: usize = 256;
 
-/// Formats a path. Keys with unusual characters are quoted.
-fn path(path: &Path) -> String {
+/// Formats the path of these segments. Keys with unusual characters are quoted.
+fn path<'a>(segments: impl Iterator<Item = &'a Segment>) -> String {
     let mut text = String::new();
-    for segment in path {
+    for segment in segments {
         let written = match segment {
-            Segment::Seq { index } => write!(text, "[{index}]"),
-            Segment::Map { key } | Segment::Enum { variant: key } if is_plain(key) => {
+            Segment::Index(index) => write!(text, "[{index}]"),
+            Segment::Member(key) if is_plain(key) => {
                 write!(text, "{}{key}", if text.is_empty() { "" } else { "." })
             }
-            Segment::Map { key } | Segment::Enum { variant: key } => write!(text, "[{key:?}]"),
-            Segment::Unknown => write!(text, "{}?", if text.is_empty() { "" } else { "." }),
+            Segment::Member(key) => write!(text, "[{key:?}]"),
         };
         if written.is_err() || text.len() > MAX_PATH {
             let end = text.floor_char_boundary(MAX_PATH);
@@ -65,19 +61,37 @@ fn is_plain(key: &str) -> bool {
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$'))
 }
 
-/// A description of what is wrong with a value.
+/// What is wrong with a value, and where.
 #[derive(Debug)]
-struct Problem(String);
+struct Problem {
+    what: String,
+    /// The way to the value, its last step first.
+    way: Vec<Segment>,
+}
 
 impl Problem {
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), way: Vec::new() }
+    }
+
     fn mismatch(expected: &dyn Expected, found: impl fmt::Display) -> Self {
-        Self(format!("expected {expected}, found {found}"))
+        Self::new(format!("expected {expected}, found {found}"))
+    }
+
+    /// Says that the value is behind this step.
+    fn behind(mut self, segment: Segment) -> Self {
+        self.way.push(segment);
+        self
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let path = path(self.way.iter().rev());
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        f.write_str(&self.what)
     }
 }
 
@@ -90,9 +104,9 @@ impl de::Error for Problem {
         let message = message.to_string();
         match message.strip_prefix(UNTAGGED) {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
-                Self(format!("matches no variant of {name}"))
+                Self::new(format!("matches no variant of {name}"))
             }
-            _ => Self("the value is not accepted by its type".to_owned()),
+            _ => Self::new("the value is not accepted by its type"),
         }
     }
 
@@ -109,19 +123,19 @@ impl de::Error for Problem {
     }
 
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Self(format!("expected {}, found another string", alternatives(expected)))
+        Self::new(format!("expected {}, found another string", alternatives(expected)))
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Self(format!("expected the fields {}, found another one", alternatives(expected)))
+        Self::new(format!("expected the fields {}, found another one", alternatives(expected)))
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self(format!("the field `{field}` is missing"))
+        Self::new(format!("the field `{field}` is missing"))
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self(format!("the field `{field}` is given twice"))
+        Self::new(format!("the field `{field}` is given twice"))
     }
 }
 
@@ -152,14 +166,6 @@ fn alternatives(names: &[&str]) -> String {
 #[derive(Clone, Copy)]
 struct Node<'a>(&'a Value);
 
-impl<'de> IntoDeserializer<'de, Problem> for Node<'de> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
 impl<'de> Deserializer<'de> for Node<'de> {
     type Error = Problem;
 
@@ -174,17 +180,14 @@ impl<'de> Deserializer<'de> for Node<'de> {
             },
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(items) => {
-                let mut items = SeqDeserializer::new(items.iter().map(Node));
+                let mut items = Items { items: items.iter().enumerate() };
                 let value = visitor.visit_seq(&mut items)?;
-                items.end()?;
-                Ok(value)
+                complete(items.items.len(), value)
             }
             Value::Object(members) => {
-                let mut members =
-                    MapDeserializer::new(members.iter().map(|(key, value)| (Key(key), Node(value))));
+                let mut members = Members { members: members.iter(), current: None };
                 let value = visitor.visit_map(&mut members)?;
-                members.end()?;
-                Ok(value)
+                complete(members.members.len(), value)
             }
         }
     }
@@ -210,8 +213,8 @@ impl<'de> Deserializer<'de> for Node<'de> {
         match self.0 {
             Value::String(variant) => visitor.visit_enum(variant.as_str().into_deserializer()),
             Value::Object(members) if members.len() == 1 => {
-                let members = members.iter().map(|(key, value)| (Key(key), Node(value)));
-                visitor.visit_enum(de::value::MapAccessDeserializer::new(MapDeserializer::new(members)))
+                let members = Members { members: members.iter(), current: None };
+                visitor.visit_enum(MapAccessDeserializer::new(members))
             }
             _ => self.deserialize_any(visitor),
         }
@@ -223,17 +226,61 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 }
 
+/// Returns `value`, if its type has asked for all parts of the JSON.
+fn complete<T>(left: usize, value: T) -> Result<T, Problem> {
+    if left == 0 { Ok(value) } else { Err(Problem::new("there are more items than the type has")) }
+}
+
+/// The items of an array.
+struct Items<'a> {
+    items: std::iter::Enumerate<std::slice::Iter<'a, Value>>,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = Problem;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Problem> {
+        let Some((index, item)) = self.items.next() else { return Ok(None) };
+        seed.deserialize(Node(item)).map(Some).map_err(|problem| problem.behind(Segment::Index(index)))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+/// The members of an object.
+struct Members<'a> {
+    members: serde_json::map::Iter<'a>,
+    /// The member whose key was read.
+    current: Option<(&'a String, &'a Value)>,
+}
+
+impl<'de> MapAccess<'de> for Members<'de> {
+    type Error = Problem;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Problem> {
+        self.current = self.members.next();
+        let Some((key, _)) = self.current else { return Ok(None) };
+        let read = seed.deserialize(Key(key)).map(Some);
+        read.map_err(|problem| problem.behind(Segment::Member(key.clone())))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
+        let Some((key, value)) = self.current.take() else {
+            return Err(Problem::new("its type reads values before their keys"));
+        };
+        seed.deserialize(Node(value)).map_err(|problem| problem.behind(Segment::Member(key.clone())))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.members.len())
+    }
+}
+
 /// The key of a member. As in `serde_json`, it may be read as a number.
 #[derive(Clone, Copy)]
 struct Key<'a>(&'a str);
-
-impl<'de> IntoDeserializer<'de, Problem> for Key<'de> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
 
 macro_rules! keys_of {
     ($($method:ident $visit:ident,)*) => {$(

@@ -67,6 +67,11 @@ impl<'s> Props<'s> {
         self.0?.get(name).filter(|value| !is_zero(value))
     }
 
+    /// Returns a text that is a pointer in Go, so that an empty one counts as given.
+    fn optional_text(self, name: &str) -> Option<&'s str> {
+        self.0?.get(name)?.as_str()
+    }
+
     fn has(self, name: &str) -> bool {
         self.get(name).is_some()
     }

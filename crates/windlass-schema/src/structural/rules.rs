@@ -124,8 +124,8 @@ fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
             kind => FieldError::invalid(path.child("type"), kind, detail),
         });
     };
-    let map_type = schema.get("x-kubernetes-map-type").and_then(Value::as_str);
-    let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
+    let map_type = schema.optional_text("x-kubernetes-map-type");
+    let list_type = schema.optional_text("x-kubernetes-list-type");
     if map_type.is_some() && kind != "object" {
         must_be("object", "x-kubernetes-map-type");
     }
@@ -153,9 +153,9 @@ fn extensions(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
 
 fn set_items(items: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-    let list_type = items.get("x-kubernetes-list-type").cloned().unwrap_or(Value::Null);
+    let list_type = items.optional_text("x-kubernetes-list-type");
     match items.kind() {
-        "array" if !list_type.is_null() && list_type != "atomic" => {
+        "array" if list_type.is_some_and(|given| given != "atomic") => {
             errors.push(FieldError::invalid(path.child("x-kubernetes-list-type"), list_type, detail));
         }
         "object" if items.text("x-kubernetes-map-type") != "atomic" => {
@@ -167,17 +167,17 @@ fn set_items(items: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
 
 fn list_map(schema: Props<'_>, path: Path<'_>, errors: &mut ErrorList) {
     let keys = schema.strings("x-kubernetes-list-map-keys");
-    let list_type = schema.text("x-kubernetes-list-type");
+    let list_type = schema.optional_text("x-kubernetes-list-type");
     let at_type = path.child("x-kubernetes-list-type");
     let at_keys = path.child("x-kubernetes-list-map-keys");
-    if !keys.is_empty() && list_type != "map" {
+    if !keys.is_empty() && list_type != Some("map") {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
         errors.push(match list_type {
-            "" => FieldError::required(at_type, detail),
-            given => FieldError::invalid(at_type, given, detail),
+            None => FieldError::required(at_type, detail),
+            Some(given) => FieldError::invalid(at_type, given, detail),
         });
     }
-    if list_type != "map" {
+    if list_type != Some("map") {
         return;
     }
     if keys.is_empty() {

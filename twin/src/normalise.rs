@@ -120,6 +120,11 @@ impl Normaliser {
         for (name, mut value) in old {
             match (name.as_str(), &value) {
                 ("nodePort" | "healthCheckNodePort", Value::Number(_)) => value = "PORT".into(),
+                // The documents differ in descriptions.
+                ("serverRelativeURL", Value::String(url)) => {
+                    value = url.split('?').next().unwrap_or_default().into();
+                }
+                ("serverAddress", Value::String(address)) if !address.is_empty() => value = "ADDRESS".into(),
                 _ => self.rewrite(&mut value),
             }
             fields.insert(self.text(&name), value);
@@ -161,6 +166,9 @@ impl Normaliser {
         if let Some(Value::Array(groups)) = list.get_mut("groups") {
             let is_ours = |name: &str| !name.ends_with(".example.com") || name.contains(&self.id);
             groups.retain(|group| group["name"].as_str().is_none_or(is_ours));
+        }
+        if let Some(Value::Object(paths)) = list.get_mut("paths") {
+            paths.retain(|path, _| !path.contains(".example.com") || path.contains(&self.id));
         }
         if list["groupVersion"].as_str().is_some_and(|version| version.contains(&self.id))
             && let Some(Value::Array(resources)) = list.get_mut("resources")

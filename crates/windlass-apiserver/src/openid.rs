@@ -13,8 +13,12 @@ const CONFIGURATION: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/openid/v1/jwks";
 
 /// Answers a request for one of the documents; `None` if the path names none of them.
-pub(crate) fn respond(issuer: &Issuer, request: &http::Request<impl Sized>) -> Option<Response<Body>> {
-    let (document, media_type) = match request.uri().path().trim_end_matches('/') {
+pub(crate) fn respond(
+    issuer: &Issuer,
+    path: &str,
+    request: &http::Request<impl Sized>,
+) -> Option<Response<Body>> {
+    let (document, media_type) = match path.trim_end_matches('/') {
         CONFIGURATION => (issuer.openid_configuration(&host(request)), "application/json"),
         KEYS => (issuer.key_set(), "application/jwk-set+json"),
         _ => return None,

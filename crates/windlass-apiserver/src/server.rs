@@ -1,8 +1,8 @@
 //! The server as its users hold it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -195,6 +195,7 @@ impl ServerBuilder {
             service_range: self.service_range,
             allows_privileged: !self.forbids_privileged,
             advertise_address: self.advertise_address,
+            server_address: OnceLock::new(),
             webhooks: Webhooks::new(clients),
             lookups: Lookups::new(),
             catalog,

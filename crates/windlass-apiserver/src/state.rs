@@ -1,9 +1,9 @@
 //! What all requests to one server share.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) allows_privileged: bool,
     /// The address of the server in the Endpoints of the Service `kubernetes`; `None` for that of the listener.
     pub(crate) advertise_address: Option<IpAddr>,
+    /// The advertised address of the first listener.
+    pub(crate) server_address: OnceLock<SocketAddr>,
     /// The admission webhooks.
     pub(crate) webhooks: Webhooks,
     /// What strategies look up at every write.

@@ -71,7 +71,7 @@ pub struct Negotiated {
 pub enum Target {
     /// One object, or the list that a deletion of a collection returns.
     Object,
-    /// The result of an action, such as a review, a token or a binding: it has no table.
+    /// What has no table: the result of an action, such as a review, a token or a binding, and some parts of objects.
     Action,
     /// The collection of a built-in kind, which may also be watched.
     List,

@@ -19,10 +19,17 @@ impl Api {
         let path = &*percent_decode(request.uri().path(), false);
         let served = self.state.served.load();
         let (query, headers) = (request.uri().query(), request.headers());
-        let reply = discovery::respond(&served, &self.health_checks, path, query, headers)
-            .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers).map(Ok))
-            .or_else(|| openid::respond(&self.state.issuer, request).map(Ok))
-            .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
+        let reply = discovery::respond(
+            &served,
+            self.state.server_address.get(),
+            &self.health_checks,
+            path,
+            query,
+            headers,
+        )
+        .or_else(|| openapi::respond(&self.state, &self.documents, path, query, headers).map(Ok))
+        .or_else(|| openid::respond(&self.state.issuer, path, request).map(Ok))
+        .or_else(|| metrics::respond(&self.metrics, &self.state, path).map(Ok));
         let Some(reply) = reply else { return self.nothing_there(path) };
         self.expect_route(path, request)?;
         reply

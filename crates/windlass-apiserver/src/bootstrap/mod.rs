@@ -69,6 +69,9 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
     let bound = if address.ip().is_unspecified() { loopback } else { address.ip() };
     let advertised = state.advertise_address.unwrap_or(bound);
+    let own = SocketAddr::new(advertised, address.port());
+    // Another listener does not move the server.
+    let _ = state.server_address.set(own);
     let ip = advertised.to_string();
     let port = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
     change(state, "", "endpoints", "default/kubernetes", |endpoints| {
@@ -84,8 +87,7 @@ pub(crate) async fn listening(state: &State, address: SocketAddr, authority_pem:
     let lease = format!("kube-system/{}", cluster::LEASE);
     change(state, "coordination.k8s.io", "leases", &lease, |lease| {
         let peer = "kubernetes.io/peer-advertise-address";
-        lease["metadata"]["annotations"] =
-            json!({peer: SocketAddr::new(advertised, address.port()).to_string()});
+        lease["metadata"]["annotations"] = json!({peer: own.to_string()});
         lease["spec"]["renewTime"] = micro_time(now).into();
     })
     .await;

@@ -1,5 +1,7 @@
 //! Discovery without aggregation: one document for each level.
 
+use std::net::SocketAddr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -9,9 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::resource::{Group, Resource, ServedResources, Subresource, Version, api_version};
 
 /// The `APIVersions` that `/api` returns.
-pub(super) fn versions() -> Value {
+pub(super) fn versions(address: Option<&SocketAddr>) -> Value {
     // The same address for clients of all networks: that of this server.
-    let addresses = json!([{ "clientCIDR": "0.0.0.0/0", "serverAddress": "" }]);
+    let address = address.map(ToString::to_string).unwrap_or_default();
+    let addresses = json!([{ "clientCIDR": "0.0.0.0/0", "serverAddress": address }]);
     json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses })
 }
 
@@ -145,12 +148,17 @@ fn subresource<'a>(resource: &'a Resource, subresource: &'a Subresource) -> Entr
 /// The storage version hash: the first eight bytes of the SHA-256 of `group/version/kind` as stored; empty for
 /// resources that are not stored.
 fn storage_version_hash(resource: &Resource) -> String {
-    if !resource.allows("get") {
+    if !resource.allows("get") || &*resource.kind == "ComponentStatus" {
         return String::new();
     }
-    let stored_as = match resource.storage_version.split_once('/') {
-        Some(_) => format!("{}/{}", resource.storage_version, resource.kind),
-        None => format!("/{}/{}", resource.storage_version, resource.kind),
+    let stored_as = match (&*resource.kind, resource.storage_version.split_once('/')) {
+        // kube-apiserver stores these in a version that it does not serve by itself.
+        (
+            "CustomResourceDefinition" | "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
+            Some((group, "v1")),
+        ) if resource.custom.is_none() => format!("{group}/v1beta1/{}", resource.kind),
+        (kind, Some(_)) => format!("{}/{kind}", resource.storage_version),
+        (kind, None) => format!("/{}/{kind}", resource.storage_version),
     };
     STANDARD.encode(&Sha256::digest(stored_as)[..8])
 }

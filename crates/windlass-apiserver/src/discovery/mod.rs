@@ -4,6 +4,8 @@ mod aggregated;
 mod health;
 mod legacy;
 
+use std::net::SocketAddr;
+
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
@@ -20,9 +22,10 @@ use crate::wire::{ApiError, Format, MediaType, Target, negotiate};
 const MINOR: &str = "36";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Answers a GET of one of the documents; `None` if the path names none of them.
+/// Answers a GET of one of the documents; `None` if the path names none of them. `address` is that of the server, if it listens.
 pub(crate) fn respond(
     table: &ServedResources,
+    address: Option<&SocketAddr>,
     checks: &[Box<dyn HealthCheck>],
     path: &str,
     query: Option<&str>,
@@ -33,6 +36,7 @@ pub(crate) fn respond(
     }
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     Some(match segments[..] {
+        ["index.html"] if path.ends_with('/') => return None,
         ["" | "index.html"] => raw(&json!({ "paths": legacy::paths(table) })),
         ["version"] => raw(&version()),
         ["healthz" | "livez" | "readyz", ..] if path.ends_with('/') => return None,
@@ -40,7 +44,7 @@ pub(crate) fn respond(
         ["apis"] if path.ends_with("//") => return None,
         ["api"] if wants_aggregated(headers) => Ok(aggregated(table, headers, true)),
         ["apis"] if wants_aggregated(headers) => Ok(aggregated(table, headers, false)),
-        ["api"] => document(headers, query, &legacy::versions()),
+        ["api"] => document(headers, query, &legacy::versions(address)),
         ["apis"] => document(headers, query, &legacy::group_list(table)),
         ["api", version] => document(headers, query, &legacy::resource_list("", table.version("", version)?)),
         ["apis", group] if !group.is_empty() => document(headers, query, &legacy::group(table.group(group)?)),

@@ -102,6 +102,7 @@ pub(super) async fn remove(
             (Some(current), _) => current,
             // It was marked, and another client removed it then.
             (None, Some(marked)) => return Ok(Deleted::Gone(marked)),
+            (None, None) if name == call.route.name => return Err(call.not_found()),
             (None, None) => return Err(ApiError::not_found(&resource.group_resource(), name)),
         };
         let old = current.value();

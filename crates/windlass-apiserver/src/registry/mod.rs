@@ -104,7 +104,7 @@ fn deprecation(resource: &Resource) -> Option<&'static str> {
 
 async fn subresource(call: &mut Call<'_>) -> Result<Response<Body>, ApiError> {
     let Some(subresource) = call.resource.subresource(&call.route.subresource) else {
-        return Err(call.not_found());
+        return Err(ApiError::not_found(&call.resource.group_resource(), &call.route.name));
     };
     if call.resource.is_custom() && !subresource.verbs.iter().any(|verb| verb == call.route.verb) {
         return Err(ApiError::verb_not_supported(&call.resource.group_resource(), call.route.verb));

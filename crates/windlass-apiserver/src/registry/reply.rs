@@ -14,6 +14,9 @@ use crate::store::{Stored, read_value};
 use crate::wire::table::{IncludeObject, partial_object_metadata};
 use crate::wire::{self, ApiError, Format, Negotiated, Representation, TableVersion, Target};
 
+/// Built-in resources whose status has no table, although they have one themselves.
+const WITHOUT_TABLE_OF_STATUS: [&str; 3] = ["apiservices", "customresourcedefinitions", "resourceclaims"];
+
 impl Call<'_> {
     /// The representation that the client wants.
     pub(super) fn negotiate(&self) -> Result<Negotiated, ApiError> {
@@ -23,6 +26,7 @@ impl Call<'_> {
             (_, true) => Target::Custom,
             ("list", false) => Target::List,
             ("create", false) if self.is_action() => Target::Action,
+            (_, false) if self.is_without_table() => Target::Action,
             (_, false) => Target::Object,
         };
         let mut negotiated = wire::negotiate(self.header(header::ACCEPT), target)?;
@@ -38,6 +42,15 @@ impl Call<'_> {
     fn is_action(&self) -> bool {
         let is_only_created = self.resource.verbs.iter().all(|verb| verb == "create");
         is_only_created || ["token", "eviction", "binding"].contains(&self.route.subresource.as_str())
+    }
+
+    /// Whether the request is about a part of an object that kube-apiserver makes no table of.
+    fn is_without_table(&self) -> bool {
+        match &*self.route.subresource {
+            "approval" | "ephemeralcontainers" | "finalize" | "resize" => true,
+            "status" => WITHOUT_TABLE_OF_STATUS.contains(&&*self.resource.plural),
+            _ => false,
+        }
     }
 
     /// A stored object in the version of the request and the representation that was asked for.

@@ -170,7 +170,9 @@ impl Resource {
         self.default_and_prune_as(found, &mut value);
         if **found != *self.api_version() {
             match self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
-                Some(converter) => convert_value(converter, &mut value, found, self.api_version()).await.ok()?,
+                Some(converter) => {
+                    convert_value(converter, &mut value, found, self.api_version()).await.ok()?
+                }
                 None => value["apiVersion"] = self.api_version().into(),
             }
             windlass_schema::prune(self.schema.get(), &mut value);

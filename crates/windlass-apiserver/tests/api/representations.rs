@@ -654,3 +654,41 @@ async fn what_is_done_or_asked_has_no_table() {
         ask("application/json;as=Table;g=meta.k8s.io;v=v1,application/json").await.is(201);
     }
 }
+
+#[tokio::test]
+async fn some_parts_of_objects_have_no_table() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let pods = format!("/api/v1/namespaces/{ns}/pods");
+    api.post(&format!("/api/v1/namespaces/{ns}/serviceaccounts"), json!({"metadata": {"name": "default"}}))
+        .await;
+    api.post(&pods, pod("a")).await.is(201);
+    let mut seen = String::new();
+    for path in [
+        format!("{pods}/a/status"),
+        format!("{pods}/a/resize"),
+        format!("{pods}/a/ephemeralcontainers"),
+        format!("/api/v1/namespaces/{ns}/status"),
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none/status".to_owned(),
+        "/apis/apiregistration.k8s.io/v1/apiservices/none/status".to_owned(),
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests/none/status".to_owned(),
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval".to_owned(),
+        format!("/apis/resource.k8s.io/v1/namespaces/{ns}/resourceclaims/none/status"),
+    ] {
+        let as_table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+        let reply = api.request(Method::GET, &path).accept(as_table).send().await;
+        seen.push_str(&format!("{} {}\n", path.replace(&ns, "NS"), reply.code));
+    }
+    expect![[r#"
+        /api/v1/namespaces/NS/pods/a/status 200
+        /api/v1/namespaces/NS/pods/a/resize 406
+        /api/v1/namespaces/NS/pods/a/ephemeralcontainers 406
+        /api/v1/namespaces/NS/status 200
+        /apis/apiextensions.k8s.io/v1/customresourcedefinitions/none/status 406
+        /apis/apiregistration.k8s.io/v1/apiservices/none/status 406
+        /apis/certificates.k8s.io/v1/certificatesigningrequests/none/status 404
+        /apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval 406
+        /apis/resource.k8s.io/v1/namespaces/NS/resourceclaims/none/status 406
+    "#]]
+    .assert_eq(&seen);
+}

@@ -46,6 +46,8 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         "/api/v1/namespaces/NS/pods//status",
         "/api/v1/namespaces/NS/configmaps/..",
         "/api/v1/namespaces/NS/configmaps/a%25b",
+        "/apis/GROUP/v1/namespaces/NS/widgets/..",
+        "/apis/GROUP/v1/namespaces/NS/widgets/../nothing",
         "/api/v1/namespaces/../configmaps",
         "/api/v1/namespaces/../configmaps/x",
         "/apis/apps/v1/namespaces/./deployments?watch=1",
@@ -74,6 +76,7 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         "/metrics/",
         "//",
         "/index.html",
+        "/index.html/",
         "/.well-known/openid-configuration/",
     ] {
         let reply = api.get(&path.replace("NS", &ns).replace("GROUP", &group)).await;
@@ -98,6 +101,8 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         /api/v1/namespaces/NS/pods//status: 400 name must be provided
         /api/v1/namespaces/NS/configmaps/..: 400 Name parameter invalid: "..": may not be '..'
         /api/v1/namespaces/NS/configmaps/a%25b: 400 Name parameter invalid: "a%b": may not contain '%'
+        /apis/GROUP/v1/namespaces/NS/widgets/..: 400 Name parameter invalid: "..": may not be '..'
+        /apis/GROUP/v1/namespaces/NS/widgets/../nothing: 404 widgets.ID.example.com ".." not found
         /api/v1/namespaces/../configmaps: 500 invalid key: "/configmaps/.."
         /api/v1/namespaces/../configmaps/x: 500 invalid key: "/configmaps/../x"
         /apis/apps/v1/namespaces/./deployments?watch=1: 500 invalid key: "/deployments/."
@@ -126,8 +131,9 @@ async fn paths_are_decoded_and_then_found_as_they_are() {
         /metrics/: 404 404 page not found
         //: 404 404 page not found
         /index.html: 200 a document
+        /index.html/: 404 404 page not found
         /.well-known/openid-configuration/: 200 a document
-    "#]].assert_eq(&lines(&seen));
+    "#]].assert_eq(&lines(&seen).replace(&api.id, "ID"));
 }
 
 #[tokio::test]
@@ -140,6 +146,8 @@ async fn a_path_is_looked_at_before_a_method() {
     let mut seen = Vec::new();
     for (method, path) in [
         ("HEAD", format!("{core}/configmaps/x")),
+        ("DELETE", format!("{core}/configmaps/..")),
+        ("DELETE", format!("{widgets}/..")),
         ("HEAD", format!("{core}/configmaps/x/nothing")),
         ("TRACE", format!("{core}/pods/x/rollback")),
         ("OPTIONS", format!("{core}/pods/x/status/more")),
@@ -156,6 +164,7 @@ async fn a_path_is_looked_at_before_a_method() {
         ("POST", "/openapi/v2".to_owned()),
         ("TRACE", "/openapi/v3/apis/none/v1".to_owned()),
         ("POST", "/openid/v1/jwks".to_owned()),
+        ("POST", "/%6Fpenid/v1/jwks".to_owned()),
     ] {
         let reply = api.request(method.parse().unwrap(), &path).send().await;
         let path = path.replace(&ns, "NS").replace(&group, "GROUP");
@@ -163,6 +172,8 @@ async fn a_path_is_looked_at_before_a_method() {
     }
     expect![[r#"
         HEAD /api/v1/namespaces/NS/configmaps/x: 405 
+        DELETE /api/v1/namespaces/NS/configmaps/..: 400 Name parameter invalid: "..": may not be '..'
+        DELETE /apis/GROUP/v1/namespaces/ns-ID/widgets/..: 400 Name parameter invalid: "..": may not be '..'
         HEAD /api/v1/namespaces/NS/configmaps/x/nothing: 404 
         TRACE /api/v1/namespaces/NS/pods/x/rollback: 404 the server could not find the requested resource
         OPTIONS /api/v1/namespaces/NS/pods/x/status/more: 404 the server could not find the requested resource
@@ -179,6 +190,7 @@ async fn a_path_is_looked_at_before_a_method() {
         POST /openapi/v2: 200 a document
         TRACE /openapi/v3/apis/none/v1: 404 
         POST /openid/v1/jwks: 405 the server does not allow this method on the requested resource
+        POST /%6Fpenid/v1/jwks: 405 the server does not allow this method on the requested resource
     "#]].assert_eq(&lines(&seen).replace(&api.id, "ID"));
 }
 

@@ -26,7 +26,7 @@ use crate::Result;
 pub(crate) struct Args {
     /// Run only the groups that have rows with one of these prefixes: queue, scan, sync, events, relist, reads,
     /// reconcile, reconcile-shards, server, server-objects, server-watch, server-crds, server-updates. The name build, alone:
-    /// compile times of an operator outside of the workspace, and the size of a release
+    /// compile times of an operator outside of the workspace, and the size of one for an image
     names: Vec<String>,
     /// Seed of the generated objects
     #[arg(long, default_value_t = 42)]

@@ -91,13 +91,7 @@ fn image_row() -> Result {
     let build = cargo(
         project::root(),
         &target,
-        &[
-            "build",
-            "--quiet",
-            "--profile=image",
-            "--package=custom-pod",
-            "--no-default-features",
-        ],
+        &["build", "--quiet", "--profile=image", "--package=custom-pod", "--no-default-features"],
     )?;
     print_build("build.image: custom-pod, what was not built yet", &build);
     let bytes = fs::metadata(target.join("image/custom-pod"))?.len();

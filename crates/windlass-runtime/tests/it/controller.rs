@@ -23,8 +23,8 @@ use windlass_test::{TestCluster, eventually};
 use crate::{
     fault::Faults,
     fixture::{
-        SOON, config_map, config_maps, create_config_map, expect_eq, labelled, metric, run, secret,
-        secret_count, secrets,
+        SOON, config_map, config_maps, create_config_map, expect_eq, labelled, metric, run, run_declared,
+        run_restricted, secret, secret_count, secrets,
     },
 };
 
@@ -339,7 +339,7 @@ async fn a_controller_that_holds_its_own_handle_is_freed() {
         })
     };
     let own = handle.get_or_init(|| controller.handle()).clone();
-    let running = run(Manager::new(cluster.client()).controller(controller));
+    let running = run_declared(&cluster, Manager::new(cluster.client()).controller(controller)).await;
     own.enqueue("first".to_owned());
     eventually(SOON, || async { expect_eq(kept.load(Ordering::SeqCst), 2) }).await;
     running.stop().await.expect("a graceful end");
@@ -410,8 +410,10 @@ async fn a_conflict_is_tried_again() {
         }
         Ok::<_, Error>(Action::done())
     })
-    .owns::<Secret>();
-    let running = run(Manager::new(faults.client()).controller(controller));
+    .owns::<Secret>()
+    .needs(Permission::to::<Secret>([Verb::Create]));
+    let running =
+        run_restricted(&cluster, &faults, Manager::new(faults.client()).controller(controller)).await;
     eventually(SOON, || async { expect_eq(secret_count(&cluster.client()).await, 1) }).await;
     assert_eq!(faults.count(&Method::POST, "/secrets"), 2);
     running.stop().await.expect("a graceful end");
@@ -425,7 +427,7 @@ async fn two_controllers_share_one_watch() {
     let manager = Manager::new(faults.client())
         .controller(Controller::of::<ConfigMap>(one.clone()).named("one"))
         .controller(Controller::of::<ConfigMap>(two.clone()).named("two"));
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     create_config_map(&cluster.client(), "a").await;
     one.eventually("default/a there").await;
     two.eventually("default/a there").await;

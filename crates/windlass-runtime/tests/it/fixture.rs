@@ -34,6 +34,12 @@ pub(crate) fn run(manager: Manager) -> Running {
     Running { stop: Some(stop), task: tokio::spawn(manager.run_until(stopped)) }
 }
 
+/// Runs a manager with exactly the rights that it declares.
+pub(crate) async fn run_declared(cluster: &TestCluster, manager: Manager) -> Running {
+    let account = cluster.restricted_account(&manager).await;
+    run(manager.client(account.client()))
+}
+
 /// Runs a manager whose requests meet faults, with exactly the rights that it declares.
 pub(crate) async fn run_restricted(cluster: &TestCluster, faults: &Faults, manager: Manager) -> Running {
     faults.send_by(cluster.restricted_account(&manager).await.client());

@@ -24,7 +24,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{Running, SOON, config_maps, create_config_map, run},
+    fixture::{Running, SOON, config_maps, create_config_map, run, run_declared, run_restricted},
 };
 
 async fn idle(_: ObjectKey, _: Context<ConfigMap>) -> Result<Action, Error> {
@@ -145,7 +145,7 @@ async fn a_server_that_does_not_answer_does_not_delay_the_stop() {
             })
             .group(Group::LeaderElected),
         );
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     leads.await.expect("it leads");
     faults.cut_off();
     let begun = Instant::now();
@@ -164,7 +164,7 @@ async fn another_leads(cluster: &TestCluster) -> Running {
     let manager = Manager::new(cluster.client())
         .leader_election(LeaderElection::new("operator"))
         .add_runnable(leader.group(Group::LeaderElected));
-    let running = run(manager);
+    let running = run_declared(cluster, manager).await;
     leads.await.expect("it leads");
     running
 }
@@ -196,7 +196,7 @@ async fn a_warm_up_is_cancelled_by_the_stop() {
     let manager = Manager::new(faults.client())
         .leader_election(LeaderElection::new("operator"))
         .controller(Controller::of::<ConfigMap>(idle).warm_up());
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async {
         let lists = faults.count(&Method::GET, "/configmaps");
         if lists > 0 { Ok(()) } else { Err("it does not list yet") }
@@ -353,7 +353,7 @@ async fn a_manager_is_not_ready_before_its_caches_are_filled() {
     let health = free_address().await;
     let manager =
         Manager::new(faults.client()).controller(Controller::of::<ConfigMap>(idle)).health_address(health);
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async { get(health, "/healthz").await.map(drop) }).await;
     let (code, text) = get(health, "/readyz").await.expect("answers");
     assert_eq!(code, 500);

@@ -14,7 +14,7 @@ use windlass_runtime::{
 use windlass_test::{TestCluster, eventually};
 
 use crate::{
-    fixture::{SOON, config_map, run},
+    fixture::{SOON, config_map, run_declared},
     webhooks::{configure_at, create, free_port},
 };
 
@@ -104,7 +104,7 @@ async fn every_metric_of_controller_runtime_is_served_with_its_type_labels_and_b
         .webhooks(WebhookServer::new(webhooks()).port(port).self_issued(issued))
         .controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = run_declared(&cluster, manager).await;
     eventually(SOON, || create(&client, config_map("a"))).await;
     eventually(SOON, || async {
         let served = served(&metrics.render_prometheus());

@@ -23,7 +23,9 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{SOON, config_maps, create_config_map, expect_eq, metric, run, secret},
+    fixture::{
+        SOON, config_maps, create_config_map, expect_eq, metric, run, run_declared, run_restricted, secret,
+    },
 };
 
 fn counter(text: &str, name: &str) -> u64 {
@@ -43,10 +45,11 @@ async fn a_conflict_is_no_error() {
         let patch = Patch::Merge(json!({ "data": { "seen": "yes" } }));
         cx.patch::<ConfigMap, _>(&key, &patch).await?;
         Ok::<_, Error>(Action::done())
-    });
+    })
+    .needs(Permission::to::<ConfigMap>([Verb::Patch]));
     let manager = Manager::new(faults.client()).controller(controller);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async {
         let map = config_maps(&cluster.client()).get("a").await.map_err(|e| e.to_string())?;
         expect_eq(map.data.is_some(), true).map_err(|e| e.to_string())
@@ -196,8 +199,11 @@ async fn writes_say_what_they_did() {
             Ok::<_, Error>(Action::done())
         }
     })
-    .owns::<Secret>();
-    let running = run(Manager::new(client.clone()).controller(controller));
+    .owns::<Secret>()
+    .needs(Permission::to::<Secret>([Verb::Create, Verb::Update]))
+    .needs(Permission::to::<Namespace>([Verb::Get]))
+    .needs(Permission::status_of::<Namespace>());
+    let running = run_declared(&cluster, Manager::new(client.clone()).controller(controller)).await;
     let (cx, parent) = received.recv().await.expect("reconciled");
 
     let set = |value: &'static str| {

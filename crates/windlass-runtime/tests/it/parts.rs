@@ -21,7 +21,7 @@ use windlass_test::{TestCluster, eventually};
 
 use crate::{
     fault::Faults,
-    fixture::{SOON, create_config_map, expect_eq, run, secret, secrets},
+    fixture::{SOON, create_config_map, expect_eq, run, run_restricted, secret, secrets},
 };
 
 /// A controller of ConfigMaps that writes the names of the keys down.
@@ -177,7 +177,7 @@ async fn a_runnable_begins_when_the_caches_are_filled() {
                 Ok::<_, Error>(())
             })
     };
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     eventually(SOON, || async { if early.load(Ordering::SeqCst) { Ok(()) } else { Err("not begun") } }).await;
     eventually(SOON, || async { expect_eq(synced.load(Ordering::SeqCst), 2) }).await;
     running.stop().await.expect("a graceful end");
@@ -211,7 +211,7 @@ async fn controllers_that_can_work_do() {
         .controller(forbidden)
         .controller(noting("maps", &notes));
     let handle = manager.handle();
-    let running = run(manager);
+    let running = run_restricted(&cluster, &faults, manager).await;
     noted(&notes, "maps: a").await;
     noted(&notes, "secrets: s").await;
     handle.stop("unserved").await.expect("stopped while it asks the server");

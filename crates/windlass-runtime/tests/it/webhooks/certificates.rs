@@ -25,10 +25,7 @@ use windlass_runtime::{
 use windlass_test::eventually;
 
 use super::{configure, create, free_port, setting::Cluster, webhooks, with};
-use crate::{
-    fixture::{SOON, run},
-    manager::get,
-};
+use crate::{fixture::SOON, manager::get};
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -64,7 +61,7 @@ async fn replicas_that_race_share_one_certificate() {
             .await;
         let issued = SelfIssued::for_service("default", "hooks").interval(LOOK);
         let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
-        replicas.push(run(Manager::new(client.clone()).webhooks(server)));
+        replicas.push(cluster.run(Manager::new(client.clone()).webhooks(server)).await);
     }
     eventually(SOON, || create(&client, with("first", &[]))).await;
     for number in 0..9 {
@@ -91,7 +88,7 @@ async fn no_request_fails_while_authority_and_certificate_are_exchanged() {
     let lifetimes = Lifetimes { authority: Duration::from_secs(100 * 24 * 3600), ..Lifetimes::default() };
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK).lifetimes(lifetimes);
     let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
-    let running = run(Manager::new(client.clone()).env(env).webhooks(server));
+    let running = cluster.run(Manager::new(client.clone()).env(env).webhooks(server)).await;
     eventually(SOON, || create(&client, with("first", &[]))).await;
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let serving = async || {
@@ -128,7 +125,7 @@ async fn a_bundle_that_is_overwritten_is_restored() {
     configure(&client, "hooks", &webhooks(), &Endpoint::url(format!("https://127.0.0.1:{port}"))).await;
     let issued = SelfIssued::for_host("127.0.0.1", port).interval(LOOK);
     let server = WebhookServer::new(webhooks()).port(port).self_issued(issued);
-    let running = run(Manager::new(client.clone()).webhooks(server));
+    let running = cluster.run(Manager::new(client.clone()).webhooks(server)).await;
     eventually(SOON, || create(&client, with("a", &[]))).await;
     let api: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let mut configuration = api.get("hooks").await.expect("read");
@@ -152,7 +149,7 @@ async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
         .webhook_defaults(ServerDefaults { port, files, ..ServerDefaults::default() })
         .webhooks(webhooks());
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run(manager).await;
     let failing = eventually(SOON, || async {
         let (code, text) = get(health, "/readyz").await.map_err(|error| error.to_string())?;
         let tried = !metrics.render_prometheus().contains("certwatcher_read_certificate_errors_total 0");
@@ -167,7 +164,7 @@ async fn a_missing_certificate_fails_readiness_until_its_files_are_there() {
         .host([127, 0, 0, 1].into())
         .port(free_port().await)
         .self_issued(issuer);
-    let other = run(Manager::new(client.clone()).webhooks(other));
+    let other = cluster.run(Manager::new(client.clone()).webhooks(other)).await;
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let secret = eventually(SOON, || secrets.get("webhook-server-cert")).await;
     for (name, contents) in secret.data.expect("data") {
@@ -188,8 +185,13 @@ async fn a_port_in_use_is_a_clear_error() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
     let port = taken.local_addr().expect("an address").port();
     let server = WebhookServer::new(webhooks()).host([127, 0, 0, 1].into()).port(port);
-    let error =
-        run(Manager::new(cluster.client()).webhooks(server)).ended().await.expect_err("it ends").to_string();
+    let error = cluster
+        .run(Manager::new(cluster.client()).webhooks(server))
+        .await
+        .ended()
+        .await
+        .expect_err("it ends")
+        .to_string();
     let wanted =
         format!("running webhooks: cannot serve webhooks on 127.0.0.1:{port}: Address already in use");
     assert!(error.starts_with(&wanted), "{error}");

@@ -18,7 +18,7 @@ use super::{
     configure, denial, free_port,
     setting::Cluster,
 };
-use crate::fixture::{Running, SOON, run};
+use crate::fixture::{Running, SOON};
 
 struct Setting {
     cluster: Cluster,
@@ -40,7 +40,7 @@ async fn setting(stored: &str) -> Setting {
     let server = WebhookServer::new(webhooks).port(port).self_issued(issued);
     let manager =
         Manager::new(client.clone()).webhooks(server).controller(Controller::of::<v2::Bar>(reconcile));
-    Setting { running: run(manager), cluster, client }
+    Setting { running: cluster.run(manager).await, cluster, client }
 }
 
 async fn stored_versions(client: &Client) -> Vec<String> {

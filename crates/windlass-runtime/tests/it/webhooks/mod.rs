@@ -27,7 +27,7 @@ use windlass_runtime::{
 use windlass_test::eventually;
 
 use self::setting::Cluster;
-use crate::fixture::{SOON, config_map, config_maps, run};
+use crate::fixture::{SOON, config_map, config_maps};
 
 /// A port that is free now.
 pub(crate) async fn free_port() -> u16 {
@@ -113,7 +113,7 @@ async fn defaults_denials_panics_and_time_outs_reach_the_client() {
     let manager =
         Manager::new(client.clone()).webhooks(WebhookServer::new(webhooks()).port(port).self_issued(issued));
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run(manager).await;
     let created = eventually(SOON, || create(&client, with("a", &[("k", "v")]))).await;
     let data = created.data.expect("data");
     assert_eq!((&*data["k"], data.contains_key("by")), ("v", true));
@@ -164,7 +164,7 @@ async fn the_metrics_have_the_names_labels_and_buckets_of_controller_runtime() {
     let server = WebhookServer::new(webhooks()).port(0);
     let manager = Manager::new(cluster.client()).webhooks(server);
     let metrics = manager.metrics().clone();
-    let running = run(manager);
+    let running = cluster.run(manager).await;
     let series = [
         "controller_runtime_webhook_requests_total{webhook=\"/mutate--v1-configmap\",code=\"200\"} 0",
         "controller_runtime_webhook_requests_total{webhook=\"/mutate--v1-configmap\",code=\"500\"} 0",

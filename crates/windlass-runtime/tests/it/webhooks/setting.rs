@@ -11,31 +11,39 @@ use kube_client::{
     Api, Client,
     api::{DeleteParams, ListParams, PostParams},
 };
+use windlass_runtime::Manager;
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 use windlass_test::{TestCluster, eventually};
 
-use crate::fixture::SOON;
+use crate::fixture::{Running, SOON, run};
 
 pub(super) struct Cluster {
     client: Client,
-    _embedded: Option<TestCluster>,
+    embedded: Option<TestCluster>,
 }
 
 impl Cluster {
     pub(super) async fn start() -> Self {
         let Some(kubeconfig) = std::env::var_os("WINDLASS_TEST_KUBECONFIG") else {
             let cluster = TestCluster::start().await;
-            return Self { client: cluster.client(), _embedded: Some(cluster) };
+            return Self { client: cluster.client(), embedded: Some(cluster) };
         };
         let source = ConfigSource { kubeconfig: Some(kubeconfig.into()), ..ConfigSource::default() };
         let client =
             ClientBuilder::new(source.load().await.expect("a kubeconfig")).build().expect("a client");
         clear(&client).await;
-        Self { client, _embedded: None }
+        Self { client, embedded: None }
     }
 
     pub(super) fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// Runs a manager with exactly the rights that it declares; on a real cluster, as an administrator.
+    pub(super) async fn run(&self, manager: Manager) -> Running {
+        let Some(cluster) = &self.embedded else { return run(manager) };
+        let account = cluster.restricted_account(&manager).await;
+        run(manager.client(account.client()))
     }
 
     /// Creates a definition and waits until its resources are served.

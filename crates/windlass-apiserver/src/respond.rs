@@ -10,7 +10,7 @@ use crate::wire::{self, ApiError, Format, Negotiated, Target};
 
 /// Whether the client wants indented JSON.
 pub(crate) fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
-    if let Some(value) = crate::route::Query::parse(query).flag("pretty") {
+    if let Some(value) = crate::route::Query::parse(query).pretty() {
         return value;
     }
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -39,7 +39,14 @@ impl Query {
 
     /// Reads a flag as kube-apiserver does: `0` and `false` are false, any other value is true; `None` if it is absent.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
-        self.get(key).map(|value| !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F"))
+        self.get(key).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    }
+
+    /// Whether the client wants indented JSON; `None` if it does not say. Other than with a flag, what is no boolean of Go is
+    /// false.
+    pub(crate) fn pretty(&self) -> Option<bool> {
+        let value = self.get("pretty").filter(|value| !value.is_empty());
+        value.map(|value| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"))
     }
 }
 

@@ -52,18 +52,17 @@ impl DeleteOptions {
     /// Reads the options from `body`, a `DeleteOptions`, and from a query.
     pub(super) fn of(body: &Value, query: &Query) -> Result<Self, ApiError> {
         let field = |name: &str| body.get(name).filter(|value| !value.is_null());
-        let in_query = |name: &str| query.get(name).filter(|text| !text.is_empty());
-        let grace_period_seconds = match (field("gracePeriodSeconds"), in_query("gracePeriodSeconds")) {
+        let grace_period_seconds = match (field("gracePeriodSeconds"), query.get("gracePeriodSeconds")) {
             (Some(value), _) => value.as_i64(),
             (None, Some(text)) => Some(options::parse_integer(text)?),
             (None, None) => None,
         };
         let mut errors = Vec::new();
         let policy =
-            field("propagationPolicy").and_then(Value::as_str).or_else(|| in_query("propagationPolicy"));
+            field("propagationPolicy").and_then(Value::as_str).or_else(|| query.get("propagationPolicy"));
         let orphan_dependents = field("orphanDependents")
             .and_then(Value::as_bool)
-            .or_else(|| in_query("orphanDependents").map(|text| matches!(text, "true" | "1")));
+            .or_else(|| query.flag("orphanDependents"));
         let propagation = match policy {
             None => None,
             Some("Orphan") => Some(Propagation::Orphan),

@@ -1,9 +1,9 @@
 //! The metadata of an object on its way to the store: what the server sets, and what of it is a precondition.
 
 use serde_json::Value;
-use windlass_schema::{FieldError, go_quote};
+use windlass_schema::FieldError;
 
-use super::Call;
+use super::{Call, options};
 use crate::meta;
 use crate::wire::ApiError;
 
@@ -98,12 +98,7 @@ pub(super) fn check_version(call: &Call<'_>, new: &Value, old: &Value) -> Result
 
 /// Reads a resource version, with the errors of Go.
 pub(super) fn version_number(version: &str) -> Result<u64, ApiError> {
-    version.parse().map_err(|_| {
-        let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
-        let why = if is_number { "value out of range" } else { "invalid syntax" };
-        let shown = go_quote(version);
-        ApiError::unexplained(format!("strconv.ParseUint: parsing {shown}: {why}"))
-    })
+    options::parse_unsigned(version).map_err(ApiError::unexplained)
 }
 
 /// 409 for an update of an object that does not have the uid `wanted`; `found` is empty if there is no object.

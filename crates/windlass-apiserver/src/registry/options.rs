@@ -106,10 +106,7 @@ pub(crate) struct ListOptions {
 impl ListOptions {
     /// Reads the options and checks them against a resource.
     pub(crate) fn parse(query: &Query, resource: &Resource, watch: bool) -> Result<Self, ApiError> {
-        let integer = |key: &str| match query.text(key) {
-            "" => Ok(None),
-            text => parse_integer(text).map(Some),
-        };
+        let integer = |key: &str| query.get(key).map(parse_integer).transpose();
         let limit = integer("limit")?.unwrap_or(0);
         let timeout_seconds = integer("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
         let labels = LabelSelector::parse(query.text("labelSelector"))?;
@@ -216,14 +213,20 @@ fn check_fields(fields: &FieldSelector, resource: &Resource) -> Result<(), ApiEr
 pub(crate) fn revision(text: &str) -> Result<Option<u64>, String> {
     match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|error| {
-            format!(
-                "resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: {1}",
-                go_quote(text),
-                go_number_error(&error)
-            )
-        }),
+        text => parse_unsigned(text)
+            .map(Some)
+            .map_err(|why| format!("resourceVersion: Invalid value: {}: {why}", go_quote(text))),
     }
+}
+
+/// Reads a number without a sign. The error is that of Go.
+pub(super) fn parse_unsigned(text: &str) -> Result<u64, String> {
+    let why = match text.parse() {
+        Ok(_) if text.starts_with('+') => "invalid syntax",
+        Ok(number) => return Ok(number),
+        Err(error) => go_number_error(&error),
+    };
+    Err(format!("strconv.ParseUint: parsing {}: {why}", go_quote(text)))
 }
 
 /// Reads an integer of a query. The error is that of Go.

@@ -30,11 +30,7 @@ impl Call<'_> {
             (_, false) => Target::Object,
         };
         let mut negotiated = wire::negotiate(self.header(header::ACCEPT), target)?;
-        if wants_pretty(self.headers, None) && self.query.get("pretty").is_none()
-            || self.query.flag("pretty").unwrap_or(false)
-        {
-            negotiated.pretty = true;
-        }
+        negotiated.pretty |= self.query.pretty().unwrap_or_else(|| wants_pretty(self.headers, None));
         Ok(negotiated)
     }
 

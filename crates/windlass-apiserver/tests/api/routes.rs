@@ -443,3 +443,55 @@ async fn unusual_requests_have_unusual_replies() {
         403 forbidden: User "user-ID" cannot get resource "/NS" in API group "" at the cluster scope
     "#]].assert_eq(&lines(&seen).replace(&ns, "NS").replace(&api.id, "ID"));
 }
+
+#[tokio::test]
+async fn a_query_is_read_as_go_does() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let maps = format!("/api/v1/namespaces/{ns}/configmaps");
+    let mut seen = Vec::new();
+    for (method, query) in [
+        ("GET", "?limit="),
+        ("GET", "?limit=%2B1"),
+        ("GET", "?limit=1.5"),
+        ("GET", "?timeoutSeconds="),
+        ("GET", "?watch=faLse"),
+        ("GET", "?resourceVersion=%2B1"),
+        ("GET", "/x?resourceVersion=%2B1"),
+        ("DELETE", "?gracePeriodSeconds="),
+        ("DELETE", "/x?gracePeriodSeconds="),
+        ("DELETE", "/x?gracePeriodSeconds=%2B1"),
+        ("DELETE", "/x?propagationPolicy="),
+        ("DELETE", "/x?orphanDependents=&propagationPolicy=Orphan"),
+    ] {
+        let reply = api.request(method.parse().unwrap(), &format!("{maps}{query}")).send().await;
+        seen.push(format!("{method} {query}: {}", brief(&reply)));
+    }
+    for pretty in ["", "x", "t", "tRue", "1", "f", "0"] {
+        let reply = api.get(&format!("{maps}?pretty={pretty}")).await.is(200);
+        let lines = reply.body.iter().filter(|byte| **byte == b'\n').count();
+        seen.push(format!("pretty={pretty}: {}", if lines > 1 { "indented" } else { "compact" }));
+    }
+    expect![[r#"
+        GET ?limit=: 400 strconv.ParseInt: parsing "": invalid syntax
+        GET ?limit=%2B1: 200 ConfigMapList
+        GET ?limit=1.5: 400 strconv.ParseInt: parsing "1.5": invalid syntax
+        GET ?timeoutSeconds=: 400 strconv.ParseInt: parsing "": invalid syntax
+        GET ?watch=faLse: 200 ConfigMapList
+        GET ?resourceVersion=%2B1: 400 invalid resource version: resourceVersion: Invalid value: "+1": strconv.ParseUint: parsing "+1": invalid syntax
+        GET /x?resourceVersion=%2B1: 500 resourceVersion: Invalid value: "+1": strconv.ParseUint: parsing "+1": invalid syntax
+        DELETE ?gracePeriodSeconds=: 400 strconv.ParseInt: parsing "": invalid syntax
+        DELETE /x?gracePeriodSeconds=: 400 strconv.ParseInt: parsing "": invalid syntax
+        DELETE /x?gracePeriodSeconds=%2B1: 404 configmaps "x" not found
+        DELETE /x?propagationPolicy=: 422 DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "": supported values: "Foreground", "Background", "Orphan", "nil"
+        DELETE /x?orphanDependents=&propagationPolicy=Orphan: 422 DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Invalid value: "Orphan": orphanDependents and deletionPropagation cannot be both set
+        pretty=: compact
+        pretty=x: compact
+        pretty=t: indented
+        pretty=tRue: compact
+        pretty=1: indented
+        pretty=f: compact
+        pretty=0: compact
+    "#]]
+    .assert_eq(&lines(&seen));
+}

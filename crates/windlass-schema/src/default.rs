@@ -1,5 +1,8 @@
 //! Defaulting, and the effect of Go's `omitempty` on empty values.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
 use crate::catalog::object_meta;
@@ -160,16 +163,31 @@ fn round_to_float(value: &mut Value, schema: NodeRef<'_>) {
     *value = rounded.unwrap_or_else(|| value.clone());
 }
 
-/// Encodes a list of bytes, which Go takes for bytes as well, in base64.
+/// Writes bytes in base64 as Go does: without line breaks and spare bits. Go takes a list of bytes for bytes as well.
 fn encode_bytes(value: &mut Value, schema: NodeRef<'_>) {
     if schema.format() != Some("byte") {
         return;
+    }
+    // Whole groups of four letters have no spare bits.
+    if let Value::String(text) = value
+        && (text.ends_with('=') || text.contains(['\r', '\n']))
+        && let Some(bytes) = decode_base64(text)
+    {
+        *value = crate::protobuf::scalar::base64(&bytes);
     }
     if let Value::Array(items) = value {
         #[expect(clippy::cast_possible_truncation, reason = "Go converts in the same way")]
         let bytes: Vec<u8> = items.iter().map(|item| item.as_i64().unwrap_or(0) as u8).collect();
         *value = crate::protobuf::scalar::base64(&bytes);
     }
+}
+
+/// Decodes base64 as Go does, which ignores line breaks and spare bits.
+pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    const LENIENT: GeneralPurpose =
+        GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+    let breaks: &[char] = &['\r', '\n'];
+    LENIENT.decode(text.replace(breaks, "")).ok()
 }
 
 /// Writes a number as people do: without an exponent, unless it is very large.

@@ -32,7 +32,7 @@ mod validate;
 mod zero;
 
 pub use catalog::{Catalog, GroupVersion, Gvk, Resource, Subresource};
-pub use default::{default, default_missing};
+pub use default::{decode_base64, default, default_missing};
 pub use definitions::Definitions;
 pub use field_error::{FieldError, FieldErrorKind};
 pub use go::{go_json, go_quote, go_type, go_value, json_type};

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::fixtures::{config_map, widgets_path};
-use crate::harness::Api;
+use crate::harness::{Api, MERGE_PATCH, STRATEGIC_PATCH};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -156,4 +156,32 @@ async fn a_client_that_prefers_protobuf_but_takes_json() {
     let got = request.send().await.is(200);
     let media_type = got.header("content-type").unwrap();
     assert!(media_type == "application/json" || media_type == PROTOBUF, "{media_type}");
+}
+
+#[tokio::test]
+async fn base64_may_have_line_breaks_and_spare_bits() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let (secrets, maps) =
+        (format!("/api/v1/namespaces/{ns}/secrets"), format!("/api/v1/namespaces/{ns}/configmaps"));
+    let data = json!({"a": "eHh4\neHh4\r\n", "b": "e\nA=\n=", "c": "eB=="});
+    let expected = json!({"a": "eHh4eHh4", "b": "eA==", "c": "eA=="});
+    let created = api.post(&secrets, json!({"metadata": {"name": "a"}, "data": data})).await.is(201);
+    assert_eq!(created.at("/data"), expected);
+    let created = api.post(&maps, json!({"metadata": {"name": "a"}, "binaryData": data})).await.is(201);
+    assert_eq!(created.at("/binaryData"), expected);
+    let kind = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}, "data": data});
+    let applied =
+        api.patch(&format!("{secrets}/b?fieldManager=a"), "application/apply-patch+yaml", kind).await;
+    assert_eq!(applied.is(201).at("/data"), expected);
+    for media_type in [MERGE_PATCH, STRATEGIC_PATCH] {
+        let patched = api.patch(&format!("{secrets}/b"), media_type, json!({"data": {"d": "eHh4\n"}})).await;
+        assert_eq!(patched.is(200).at("/data/d"), "eHh4");
+    }
+    let cut = api.post(&secrets, json!({"metadata": {"name": "c"}, "data": {"a": "eA\n"}})).await.is(400);
+    assert!(
+        cut.text_at("/message").ends_with("illegal base64 data at input byte 1"),
+        "{}",
+        cut.text_at("/message")
+    );
 }

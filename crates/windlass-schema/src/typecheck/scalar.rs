@@ -22,7 +22,7 @@ pub(crate) fn base64(text: &str) -> Option<String> {
     let padding = bytes.len() - body;
     match (body % 4, padding) {
         (0, 0) | (2, 2) | (3, 1) => None,
-        (1..=3, 0) => illegal(bytes[body - body % 4].0),
+        (1..=3, 0) => illegal(text.len() - body % 4),
         (2, 1) => illegal(text.len()),
         (0 | 1, _) => illegal(bytes[body].0),
         _ => {

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use windlass_schema::FieldError;
+use windlass_schema::{FieldError, decode_base64};
 
 use super::config_map::{SIZE_LIMIT, decoded_length, validate_immutable, validate_key};
 use crate::strategy::fields::{map_at, text_at};
@@ -99,10 +99,12 @@ fn check_data(object: &Value) -> Result<(), ApiError> {
 }
 
 fn check_base64(text: &str) -> Result<(), ApiError> {
+    if decode_base64(text).is_some() {
+        return Ok(());
+    }
     let at = match STANDARD.decode(text) {
-        Ok(_) => return Ok(()),
         Err(base64::DecodeError::InvalidByte(at, _)) => at,
-        Err(_) => text.len(),
+        _ => text.len(),
     };
     Err(ApiError::bad_request(format!(
         "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte {at}"

@@ -60,8 +60,9 @@ pub(super) fn begin(call: &Call<'_>, object: &mut Value) {
     meta::drop_empty(object);
     if call.resource.is_custom() && call.resource.has_status() {
         meta::fields_mut(object).remove("status");
-        // The real server does this when it reads what it stored: the status has its defaults from the start.
-        call.resource.default_and_prune(object);
+        // The real server does this when it reads what it stored: the status has its defaults from the start. What an
+        // apply has set to null stays so, and may be invalid.
+        windlass_schema::default_missing(call.resource.schema.get(), object);
     }
 }
 

@@ -1756,3 +1756,21 @@ async fn a_deep_configuration_is_read_or_refused() {
     }
     api.get(&configmaps).await.is(200);
 }
+
+#[tokio::test]
+async fn an_apply_that_creates_a_custom_object_refuses_null() {
+    let api = Api::start();
+    let path = widgets_path(&api).await;
+    let mut configuration = widget(&api, "a");
+    configuration["spec"]["tags"] = Value::Null;
+    let created = api.post(&path, configuration.clone()).await.is(201);
+    assert_eq!(created.at("/spec").get("tags"), None, "a create leaves it out");
+    configuration["metadata"]["name"] = json!("b");
+    let refused = apply(&api, &format!("{path}/b"), "one", configuration.clone()).await.is(422);
+    let message = refused.text_at("/message");
+    assert!(message.contains("spec.tags in body must be of type array: \"null\""), "{message}");
+    configuration["spec"] = Value::Null;
+    let refused = apply(&api, &format!("{path}/b"), "one", configuration).await.is(422);
+    let message = refused.text_at("/message");
+    assert!(message.ends_with("spec in body must be of type object: \"null\""), "{message}");
+}

@@ -191,3 +191,23 @@ async fn addresses_and_ports_that_are_not_allocated_are_not_claimed() {
         create(name, spec).await;
     }
 }
+
+#[tokio::test]
+async fn a_node_port_that_is_taken_is_told_before_a_name_that_is_taken() {
+    let api = Api::start();
+    let path = format!("/api/v1/namespaces/{}/services", api.namespace().await);
+    let first =
+        api.post(&path, service("a", json!({"type": "NodePort", "ports": [{"port": 80}]}))).await.is(201);
+    let again =
+        json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": first.at("/spec/ports/0/nodePort")}]});
+    let refused = api.post(&path, service("a", again.clone())).await.is(422);
+    assert!(
+        refused.text_at("/message").ends_with("provided port is already allocated"),
+        "{}",
+        refused.text_at("/message")
+    );
+    let mut same = first.json();
+    same["metadata"]["labels"] = json!({"a": "b"});
+    api.put(&format!("{path}/a"), same).await.is(200);
+    api.post(&path, service("a", json!({"ports": [{"port": 80}]}))).await.is(409);
+}

@@ -26,7 +26,8 @@ pub(super) fn allocate<'a>(
     let mut allocation = Allocation {
         cx,
         services: ResourceId::new("", "services"),
-        key: format!("{}/{}", meta::namespace(object), meta::name(object)),
+        // What a service of the same name has is taken: that the name is taken shows later.
+        key: old.map(|old| format!("{}/{}", meta::namespace(old), meta::name(old))).unwrap_or_default(),
         name: meta::name(object).to_owned(),
         own_ports: BTreeSet::new(),
         old_address: old.and_then(|old| old.pointer("/spec/clusterIP")?.as_str()).unwrap_or_default(),
@@ -55,7 +56,7 @@ fn refuse_duplicates(spec: &Map<String, Value>) -> Result<(), ApiError> {
 struct Allocation<'a> {
     cx: &'a StrategyContext<'a>,
     services: ResourceId,
-    /// The key of the service in the store.
+    /// The key of the service in the store; empty if it is new.
     key: String,
     /// The name of the service.
     name: String,

@@ -94,6 +94,11 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
     set(object, "finalizers", value);
 }
 
+/// Whether the object has an annotation, be it empty.
+pub(crate) fn has_annotation(object: &Value, key: &str) -> bool {
+    at(object, "/metadata/annotations").and_then(Value::as_object).is_some_and(|all| all.contains_key(key))
+}
+
 /// Adds a finalizer if the object does not have it.
 pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
     let mut finalizers: Vec<String> = finalizers(object).map(str::to_owned).collect();

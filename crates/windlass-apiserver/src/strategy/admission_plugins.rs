@@ -4,6 +4,10 @@
 /// [`ServerBuilder::admission_plugin`](crate::ServerBuilder::admission_plugin).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmissionPlugin {
+    /// Ingresses without a class get the default class.
+    DefaultIngressClass,
+    /// Claims without a storage class get the default class.
+    DefaultStorageClass,
     /// Pods tolerate nodes that are not ready for five minutes.
     DefaultTolerationSeconds,
     /// Pods and claims follow the LimitRanges of their namespace.
@@ -23,7 +27,9 @@ pub enum AdmissionPlugin {
 }
 
 impl AdmissionPlugin {
-    const ALL: [(Self, &str); 8] = [
+    const ALL: [(Self, &str); 10] = [
+        (Self::DefaultIngressClass, "DefaultIngressClass"),
+        (Self::DefaultStorageClass, "DefaultStorageClass"),
         (Self::DefaultTolerationSeconds, "DefaultTolerationSeconds"),
         (Self::LimitRanger, "LimitRanger"),
         (Self::PersistentVolumeClaimResize, "PersistentVolumeClaimResize"),

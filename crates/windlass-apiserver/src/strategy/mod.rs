@@ -3,6 +3,7 @@
 //! The registry treats all resources alike and calls a [`Strategy`] where kinds differ. [`Facts`] are the part of a
 //! strategy that needs no code.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub use self::service_range::{ServiceRange, ServiceRangeError};
 pub(crate) use self::writes::Writes;
 use crate::auth::{Authorizer, Identity};
 use crate::env::Env;
+use crate::meta;
 use crate::store::{Derived, ResourceId, Store, View};
 use crate::wire::ApiError;
 use crate::wire::names::NameCheck;
@@ -81,13 +83,42 @@ pub(crate) struct StrategyContext<'a> {
 pub(crate) struct Lookups {
     /// The PriorityClasses by name.
     pub(crate) priority_classes: Derived<BTreeMap<String, Value>>,
+    /// The name of the IngressClass of ingresses that name none.
+    pub(crate) default_ingress_class: Derived<Option<String>>,
+    /// The name of the StorageClass of claims that name none.
+    pub(crate) default_storage_class: Derived<Option<String>>,
 }
 
 impl Lookups {
     pub(crate) fn new() -> Self {
         let classes = ResourceId::new("scheduling.k8s.io", "priorityclasses");
-        Self { priority_classes: Derived::new(classes, by_name) }
+        let ingress_classes = ResourceId::new("networking.k8s.io", "ingressclasses");
+        let storage_classes = ResourceId::new("storage.k8s.io", "storageclasses");
+        Self {
+            priority_classes: Derived::new(classes, by_name),
+            default_ingress_class: Derived::new(ingress_classes, default_class),
+            default_storage_class: Derived::new(storage_classes, default_class),
+        }
     }
+}
+
+/// Returns the name of the newest class that is marked as the default.
+fn default_class(view: &View, resource: &ResourceId) -> Option<String> {
+    const MARKS: [&str; 3] = [
+        "ingressclass.kubernetes.io/is-default-class",
+        "storageclass.kubernetes.io/is-default-class",
+        "storageclass.beta.kubernetes.io/is-default-class",
+    ];
+    let classes = view.range(resource, None).map(|(_, stored)| stored.value());
+    let defaults = classes.filter(|class| {
+        let annotations = class["metadata"].get("annotations");
+        MARKS.iter().any(|mark| annotations.and_then(|all| all.get(mark)) == Some(&Value::from("true")))
+    });
+    let oldest_first = |class: &Value| {
+        let created = meta::text(class, "creationTimestamp").to_owned();
+        (created, Reverse(meta::name(class).to_owned()))
+    };
+    defaults.max_by_key(oldest_first).map(|class| meta::name(&class).to_owned())
 }
 
 fn by_name(view: &View, resource: &ResourceId) -> BTreeMap<String, Value> {

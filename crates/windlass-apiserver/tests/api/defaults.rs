@@ -134,3 +134,76 @@ async fn bytes_that_are_null_are_empty() {
     let data = defaulted(&api, &format!("/api/v1/namespaces/{ns}/configmaps"), map, "/binaryData").await;
     assert_eq!(data, json!({"none": ""}));
 }
+
+#[tokio::test]
+async fn a_claim_without_a_class_gets_the_newest_default_class() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A default class is one for all tests.
+        return;
+    }
+    let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", api.namespace().await);
+    let claim = |spec: Value, annotations: Value| {
+        let mut claim = json!({
+            "metadata": {"name": "a", "annotations": annotations},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        });
+        claim["spec"].as_object_mut().unwrap().extend(spec.as_object().cloned().unwrap());
+        claim
+    };
+    let class = "/spec/storageClassName";
+    let none = defaulted(&api, &claims, claim(json!({}), json!({})), class).await;
+    assert_eq!(none, Value::Null, "there is no class");
+    for (name, annotations) in [
+        ("other", json!({})),
+        ("c", json!({"storageclass.kubernetes.io/is-default-class": "true"})),
+        ("b", json!({"storageclass.beta.kubernetes.io/is-default-class": "true"})),
+        ("a", json!({"storageclass.kubernetes.io/is-default-class": "false"})),
+    ] {
+        let class =
+            json!({"metadata": {"name": name, "annotations": annotations}, "provisioner": "example.com/p"});
+        api.post("/apis/storage.k8s.io/v1/storageclasses", class).await.is(201);
+    }
+    let settle = async |spec, annotations| defaulted(&api, &claims, claim(spec, annotations), class).await;
+    let given = settle(json!({}), json!({})).await;
+    assert!(given == "b" || given == "c", "one of the default classes: {given}");
+    assert_eq!(settle(json!({"storageClassName": ""}), json!({})).await, "");
+    assert_eq!(settle(json!({"storageClassName": "other"}), json!({})).await, "other");
+    let annotated = settle(json!({}), json!({"volume.beta.kubernetes.io/storage-class": ""})).await;
+    assert_eq!(annotated, Value::Null);
+    let stored = api.post(&claims, claim(json!({}), json!({}))).await.is(201);
+    let fields = stored.at("/metadata/managedFields/0").to_string();
+    assert!(!fields.contains("storageClassName"), "the class has no manager: {fields}");
+}
+
+#[tokio::test]
+async fn an_ingress_without_a_class_gets_the_default_class() {
+    let api = Api::start();
+    if api.is_shared() {
+        // A default class is one for all tests.
+        return;
+    }
+    let ingresses = format!("/apis/networking.k8s.io/v1/namespaces/{}/ingresses", api.namespace().await);
+    let ingress = |annotations: Value| {
+        json!({
+            "metadata": {"name": "a", "annotations": annotations},
+            "spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}
+        })
+    };
+    let class = "/spec/ingressClassName";
+    assert_eq!(defaulted(&api, &ingresses, ingress(json!({})), class).await, Value::Null);
+    for (name, is_default) in [("a", "false"), ("b", "true")] {
+        let annotations = json!({"ingressclass.kubernetes.io/is-default-class": is_default});
+        let class =
+            json!({"metadata": {"name": name, "annotations": annotations}, "spec": {"controller": "a.b/c"}});
+        api.post("/apis/networking.k8s.io/v1/ingressclasses", class).await.is(201);
+    }
+    assert_eq!(defaulted(&api, &ingresses, ingress(json!({})), class).await, "b");
+    let annotated = ingress(json!({"kubernetes.io/ingress.class": "other"}));
+    assert_eq!(defaulted(&api, &ingresses, annotated, class).await, Value::Null);
+    let stored = api.post(&ingresses, ingress(json!({}))).await.is(201);
+    let mut cleared = stored.json();
+    cleared["spec"].as_object_mut().unwrap().remove("ingressClassName");
+    let put = api.put(&format!("{ingresses}/a"), cleared).await.is(200);
+    assert_eq!(put.at(class), Value::Null, "only new ingresses get it");
+}

@@ -46,7 +46,17 @@ impl Strategy for Claims {
         object: &mut Value,
         old: Option<&Value>,
     ) -> Result<(), ApiError> {
-        if old.is_none() && cx.plugins.has(AdmissionPlugin::StorageObjectInUseProtection) {
+        if old.is_some() {
+            return Ok(());
+        }
+        if cx.plugins.has(AdmissionPlugin::DefaultStorageClass)
+            && !meta::has_annotation(object, CLASS)
+            && object["spec"].get("storageClassName").is_none_or(Value::is_null)
+            && let Some(class) = &*cx.lookups.default_storage_class.get(cx.view)
+        {
+            spec_mut(object).insert("storageClassName".to_owned(), class.as_str().into());
+        }
+        if cx.plugins.has(AdmissionPlugin::StorageObjectInUseProtection) {
             meta::add_finalizer(object, "kubernetes.io/pvc-protection");
         }
         Ok(())

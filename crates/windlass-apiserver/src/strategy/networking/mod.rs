@@ -9,7 +9,8 @@ use windlass_schema::FieldError;
 pub(super) use self::ingress::validate_point;
 use super::checks::immutable;
 use super::fields::{default, entry_mut, map_at, spec_mut};
-use super::{Facts, FactsOnly, Strategy, StrategyContext, Writes, addresses, place};
+use super::{AdmissionPlugin, Facts, FactsOnly, Strategy, StrategyContext, Writes, addresses, place};
+use crate::meta;
 use crate::wire::ApiError;
 
 /// The annotation that named the class of an ingress before there was a field.
@@ -69,6 +70,23 @@ impl Strategy for Ingresses {
         paths.filter_map(|path| path.get_mut("backend")).for_each(name_group);
     }
 
+    fn admit(
+        &self,
+        cx: &StrategyContext<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), ApiError> {
+        if old.is_none()
+            && cx.plugins.has(AdmissionPlugin::DefaultIngressClass)
+            && !meta::has_annotation(object, CLASS)
+            && object["spec"].get("ingressClassName").is_none_or(Value::is_null)
+            && let Some(class) = &*cx.lookups.default_ingress_class.get(cx.view)
+        {
+            spec_mut(object).insert("ingressClassName".to_owned(), class.as_str().into());
+        }
+        Ok(())
+    }
+
     fn validate(&self, object: &Value) -> Vec<FieldError> {
         place::validate("spec", &object["spec"], ingress::validate)
     }
@@ -105,8 +123,10 @@ impl Strategy for Ingresses {
             return Vec::new();
         }
         let mut warnings: Vec<String> = INGRESSES.unenforced_warning().into_iter().collect();
-        let is_annotated = map_at(object, "/metadata/annotations").is_some_and(|all| all.contains_key(CLASS));
-        if old.is_none() && is_annotated && object.pointer("/spec/ingressClassName").is_none() {
+        if old.is_none()
+            && meta::has_annotation(object, CLASS)
+            && object.pointer("/spec/ingressClassName").is_none()
+        {
             warnings.push(format!(
                 "annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"
             ));

@@ -2,6 +2,7 @@
 //!
 //! Everything here is a function of definitions as JSON; nothing is read or stored.
 
+mod approval;
 mod conditions;
 mod formats;
 mod names;

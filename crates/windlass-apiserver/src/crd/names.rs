@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{condition_is_true, set_condition, text, texts};
+use super::{approval, condition_is_true, set_condition, text, texts};
 
-/// Sets `acceptedNames` and the conditions `NamesAccepted` and `Established`, given the names that other definitions of
+/// Sets `acceptedNames` and the conditions: `NamesAccepted`, `Established`, and that of the approval, given the names that other definitions of
 /// the group hold.
 pub(crate) fn accept(definition: &mut Value, others: &[&Names], now: &str) {
     let names = definition["spec"]["names"].clone();
@@ -34,6 +34,7 @@ pub(crate) fn accept(definition: &mut Value, others: &[&Names], now: &str) {
             }
         }
     }
+    approval::tell(definition, now);
 }
 
 /// The names that a definition holds.

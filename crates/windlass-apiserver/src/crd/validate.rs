@@ -9,7 +9,7 @@ mod versions;
 use serde_json::Value;
 use windlass_schema::FieldError;
 
-use super::{list, text, texts};
+use super::{approval, list, text, texts};
 use crate::wire::names::{dns_1035_label, dns_1123_subdomain};
 use crate::wire::validate_client_config;
 
@@ -28,7 +28,7 @@ fn validate(definition: &Value, knows_none: bool) -> Vec<FieldError> {
     let mut errors = metadata(definition);
     errors.extend(spec(&definition["spec"], knows_none));
     errors.extend(stored_versions(definition));
-    errors.extend(approval(definition));
+    errors.extend(approval::validate(definition));
     errors
 }
 
@@ -228,33 +228,6 @@ fn stored_versions(definition: &Value) -> Vec<FieldError> {
         ));
     }
     errors
-}
-
-/// Checks the approval that groups of Kubernetes itself need.
-fn approval(definition: &Value) -> Vec<FieldError> {
-    const ANNOTATION: &str = "api-approved.kubernetes.io";
-    let group = text(definition, &["spec", "group"]);
-    let protected = ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|domain| group == *domain || group.ends_with(&format!(".{domain}")));
-    if !protected {
-        return Vec::new();
-    }
-    let path = format!("metadata.annotations[{ANNOTATION}]");
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let given = text(definition, &["metadata", "annotations", ANNOTATION]);
-    if given.is_empty() {
-        let detail = format!("protected groups must have approval annotation \"{ANNOTATION}\", {see}");
-        return vec![FieldError::required(path, detail)];
-    }
-    if given.starts_with("https://") || given.starts_with("unapproved") {
-        return Vec::new();
-    }
-    let detail = format!(
-        "protected groups must have approval annotation \"{ANNOTATION}\" with either a URL or a reason starting \
-         with \"unapproved\", {see}"
-    );
-    vec![FieldError::invalid(path, given, detail)]
 }
 
 /// Checks the fields that may not change once names are accepted: group, scope, plural and kind.

@@ -700,3 +700,42 @@ async fn thousands_of_short_names_are_compared_quickly() {
     }
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
 }
+
+#[tokio::test]
+async fn a_definition_of_a_protected_group_tells_whether_it_is_approved() {
+    let api = Api::start();
+    let group = format!("{}.k8s.io", api.id);
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = |approval: &str| {
+        json!({
+            "metadata": {"name": format!("gadgets.{group}"), "annotations": {"api-approved.kubernetes.io": approval}},
+            "spec": {
+                "group": group, "scope": "Cluster", "names": {"plural": "gadgets", "kind": "Gadget"},
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}},
+                }],
+            },
+        })
+    };
+    for approval in ["yes", "https://", "//a/b", "mailto:a", "https://a b"] {
+        api.post(definitions, definition(approval)).await.is(422);
+    }
+    api.post(definitions, definition("http://example.com/1")).await.is(201);
+    let path = format!("{definitions}/gadgets.{group}");
+    api.discard(path.clone());
+    let told = async |expected: &str| {
+        let told = |reply: &crate::harness::Reply| {
+            let conditions = reply.at("/status/conditions");
+            let all = conditions.as_array().into_iter().flatten();
+            let mut found =
+                all.filter(|condition| condition["type"] == "KubernetesAPIApprovalPolicyConformant");
+            found.next().map(|found| format!("{} {} {}", found["status"], found["reason"], found["message"]))
+        };
+        api.eventually(&path, |reply| told(reply).is_some_and(|told| told.replace('"', "") == expected))
+            .await;
+    };
+    told("True ApprovedAnnotation approved in http://example.com/1").await;
+    let reason = json!({"metadata": {"annotations": {"api-approved.kubernetes.io": "unapproved, a test"}}});
+    api.patch(&path, MERGE_PATCH, reason).await.is(200);
+    told("False UnapprovedAnnotation not approved: \\unapproved, a test\\").await;
+}

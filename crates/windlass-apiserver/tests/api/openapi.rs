@@ -233,3 +233,37 @@ async fn discovery_is_described() {
     let media = "application/json";
     assert_eq!(resources["responses"]["200"]["content"][media]["schema"]["$ref"], list);
 }
+
+#[tokio::test]
+async fn an_integer_or_string_says_so_by_its_types() {
+    let api = Api::start();
+    let mut definition = widgets(&api);
+    let field = |more: Value| {
+        let mut field = json!({"x-kubernetes-int-or-string": true});
+        field.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        field
+    };
+    let types = json!([{"type": "integer"}, {"type": "string"}]);
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["ports"] = json!({
+        "type": "object",
+        "properties": {
+            "plain": field(json!({})),
+            "typed": field(json!({"anyOf": types})),
+            "any": field(json!({"anyOf": [{"pattern": "a"}]})),
+            "all": field(json!({"allOf": [{"pattern": "a"}]})),
+            "first": field(json!({"allOf": [{"anyOf": types}, {"pattern": "a"}]})),
+        },
+    });
+    api.crd(definition).await;
+    let document = document(&api, &format!("apis/{}/v1", group(&api))).await;
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let widget = schemas.iter().find(|(name, _)| name.ends_with(".Widget")).unwrap().1;
+    let expected = json!({
+        "plain": field(json!({"anyOf": types})),
+        "typed": field(json!({"anyOf": types})),
+        "any": field(json!({"anyOf": [{"pattern": "a"}], "allOf": [{"anyOf": types}]})),
+        "all": field(json!({"anyOf": types, "allOf": [{"pattern": "a"}]})),
+        "first": field(json!({"allOf": [{"anyOf": types}, {"pattern": "a"}]})),
+    });
+    assert_eq!(widget["properties"]["ports"]["properties"], expected);
+}

@@ -62,6 +62,23 @@ fn with_metadata(members: &mut Map<String, Value>) {
     });
 }
 
+/// Adds the types of an integer or string, unless they are there already.
+fn name_types(members: &mut Map<String, Value>) {
+    let types = json!([{"type": "integer"}, {"type": "string"}]);
+    let is_first = members.get("allOf").is_some_and(|all| all[0].get("anyOf") == Some(&types));
+    if is_first || members.get("anyOf") == Some(&types) {
+        return;
+    }
+    if !members.contains_key("anyOf") {
+        members.insert("anyOf".to_owned(), types);
+        return;
+    }
+    let all = members.entry("allOf").or_insert_with(|| json!([]));
+    if let Some(all) = all.as_array_mut() {
+        all.insert(0, json!({"anyOf": types}));
+    }
+}
+
 /// Returns the schema with all embedded resources completed.
 fn complete(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
@@ -78,6 +95,9 @@ fn complete(schema: &Value) -> Value {
             _ => value.clone(),
         };
         out.insert(name.clone(), value);
+    }
+    if members.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+        name_types(&mut out);
     }
     if members.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
         with_metadata(&mut out);

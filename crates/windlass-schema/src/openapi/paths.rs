@@ -262,7 +262,7 @@ pub(super) fn tag(group: &str) -> String {
 pub(super) fn group_words(group: &str) -> Vec<String> {
     match group {
         "" => vec!["Core".to_owned()],
-        group => group.trim_end_matches(".k8s.io").split('.').map(capital).collect(),
+        group => group.trim_end_matches(".k8s.io").split(['.', '-']).map(capital).collect(),
     }
 }
 

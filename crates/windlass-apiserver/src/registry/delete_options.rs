@@ -60,9 +60,8 @@ impl DeleteOptions {
         let mut errors = Vec::new();
         let policy =
             field("propagationPolicy").and_then(Value::as_str).or_else(|| query.get("propagationPolicy"));
-        let orphan_dependents = field("orphanDependents")
-            .and_then(Value::as_bool)
-            .or_else(|| query.flag("orphanDependents"));
+        let orphan_dependents =
+            field("orphanDependents").and_then(Value::as_bool).or_else(|| query.flag("orphanDependents"));
         let propagation = match policy {
             None => None,
             Some("Orphan") => Some(Propagation::Orphan),

@@ -171,7 +171,7 @@ impl Resource {
         if **found != *self.api_version() {
             match self.custom.as_ref().and_then(|custom| custom.converter.as_ref()) {
                 Some(converter) => {
-                    convert_value(converter, &mut value, found, self.api_version()).await.ok()?
+                    convert_value(converter, &mut value, found, self.api_version()).await.ok()?;
                 }
                 None => value["apiVersion"] = self.api_version().into(),
             }

@@ -217,6 +217,7 @@ fn delete_from(original: &mut Map<String, Value>, rest: &str, value: &Value) -> 
             Ok(())
         }
         (Some(Value::Array(items)), Value::Array(gone)) => {
+            list::holds_objects(items, gone)?;
             let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
             items.retain(|item| !gone.contains(&item.to_string()));
             Ok(())

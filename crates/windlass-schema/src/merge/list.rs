@@ -141,7 +141,7 @@ fn merge_key(schema: Option<NodeRef<'_>>) -> Option<&str> {
 }
 
 /// Whether the elements are objects. It is an error if they have different types.
-fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
+pub(super) fn holds_objects(original: &[Value], patch: &[Value]) -> Result<bool> {
     let mut all = original.iter().chain(patch);
     let Some(first) = all.next() else { return Ok(false) };
     if first.is_array() {

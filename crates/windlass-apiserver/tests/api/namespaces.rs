@@ -129,3 +129,34 @@ async fn finalizers_of_the_spec_are_the_finalize_subresource_s() {
     let patched = api.patch(&path, MERGE_PATCH, json!({"status": {"phase": "Terminating"}})).await.is(200);
     assert_eq!(patched.at("/status/phase"), "Active");
 }
+
+#[tokio::test]
+async fn labels_of_pod_security_have_known_values() {
+    let api = Api::start();
+    let ns = api.namespace().await;
+    let mut seen = Vec::new();
+    for labels in [
+        json!({"enforce": "bogus"}),
+        json!({"audit": "", "enforce": "restricted"}),
+        json!({"enforce-version": "v1.20", "warn-version": "v1.020"}),
+        json!({"enforce": "baseline", "enforce-version": "latest", "other": "x"}),
+    ] {
+        let labels = labels.as_object().unwrap().iter();
+        let labels =
+            labels.map(|(name, value)| (format!("pod-security.kubernetes.io/{name}"), value.clone()));
+        let labels = Value::Object(labels.collect());
+        let body = json!({"metadata": {"labels": labels}});
+        let path = format!("/api/v1/namespaces/{ns}?dryRun=All");
+        let reply = api.patch(&path, MERGE_PATCH, body).await;
+        let message = reply.at("/message");
+        let errors = message.as_str().unwrap_or_default().split_once(" is invalid: ");
+        seen.push(format!("{} {}\n", reply.code, errors.unwrap_or_default().1));
+    }
+    expect![[r#"
+        422 metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "bogus": must be one of privileged, baseline, restricted
+        422 metadata.labels[pod-security.kubernetes.io/audit]: Invalid value: "": must be one of privileged, baseline, restricted
+        422 metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "v1.020": must be "latest" or "v1.x"
+        200 
+    "#]]
+    .assert_eq(&seen.concat());
+}

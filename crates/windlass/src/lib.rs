@@ -37,6 +37,43 @@ mod book;
 pub use k8s_openapi;
 pub use kube;
 #[doc(inline)]
+/// # The examples, compiled
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+/// use windlass::schema;
+///
+/// #[schema(exactly_one_of(host, address))]
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// #[serde(rename_all = "camelCase")]
+/// struct BackendSpec {
+///     #[schema(max_length = 63, pattern = "^[a-z]+$", immutable)]
+///     host: Option<String>,
+///     address: Option<String>,
+///     #[schema(minimum = 0, maximum = 100, multiple_of = 5, example = 50)]
+///     weight: i32,
+///     #[schema(list_type = "map", list_map_key = "name", max_items = 8)]
+///     ports: Vec<Port>,
+/// }
+///
+/// #[derive(Serialize, Deserialize, JsonSchema)]
+/// struct Port {
+///     name: String,
+/// }
+///
+/// let schema = serde_json::to_value(schemars::schema_for!(BackendSpec)).unwrap();
+/// assert_eq!(schema["properties"]["weight"]["multipleOf"], 5);
+/// assert_eq!(schema["properties"]["host"]["x-kubernetes-validations"][0]["rule"], "self == oldSelf");
+/// ```
+///
+/// ```compile_fail
+/// #[windlass::schema]
+/// #[derive(schemars::JsonSchema)]
+/// struct Backend {
+///     #[schema(max_length = 63)] // `max_length` is for a string, and this is a number
+///     weight: i32,
+/// }
+/// ```
 pub use windlass_derive::schema;
 #[doc(inline)]
 pub use windlass_runtime::*;

@@ -22,7 +22,6 @@ mod skip;
 mod text;
 mod transform;
 
-#[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod differential;
 

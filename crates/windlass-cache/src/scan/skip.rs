@@ -74,7 +74,6 @@ impl Skip {
     }
 
     /// As [`Self::feed`], with the portable implementation.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn feed_scalar(&mut self, bytes: &[u8]) -> Option<usize> {
         self.run::<super::scalar::Scalar>(bytes)
     }

@@ -97,7 +97,7 @@ fn scenario() -> Scenario {
 
 #[test]
 fn it_ends_in_the_right_state_whatever_fails() {
-    scenario().run_many(50);
+    scenario().run_many(10);
 }
 
 /// The environment variable that makes a test of this file the other process.

@@ -34,5 +34,5 @@ fn it_ends_in_the_right_state_whatever_fails() {
             history::check_creations(&history::of(&user).await);
             Ok(())
         })
-        .run_many(25);
+        .run_many(5);
 }

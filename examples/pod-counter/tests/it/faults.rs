@@ -49,5 +49,5 @@ fn it_ends_in_the_right_state_whatever_fails() {
         .step(|client| async move { create_pod(&client, "c").await })
         .step(|client| async move { delete_pod(&client, "a").await })
         .check(|client| async move { has(client, &["three"]).await })
-        .run_many(50);
+        .run_many(10);
 }

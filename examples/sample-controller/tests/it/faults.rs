@@ -30,5 +30,5 @@ fn it_ends_in_the_right_state_whatever_fails() {
             let short = user.deployments().get_opt("short").await.map_err(|error| error.to_string())?;
             if short.is_none() { Ok(()) } else { Err("the Deployment of c is left".to_owned()) }
         })
-        .run_many(50);
+        .run_many(10);
 }

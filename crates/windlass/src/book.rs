@@ -48,5 +48,8 @@ mod work_queue {}
 #[doc = include_str!("../../../docs/writes.md")]
 mod writes {}
 
+#[doc = include_str!("../../../docs/stateful.md")]
+mod stateful {}
+
 #[doc = include_str!("../../../docs/markers.md")]
 mod markers {}

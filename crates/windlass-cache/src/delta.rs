@@ -12,7 +12,10 @@ pub enum Delta {
         /// Whether the object existed when the watch, or the handler, began.
         initial: bool,
     },
-    /// The object changed. A resync repeats an object with `old` and `new` the same.
+    /// The object changed. A resync repeats an object with `old` and `new` [the same](RawObject::is_same).
+    ///
+    /// Both have the same resource version also when the server serves the stored object with other content than before, after a
+    /// change of a CRD's conversion, defaults or pruning.
     Updated {
         /// The state before.
         old: RawObject,
@@ -51,7 +54,7 @@ impl Delta {
     pub fn is_unchanged(&self) -> bool {
         match self {
             Self::Added { initial, .. } => *initial,
-            Self::Updated { old, new } => old.resource_version() == new.resource_version(),
+            Self::Updated { old, new } => old.is_same(new),
             Self::Deleted { .. } => false,
         }
     }

@@ -35,15 +35,17 @@ impl Predicate {
 
     /// Drops resyncs.
     pub fn resource_version_changed() -> Self {
-        Self::on_update(|old, new| old.resource_version() != new.resource_version())
+        Self::on_update(|old, new| !old.is_same(new))
     }
 
     /// Drops updates of metadata and status alone, and resyncs.
     ///
+    /// An update at the same resource version passes: after a change of its CRD, the server serves the object with other content.
+    ///
     /// Kinds without a spec, such as `ConfigMap` and `Secret`, have no generation: all of their updates are dropped.
     /// Setting `deletionTimestamp` changes the generation of most kinds; removing a finalizer does not.
     pub fn generation_changed() -> Self {
-        Self::on_update(|old, new| old.generation() != new.generation())
+        Self::on_update(|old, new| old.generation() != new.generation() || is_served_anew(old, new))
     }
 
     /// Drops updates that do not change an annotation.
@@ -87,6 +89,11 @@ impl Predicate {
     pub fn matches(&self, delta: &Delta) -> bool {
         (self.0)(delta)
     }
+}
+
+/// Returns whether the server serves the same version of an object with other content than before.
+fn is_served_anew(old: &RawObject, new: &RawObject) -> bool {
+    !old.is_same(new) && old.resource_version() == new.resource_version()
 }
 
 impl std::fmt::Debug for Predicate {

@@ -18,6 +18,18 @@ pub(super) enum Form {
     Shaped(Arc<Shape>),
 }
 
+impl Form {
+    /// Returns whether equal bytes of both forms are equal objects.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Plain, Self::Plain) => true,
+            (Self::Compressed(dictionary), Self::Compressed(other)) => Arc::ptr_eq(dictionary, other),
+            (Self::Shaped(shape), Self::Shaped(other)) => Arc::ptr_eq(shape, other),
+            _ => false,
+        }
+    }
+}
+
 /// A range of an object's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {

@@ -1,6 +1,7 @@
 //! An object of the cluster: its JSON, and an index over its metadata.
 
 mod assembler;
+mod content;
 mod dictionary;
 mod error;
 mod layout;
@@ -181,6 +182,20 @@ impl RawObject {
     /// Returns whether both are the same allocation.
     pub fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(self.slice(), other.slice())
+    }
+
+    /// Returns whether both have the same JSON. The order of the top-level members does not count, because the API server
+    /// writes `apiVersion` and `kind` of a watch event in another order than the reflector does for an item of a list.
+    pub fn has_same_content(&self, other: &Self) -> bool {
+        if self.form().is_same(other.form()) && self.slice() == other.slice() {
+            return true;
+        }
+        // The same members in another order have the same length.
+        if self.json_length() != other.json_length() {
+            return false;
+        }
+        let (json, other) = (self.json(), other.json());
+        json == other || content::have_same_members(&json, &other)
     }
 
     /// Returns the bytes of memory that the object takes, without a shared shape or dictionary.

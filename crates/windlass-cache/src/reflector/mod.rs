@@ -325,6 +325,25 @@ impl Reflector {
         }
     }
 
+    /// Lists everything again instead of continuing the watch. A failed request keeps its delay. Before the first list has
+    /// ended, the call has no effect.
+    ///
+    /// The server sends no event when it serves stored objects with other content than before, as after a change of a CRD's
+    /// conversion.
+    pub fn list_again(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
+        if !self.has_listed() {
+            return;
+        }
+        let not_before = match self.request {
+            RequestState::Planned { at } => at,
+            _ => now,
+        };
+        self.relist(now, reason, sink);
+        if let RequestState::Planned { at } = &mut self.request {
+            *at = not_before.max(*at);
+        }
+    }
+
     fn relist(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
         sink.notice(Notice::Relisting { reason });
         self.plan = self.list_plan(now);

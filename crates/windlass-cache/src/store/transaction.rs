@@ -131,7 +131,11 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Inserts or updates an object. `make` runs only if the object is absent or has a different resource version.
+    /// Inserts or updates an object. An object that the store has with the same uid, resource version and content is left as
+    /// it is.
+    ///
+    /// The resource version alone does not tell: after a change of a CRD's conversion, defaults or pruning, the server serves
+    /// other content at the same resource version.
     ///
     /// # Errors
     /// The error of `make`. The object is then left as it was.
@@ -169,14 +173,15 @@ impl<'a> Transaction<'a> {
         self.writer.marks[slot as usize] = mark;
         let Some(old) = self.state.at(slot) else { return Ok(()) };
         let same_uid = old.uid_bytes() == seen.uid;
-        if same_uid
+        let same_version = same_uid
             && !seen.resource_version.is_empty()
-            && old.resource_version_bytes() == seen.resource_version
-        {
+            && old.resource_version_bytes() == seen.resource_version;
+        let new = make()?;
+        if same_version && old.has_same_content(&new) {
             return Ok(());
         }
         let old = old.clone();
-        let new = self.writer.pack(make()?);
+        let new = self.writer.pack(new);
         self.replace(slot, &old, &new);
         if same_uid {
             self.push_delta(|| Delta::Updated { old, new });

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use windlass_cache::{
-    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, Selector, SourceId, Store, StoreOptions, Writer,
+    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, ScanOptions, Scanner, Selector, SourceId, Store, StoreOptions,
+    Tier, Writer,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -57,6 +58,60 @@ fn objects_missing_from_a_list_are_deleted() {
     assert_eq!(gone, ["deleted default/b@1 unknown=true"]);
     assert_eq!(store.len(), 2);
     assert!(store.get(&ObjectKey::namespaced("default", "b")).is_none());
+}
+
+/// After a change of a CRD's conversion, defaults or pruning, the server serves other content at the same resource version.
+#[test]
+fn other_content_at_the_same_resource_version_is_an_update() {
+    let by_color = IndexFn::field("metadata.annotations.color".parse().expect("a path"));
+    for tier in [Tier::Raw, Tier::Compressed] {
+        let indexes = [("color".to_owned(), by_color.clone())].into();
+        let (store, mut writer) = Store::new(StoreOptions { indexes, tier, ..StoreOptions::default() });
+        let red = object("a", 1, &json!({"annotations": {"color": "red"}}));
+        let blue = object("a", 1, &json!({"annotations": {"color": "blue"}, "labels": {"app": "x"}}));
+        put(&mut writer, &red);
+        assert_eq!(put(&mut writer, &red), Vec::<String>::new());
+        assert_eq!(put(&mut writer, &blue), ["updated default/a@1 default/a@1"]);
+        assert_eq!(put(&mut writer, &blue), Vec::<String>::new());
+        assert_eq!(store.index_values("color").expect("an index"), ["blue"]);
+        assert_eq!(store.list_selected(&"app=x".parse().expect("a selector")).len(), 1);
+        assert_eq!(store.memory().objects, store.list().iter().map(RawObject::memory).sum::<usize>());
+    }
+}
+
+/// The items of a list have `apiVersion` and `kind` in another place than the objects of a watch.
+#[test]
+fn the_order_of_the_top_level_members_is_no_change() {
+    let (_, mut writer) = Store::new(StoreOptions::default());
+    let metadata = r#""metadata":{"name":"a","uid":"u","resourceVersion":"1"}"#;
+    let parse = |json: String| RawObject::from_json(json.as_bytes()).expect("an object");
+    put(&mut writer, &parse(format!(r#"{{"kind":"Pod","apiVersion":"v1",{metadata},"spec":{{"a":1}}}}"#)));
+    let item = parse(format!(r#"{{"apiVersion":"v1","kind":"Pod",{metadata},"spec":{{"a":1}}}}"#));
+    assert_eq!(put(&mut writer, &item), Vec::<String>::new());
+    let changed = parse(format!(r#"{{"apiVersion":"v1","kind":"Pod",{metadata},"spec":{{"a":2}}}}"#));
+    assert_eq!(put(&mut writer, &changed), ["updated a@1 a@1"]);
+}
+
+/// Objects that share a shape are stored as their own values.
+#[test]
+fn content_is_compared_across_shapes() {
+    let (store, mut writer) = Store::new(StoreOptions::default());
+    let json = |name: &str, size: u32| {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","uid":"uid-{name}","resourceVersion":"1"}},"spec":{{"size":{size}}}}}"#
+        )
+    };
+    let list = |writer: &mut Writer, scanner: &mut Scanner, size: u32| {
+        let names = (0..40).map(|n| format!("p{n}"));
+        names.flat_map(|name| put(writer, &scanner.object(json(&name, size).as_bytes()).expect("an object"))).count()
+    };
+    let scanner = || Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
+    let mut first = scanner();
+    assert_eq!(list(&mut writer, &mut first, 1), 40, "added");
+    assert!(store.list().iter().filter(|object| object.is_shaped()).count() > 30);
+    assert_eq!(list(&mut writer, &mut first, 1), 0, "the same shape");
+    assert_eq!(list(&mut writer, &mut scanner(), 1), 0, "an equal shape of another watch");
+    assert_eq!(list(&mut writer, &mut first, 2), 40, "other values");
 }
 
 #[test]

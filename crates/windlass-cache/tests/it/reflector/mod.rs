@@ -93,6 +93,46 @@ fn without_initial_events_the_collection_is_listed_in_pages() {
 }
 
 #[test]
+fn a_list_that_the_driver_asks_for_replaces_the_watch() {
+    check(
+        "
+        list-again
+        answer 200
+        bookmark 9 initial-events-end
+        list-again
+        answer 200
+        bookmark 9 initial-events-end
+        break reset
+        list-again
+        wait 2
+        ",
+        &expect![[r#"
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=318
+            list-again
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                progress 9
+            list-again
+                relisting: the test asks for it
+                0.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300
+            answer 200
+                list begins
+            bookmark 9 initial-events-end
+                list ends
+                progress 9
+            break reset
+                0.0s GET ?limit=1
+            list-again
+                relisting: the test asks for it
+            wait 2
+                1.0s GET ?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=302
+        "#]],
+    );
+}
+
+#[test]
 fn silence_at_the_beginning_of_a_watch_leads_to_a_list() {
     check(
         "

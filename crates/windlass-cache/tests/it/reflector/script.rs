@@ -24,6 +24,7 @@ pub(super) fn play(script: &str) -> String {
 /// bookmark VERSION [initial-events-end]
 /// end, break REASON                   the body's end
 /// wait SECONDS                        time passes
+/// list-again                          the driver asks for a list
 /// ```
 pub(super) fn play_with(configure: impl FnOnce(&mut ReflectorConfig), script: &str) -> String {
     let mut config = ReflectorConfig::new("pods");
@@ -76,6 +77,7 @@ impl Scene {
                 let metadata = format!(r#"{{"resourceVersion":"{}"{end}}}"#, words[0]);
                 self.piece(format!("{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{metadata}}}}}\n"));
             }
+            "list-again" => self.reflector.list_again(self.now, "the test asks for it", &mut self.log),
             "end" => self.reflector.on_end(self.now, None, &mut self.log),
             "break" => self.reflector.on_end(self.now, Some(rest), &mut self.log),
             "wait" => self.wait(Duration::from_secs(rest.parse().expect("seconds"))),

@@ -14,8 +14,8 @@ pub enum Delta {
     },
     /// The object changed. A resync repeats an object with `old` and `new` [the same](RawObject::is_same).
     ///
-    /// Both have the same resource version also when the server serves the stored object with other content than before, after a
-    /// change of a CRD's conversion, defaults or pruning.
+    /// The resource versions of `old` and `new` are equal, too, if the server serves the object with other content after a change of a
+    /// CRD's conversion, defaults or pruning.
     Updated {
         /// The state before.
         old: RawObject,

@@ -184,8 +184,8 @@ impl RawObject {
         std::ptr::eq(self.slice(), other.slice())
     }
 
-    /// Returns whether both have the same JSON. The order of the top-level members does not count, because the API server
-    /// writes `apiVersion` and `kind` of a watch event in another order than the reflector does for an item of a list.
+    /// Returns whether both objects have the same JSON, in any order of the top-level members. The order differs because the API
+    /// server writes `kind` before `apiVersion` in a watch event, and the scanner adds both to an item of a list.
     pub fn has_same_content(&self, other: &Self) -> bool {
         if self.form().is_same(other.form()) && self.slice() == other.slice() {
             return true;

@@ -325,11 +325,10 @@ impl Reflector {
         }
     }
 
-    /// Lists everything again instead of continuing the watch. A failed request keeps its delay. Before the first list has
-    /// ended, the call has no effect.
+    /// Lists everything again instead of continuing the watch. A pending delay after a failure is kept. Before the first list
+    /// has ended, the call has no effect.
     ///
-    /// The server sends no event when it serves stored objects with other content than before, as after a change of a CRD's
-    /// conversion.
+    /// The server sends no event when a change of a CRD's conversion changes the content of stored objects.
     pub fn list_again(&mut self, now: Instant, reason: &'static str, sink: &mut impl Sink) {
         if !self.has_listed() {
             return;

@@ -131,10 +131,9 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Inserts or updates an object. An object that the store has with the same uid, resource version and content is left as
-    /// it is.
+    /// Inserts or updates an object. An object with the uid, resource version and content of the stored object changes nothing.
     ///
-    /// The resource version alone does not tell: after a change of a CRD's conversion, defaults or pruning, the server serves
+    /// The resource version alone is not compared: after a change of a CRD's conversion, defaults or pruning, the server serves
     /// other content at the same resource version.
     ///
     /// # Errors

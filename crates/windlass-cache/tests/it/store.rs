@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use windlass_cache::{
-    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, ScanOptions, Scanner, Selector, SourceId, Store, StoreOptions,
-    Tier, Writer,
+    Delta, IndexFn, ObjectKey, ObjectRef, RawObject, ScanOptions, Scanner, Selector, SourceId, Store,
+    StoreOptions, Tier, Writer,
 };
 
 const SOURCE: SourceId = SourceId(0);
@@ -103,7 +103,9 @@ fn content_is_compared_across_shapes() {
     };
     let list = |writer: &mut Writer, scanner: &mut Scanner, size: u32| {
         let names = (0..40).map(|n| format!("p{n}"));
-        names.flat_map(|name| put(writer, &scanner.object(json(&name, size).as_bytes()).expect("an object"))).count()
+        names
+            .flat_map(|name| put(writer, &scanner.object(json(&name, size).as_bytes()).expect("an object")))
+            .count()
     };
     let scanner = || Scanner::new(&ScanOptions { one_kind: true, ..ScanOptions::default() });
     let mut first = scanner();

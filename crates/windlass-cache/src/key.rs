@@ -49,6 +49,19 @@ impl ObjectKey {
         Self { text: name.into(), namespace: 0 }
     }
 
+    /// Returns the key of another object in the same namespace. The sibling of a cluster-scoped object is cluster-scoped.
+    ///
+    /// ```
+    /// use windlass_cache::ObjectKey;
+    ///
+    /// let database = ObjectKey::namespaced("default", "orders");
+    /// assert_eq!(database.sibling("orders-password").to_string(), "default/orders-password");
+    /// ```
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        Self::new(self.namespace(), name)
+    }
+
     /// Returns the namespace, or `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         (self.namespace > 0).then(|| &self.text[..self.namespace as usize])

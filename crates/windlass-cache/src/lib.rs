@@ -29,7 +29,7 @@ pub use self::{
     scan::{FieldPath, FieldPathError, ScanError, ScanOptions, Scanner, Transform},
     selector::{Operator, Requirement, Selector, SelectorError},
     store::{
-        IndexFn, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier, Transaction, UnknownIndex,
-        Writer,
+        IndexFn, IndexValues, MemoryUse, ObjectRef, Query, SourceId, Store, StoreOptions, Tier, Transaction,
+        UnknownIndex, Writer,
     },
 };

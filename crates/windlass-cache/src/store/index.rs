@@ -32,15 +32,37 @@ impl IndexFn {
         Self::new(move |object| path.values(&object.json()))
     }
 
-    /// Creates an index from a function of the decoded object. It decodes each object that changes, which is slower than
-    /// [`Self::new`] and [`Self::field`]. An object that does not decode has no values.
-    pub fn typed<K, I>(values: impl Fn(&K) -> I + Send + Sync + 'static) -> Self
+    /// Creates an index from a function of the decoded object. The function returns a `String`, an `Option<String>`, or an iterator or
+    /// a collection of `String`s. Each object that changes is decoded, so the index is slower than those of [`Self::new`] and
+    /// [`Self::field`]. An object that does not decode has no values.
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use windlass_cache::{IndexFn, RawObject};
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Backup {
+    ///     policy: String,
+    ///     parent: Option<String>,
+    ///     volumes: Vec<String>,
+    /// }
+    ///
+    /// let by_policy = IndexFn::typed(|backup: &Backup| backup.policy.clone());
+    /// let by_parent = IndexFn::typed(|backup: &Backup| backup.parent.clone());
+    /// let by_volume = IndexFn::typed(|backup: &Backup| backup.volumes.clone());
+    /// # let backup = RawObject::from_json(br#"{"metadata":{"name":"a"},"policy":"daily","volumes":["y","x"]}"#)?;
+    /// # assert_eq!(by_policy.values(&backup), ["daily"]);
+    /// # assert!(by_parent.values(&backup).is_empty());
+    /// # assert_eq!(by_volume.values(&backup), ["x", "y"]);
+    /// # Ok::<(), windlass_cache::scan::ScanError>(())
+    /// ```
+    pub fn typed<K, V, Count>(values: impl Fn(&K) -> V + Send + Sync + 'static) -> Self
     where
         K: DeserializeOwned,
-        I: IntoIterator<Item = String>,
+        V: IndexValues<Count>,
     {
         Self::new(move |object| match object.decode::<K>() {
-            Ok(typed) => values(&typed).into_iter().collect(),
+            Ok(typed) => values(&typed).into_values(),
             Err(_) => Vec::new(),
         })
     }
@@ -57,6 +79,40 @@ impl IndexFn {
         values.sort_unstable();
         values.dedup();
         Some(values)
+    }
+}
+
+/// The values that an object has in an index: a single `String`, or an iterator or a collection of `String`s.
+///
+/// The compiler infers `Count`, which tells the two cases apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a value of an index",
+    note = "an index function returns a `String`, an `Option<String>`, or an iterator or a collection of `String`s"
+)]
+pub trait IndexValues<Count> {
+    /// Returns the values.
+    fn into_values(self) -> Vec<String>;
+}
+
+/// The count of a single value. See [`IndexValues`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum One {}
+
+/// The count of any number of values. See [`IndexValues`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Many {}
+
+impl IndexValues<One> for String {
+    fn into_values(self) -> Vec<String> {
+        vec![self]
+    }
+}
+
+impl<I: IntoIterator<Item = String>> IndexValues<Many> for I {
+    fn into_values(self) -> Vec<String> {
+        self.into_iter().collect()
     }
 }
 

@@ -15,7 +15,7 @@ mod writer;
 mod interleavings;
 
 pub use self::{
-    index::{IndexFn, UnknownIndex},
+    index::{IndexFn, IndexValues, UnknownIndex},
     memory::{MemoryUse, Tier},
     query::Query,
     transaction::Transaction,

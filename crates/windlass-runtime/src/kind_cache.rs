@@ -61,8 +61,9 @@ impl KindCache {
         self.informer.options().admits(object)
     }
 
-    /// Reports an object that does not decode, once for each of its resource versions.
+    /// Reports an object that does not decode, once for each resource version, and has the watch list the object again.
     pub(crate) fn report_undecodable(&self, object: &RawObject, error: &DecodeError) {
+        self.informer.report_undecodable(object);
         if let Some(reporter) = &self.reporter {
             reporter.report(self.informer.resource(), object, error);
         }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use windlass_cache::{Decoder, ObjectKey, Query, RawObject, Selector};
 
 use crate::{
+    client::path::GroupResource,
     error::{Error, Result},
     kind_cache::KindCache,
     objects::Objects,
@@ -134,7 +135,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
     fn decode(&self, object: &RawObject) -> Result<Arc<K>> {
         self.decoder.decode(object).map_err(|error| {
             self.cache.report_undecodable(object, &error);
-            Error::undecodable(error)
+            Error::undecodable(GroupResource::of(self.cache.informer.resource()), error)
         })
     }
 }

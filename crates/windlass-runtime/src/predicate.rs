@@ -40,7 +40,7 @@ impl Predicate {
 
     /// Drops updates of metadata and status alone, and resyncs.
     ///
-    /// An update at the same resource version passes: after a change of its CRD, the server serves the object with other content.
+    /// An update at the same resource version passes: the server serves the object with other content after a change of the CRD.
     ///
     /// Kinds without a spec, such as `ConfigMap` and `Secret`, have no generation: all of their updates are dropped.
     /// Setting `deletionTimestamp` changes the generation of most kinds; removing a finalizer does not.

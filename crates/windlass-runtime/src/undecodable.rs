@@ -12,11 +12,11 @@ use crate::events::{EventType, Recorder};
 /// The most objects that are remembered as reported. Beyond that, all are forgotten and may be reported again.
 const MOST_REPORTED: usize = 4096;
 
-/// Reports each version of an undecodable object once: a log line, a metric, and an Event on the object.
+/// Reports each error of an undecodable object once: a log line, a metric, and an Event on the object.
 pub(crate) struct UndecodableReporter {
     recorder: Recorder,
     count: Counter,
-    /// The resource version at which each object was reported, by uid.
+    /// The reported error of each object, by uid. An error names the resource version and the field.
     reported: Mutex<HashMap<String, String, foldhash::fast::FixedState>>,
 }
 
@@ -31,10 +31,11 @@ impl UndecodableReporter {
             if reported.len() >= MOST_REPORTED {
                 reported.clear();
             }
-            let version = object.resource_version().to_owned();
-            if reported.insert(object.uid().to_owned(), version.clone()) == Some(version) {
+            let error = error.to_string();
+            if reported.get(object.uid()) == Some(&error) {
                 return;
             }
+            reported.insert(object.uid().to_owned(), error);
         }
         self.count.inc();
         tracing::error!(kind = resource.kind, object = %object.key(), %error, "an object does not decode");

@@ -219,6 +219,9 @@ impl Caches {
 
     /// Reports an object that a mapper could not decode.
     pub(crate) fn report_undecodable(&self, resource: &ApiResource, object: &RawObject, error: &DecodeError) {
+        for known in self.kinds.read().get(&GroupResource::of(resource)).into_iter().flatten() {
+            known.cache.informer.report_undecodable(object);
+        }
         self.reporter.report(resource, object, error);
     }
 

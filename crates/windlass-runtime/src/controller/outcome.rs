@@ -25,6 +25,8 @@ pub(crate) enum Outcome {
     Failed(BoxError),
     Conflict(BoxError),
     Terminal(BoxError),
+    /// The object of the key does not decode. The error has been reported.
+    Undecodable,
     Panicked(String),
     TimedOut(Duration),
     /// This replica may not work on the key any more.
@@ -96,6 +98,12 @@ impl Outcome {
                 metrics.terminal_errors.inc();
                 // Not retried. The failures so far still count: the next change may not cure the error.
                 tracing::error!(error = chain(error.as_ref()), "terminal reconciler error, not retried");
+            }
+            Self::Undecodable => {
+                metrics.error.inc();
+                metrics.errors.inc();
+                metrics.terminal_errors.inc();
+                tracing::debug!("not retried until the object decodes");
             }
             Self::Revoked => {
                 item.forget();

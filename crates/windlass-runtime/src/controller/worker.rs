@@ -13,7 +13,8 @@ use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
 use super::{Outcome, Running, hot_loop::Pace, permit::Permit};
 use crate::{
-    error::{Error, Result},
+    client::path::GroupResource,
+    error::{Error, Result, is_undecodable},
     handler::QueueKey,
     manager::Shutdown,
     read_your_writes::Session,
@@ -139,7 +140,8 @@ impl<Q: QueueKey> Running<Q> {
     }
 
     async fn attempt(&self, key: Q) -> Outcome {
-        let reconcile = AssertUnwindSafe((self.reconcile)(key, self.context.clone())).catch_unwind();
+        let reconcile = (self.reconcile)(key.clone(), self.context.clone());
+        let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
         let finished = match self.settings.reconcile_timeout {
             Some(limit) => match timeout(limit, reconcile).await {
                 Ok(finished) => finished,
@@ -148,9 +150,18 @@ impl<Q: QueueKey> Running<Q> {
             None => reconcile.await,
         };
         match finished {
+            Ok(Err(error)) if self.is_undecodable(&key, error.as_ref()) => Outcome::Undecodable,
             Ok(result) => Outcome::from(result.map_err(|error| self.advised(error))),
             Err(payload) => Outcome::of_panic(payload.as_ref()),
         }
+    }
+
+    /// Returns whether an error says that the object of this key does not decode. A retry reads the same object. An update of the
+    /// object, or of the content that the server serves, enqueues the key.
+    fn is_undecodable(&self, key: &Q, error: &(dyn std::error::Error + 'static)) -> bool {
+        self.primary.as_ref().is_some_and(|primary| {
+            is_undecodable(error, &GroupResource::of(&primary.resource), &key.to_string())
+        })
     }
 
     /// A span with the log keys of controller-runtime.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube_core::response::Status;
 
 use super::Error;
+use crate::client::path::GroupResource;
 
 /// Returns the first result of `find` for an [`Error`] in the chain of causes.
 fn find_in_chain<T>(
@@ -52,6 +53,19 @@ fn is_of_field_managers(status: &Status) -> bool {
 /// Whether an error or one of its causes is terminal.
 pub(crate) fn is_terminal(error: &(dyn std::error::Error + 'static)) -> bool {
     find_in_chain(error, |error| error.is_terminal().then_some(())).is_some()
+}
+
+/// Returns whether the chain of causes says that the cached object of this resource and key does not decode.
+pub(crate) fn is_undecodable(
+    error: &(dyn std::error::Error + 'static),
+    resource: &GroupResource,
+    key: &str,
+) -> bool {
+    let is_object = |error: &Error| {
+        let (of, object) = error.undecodable_object()?;
+        (of == resource && object.as_str() == key).then_some(())
+    };
+    find_in_chain(error, is_object).is_some()
 }
 
 /// Returns an error with its causes on one line. A cause whose text the line has already is left out.

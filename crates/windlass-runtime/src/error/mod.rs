@@ -6,10 +6,11 @@ mod field_conflict;
 use std::{fmt, time::Duration};
 
 use kube_core::response::Status;
+use windlass_cache::ObjectKey;
 
-pub(crate) use self::chain::{chain, is_conflict, is_terminal, requested_retry};
+pub(crate) use self::chain::{chain, is_conflict, is_terminal, is_undecodable, requested_retry};
 pub use self::field_conflict::FieldConflict;
-use crate::client::MAX_RETRY_AFTER;
+use crate::client::{MAX_RETRY_AFTER, path::GroupResource};
 
 /// Any error. A reconciler may return each error type that converts into it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
@@ -46,7 +47,7 @@ enum Kind {
     /// Data that does not decode into its type.
     Decode { what: String, cause: BoxError },
     /// A cached object that does not decode. The cause names it.
-    Undecodable(windlass_cache::DecodeError),
+    Undecodable { resource: Box<GroupResource>, cause: windlass_cache::DecodeError },
     /// A read of a kind that the controller did not declare.
     NotDeclared { controller: String, kind: String },
     /// A mistake in the program or its environment: flags, kubeconfig, addresses in use.
@@ -111,8 +112,16 @@ impl Error {
         Self::new(Kind::Decode { what: what.into(), cause: cause.into() })
     }
 
-    pub(crate) fn undecodable(cause: windlass_cache::DecodeError) -> Self {
-        Self::new(Kind::Undecodable(cause))
+    pub(crate) fn undecodable(resource: GroupResource, cause: windlass_cache::DecodeError) -> Self {
+        Self::new(Kind::Undecodable { resource: Box::new(resource), cause })
+    }
+
+    /// The resource and the key of the cached object that does not decode.
+    pub(crate) fn undecodable_object(&self) -> Option<(&GroupResource, &ObjectKey)> {
+        match &self.0.kind {
+            Kind::Undecodable { resource, cause } => Some((resource, cause.key())),
+            _ => None,
+        }
     }
 
     /// Reports the position only: the messages of serde repeat values, which may be secret.
@@ -245,7 +254,7 @@ impl Error {
 
     /// Whether an object does not decode into the type that it was read as.
     pub fn is_decode(&self) -> bool {
-        matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable(_))
+        matches!(self.0.kind, Kind::Decode { .. } | Kind::Undecodable { .. })
     }
 
     /// Whether a kind was read that the controller did not declare with `.owns` or `.watches`.
@@ -324,7 +333,7 @@ impl fmt::Display for Error {
                 write!(f, "the API server stopped sending its response: no byte within {after:?}")
             }
             Kind::Decode { what, cause } => write!(f, "{what} does not decode: {cause}"),
-            Kind::Undecodable(cause) => write!(f, "{cause}"),
+            Kind::Undecodable { cause, .. } => write!(f, "{cause}"),
             Kind::NotDeclared { controller, kind } => write!(
                 f,
                 "controller {controller:?} reads {kind} but did not declare it; \

@@ -1,5 +1,7 @@
 //! Drives one reflector: sends its requests, and feeds it with the responses.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};
 use http::Response;
@@ -8,7 +10,7 @@ use kube_client::{Client, client::Body};
 use tokio::time::{Instant, sleep_until};
 use windlass_cache::{InformerCore, ListWatch, Reflector, ReflectorConfig, ScanOptions, SourceId, Step};
 
-use super::request::Collection;
+use super::{request::Collection, undecodable::UndecodableObjects};
 use crate::{client::retry_after, error::chain, supervisor::Recovery};
 
 /// One watch of an informer: what a [`Driver`] is made of, at the start and after a panic.
@@ -20,14 +22,16 @@ pub(super) struct WatchSource {
     pub(super) scan: ScanOptions,
     pub(super) informer: InformerCore,
     pub(super) source: SourceId,
+    pub(super) undecodable: Arc<UndecodableObjects>,
 }
 
 impl WatchSource {
     /// Watches for ever. It begins with a list, so that a restart after a panic leaves nothing stale.
     pub(super) async fn run(self, recovery: Recovery) {
-        let Self { client, collection, config, scan, informer, source } = self;
+        let Self { client, collection, config, scan, informer, source, undecodable } = self;
         let reflector = Reflector::new(config, &scan, Instant::now().into_std());
-        Driver { client, collection, reflector, informer, source, recovery: Some(recovery) }.run().await;
+        let recovery = Some(recovery);
+        Driver { client, collection, reflector, informer, source, undecodable, recovery }.run().await;
     }
 }
 
@@ -38,6 +42,7 @@ struct Driver {
     reflector: Reflector,
     informer: InformerCore,
     source: SourceId,
+    undecodable: Arc<UndecodableObjects>,
     /// Until the first list has ended.
     recovery: Option<Recovery>,
 }
@@ -85,8 +90,16 @@ impl Driver {
                 biased;
                 arrival = next(&mut exchange) => self.arrived(arrival, &mut exchange),
                 () = sleep_until(Instant::from_std(until)) => {}
+                () = self.undecodable.list_due(self.informer.store()) => self.list_again(),
             }
         }
+    }
+
+    /// Lists everything again, because objects do not decode.
+    fn list_again(&mut self) {
+        let (now, reflector) = (Instant::now().into_std(), &mut self.reflector);
+        let reason = "objects do not decode; the server may serve them with other content by now";
+        self.informer.feed(self.source, |sink| reflector.list_again(now, reason, sink));
     }
 
     fn send(&self, wanted: &ListWatch) -> Exchange {

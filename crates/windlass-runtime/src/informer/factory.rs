@@ -18,6 +18,7 @@ use super::{
     log::WatchLog,
     request::Collection,
     shared::{Listener, SharedInformer, SharedWatch},
+    undecodable::UndecodableObjects,
 };
 use crate::supervisor::Supervisor;
 
@@ -232,6 +233,7 @@ impl Inner {
             [] => vec![None],
             some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
         };
+        let undecodable: Vec<_> = namespaces.iter().map(|_| Arc::<UndecodableObjects>::default()).collect();
         let sources = namespaces.into_iter().zip(0..).map(|(namespace, number)| WatchSource {
             client: self.client.clone(),
             collection: Collection::new(resource, namespace, &options),
@@ -239,6 +241,7 @@ impl Inner {
             scan: options.scan_options(resource),
             informer: core.clone(),
             source: SourceId(number),
+            undecodable: undecodable[usize::from(number)].clone(),
         });
         let sources = Mutex::new(sources.collect());
         SharedWatch {
@@ -247,6 +250,7 @@ impl Inner {
             indexes: Mutex::new(options.indexes.iter().cloned().collect()),
             options,
             sources,
+            undecodable,
             cancelled: self.cancelled.child_token(),
             listeners,
             log,

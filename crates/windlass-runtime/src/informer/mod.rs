@@ -34,6 +34,7 @@ mod factory;
 mod feed;
 mod log;
 mod shared;
+mod undecodable;
 
 #[cfg(test)]
 mod tests;

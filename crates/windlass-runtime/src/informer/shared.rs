@@ -21,6 +21,7 @@ use super::{
     driver::WatchSource,
     factory::Release,
     log::WatchLog,
+    undecodable::UndecodableObjects,
 };
 use crate::{kind_cache::KindCache, lister::Lister, read_your_writes::CacheView, supervisor::Supervisor};
 
@@ -42,6 +43,8 @@ pub(super) struct SharedWatch {
     pub(super) options: WatchOptions,
     /// The watches to start, one for each namespace.
     pub(super) sources: Mutex<Vec<WatchSource>>,
+    /// The objects that do not decode, for each namespace.
+    pub(super) undecodable: Vec<Arc<UndecodableObjects>>,
     pub(super) cancelled: CancellationToken,
     pub(super) listeners: Arc<RwLock<Vec<Listener>>>,
     pub(super) log: Arc<WatchLog>,
@@ -153,6 +156,14 @@ impl SharedInformer {
     /// Returns what the informer has counted, and how large the cache is.
     pub fn metrics(&self) -> InformerMetrics {
         self.watch.core.metrics()
+    }
+
+    /// Has the watch list its kind again, at growing intervals, as long as the cache holds this object.
+    pub(crate) fn report_undecodable(&self, object: &RawObject) {
+        let source = self.source_of(object.namespace());
+        if let Some(objects) = source.and_then(|source| self.watch.undecodable.get(usize::from(source.0))) {
+            objects.report(object);
+        }
     }
 
     /// Whether both are clones of one informer.

@@ -21,6 +21,7 @@ mod outcomes;
 mod parts;
 mod read_your_writes;
 mod restart;
+mod served_content;
 mod server;
 mod sharding;
 mod sources;

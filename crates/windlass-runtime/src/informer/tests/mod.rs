@@ -7,9 +7,10 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube_core::ApiResource;
 use parking_lot::Mutex;
-use windlass_cache::{Delta, FieldPath, IndexFn, Transform};
+use tokio::time::Instant;
+use windlass_cache::{Delta, FieldPath, IndexFn, ObjectKey, Transform};
 
-use self::server::{Server, server};
+use self::server::{Asked, Server, server};
 use super::{DeltaHandler, HandlerOptions, InformerError, SharedInformerFactory, WatchOptions};
 use crate::{error::BoxError, supervisor::Supervisor};
 
@@ -87,6 +88,44 @@ async fn users_of_one_watch_share_it_and_the_last_ends_it() {
     drop(lister);
     watch.dropped().await;
     assert!(factory.informers().is_empty());
+    factory.shutdown().await;
+}
+
+/// The server sends no event when it serves a stored object with other content than before.
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_listed_again_while_an_object_does_not_decode() {
+    let (factory, mut server) = factory();
+    let maps = ApiResource::erase::<ConfigMap>(&());
+    let informer = factory.informer(&maps, WatchOptions::default()).expect("an informer");
+    let diary = Diary::default();
+    let _registration = informer.add_handler(diary.clone(), HandlerOptions::default());
+    factory.start();
+    let path = "/api/v1/configmaps?watch=true&allowWatchBookmarks=true&sendInitialEvents=true";
+    let show = |asked: Asked, data: &str| {
+        let metadata = r#""metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"1"}"#;
+        let sending = asked.answer(200);
+        sending.send(&format!("{{\"type\":\"ADDED\",\"object\":{{{metadata},\"data\":{data}}}}}\n"));
+        sending.bookmark();
+        sending
+    };
+    let mut watch = show(server.asked_for(path).await, "5");
+    factory.wait_for_cache_sync(SOON).await.expect("synced");
+    let lister = informer.lister::<ConfigMap>();
+    let read = || lister.get(&ObjectKey::namespaced("n", "a"));
+    assert!(read().expect_err("an integer is no map").is_decode());
+    for delay in [5..6, 10..12, 20..23] {
+        let before = Instant::now();
+        let asked = server.asked_for(path).await;
+        watch.dropped().await;
+        watch = show(asked, "5");
+        assert!(delay.contains(&before.elapsed().as_secs()), "{:?}, not {delay:?}", before.elapsed());
+    }
+    let healed = show(server.asked_for(path).await, r#"{"k":"v"}"#);
+    until(|| read().is_ok()).await;
+    until(|| diary.lines() == ["+a!", "a:1-1"]).await;
+    tokio::time::sleep(Duration::from_secs(45)).await;
+    assert!(server.is_idle().await, "the object decodes");
+    drop(healed);
     factory.shutdown().await;
 }
 

@@ -111,7 +111,7 @@ impl Sending {
         self.send(&format!("{{\"type\":\"{event}\",\"object\":{{\"metadata\":{metadata}}}}}\n"));
     }
 
-    fn bookmark(&self) {
+    pub(super) fn bookmark(&self) {
         let end = r#"{"k8s.io/initial-events-end":"true"}"#;
         let metadata = format!(r#"{{"resourceVersion":"100","annotations":{end}}}"#);
         self.send(&format!("{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{metadata}}}}}\n"));

@@ -1,13 +1,14 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_client::{
     Api, Client,
     api::{ListParams, Patch, PatchParams, PostParams},
 };
+use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, Context, Controller, Manager, ObjectKey, Result,
+    Action, Context, Controller, Error, Manager, ObjectKey, Result,
     storage_migration::StorageMigration,
     webhook::{AdmissionContext, Change, Denial, SelfIssued, WebhookServer, manifests::Endpoint},
 };
@@ -18,7 +19,7 @@ use super::{
     configure, denial, free_port,
     setting::Cluster,
 };
-use crate::fixture::{Running, SOON};
+use crate::fixture::{Running, SOON, expect_eq};
 
 struct Setting {
     cluster: Cluster,
@@ -88,6 +89,44 @@ async fn objects_are_read_and_written_in_both_versions_without_a_loss() {
         "500 InternalError Internal error occurred: conversion webhook for example.com/v1, Kind=Bar failed: \
          failed to convert example.com/v1, Kind=Bar to example.com/v2, Kind=Bar: 13 is unlucky"
     );
+    running.stop().await.expect("a graceful stop");
+    drop(cluster);
+}
+
+/// `windlass run` registers the conversion when the operator serves its webhooks, which may be after the operator's first list.
+#[tokio::test]
+async fn a_conversion_that_is_registered_after_the_first_list_reaches_the_cache() {
+    let cluster = Cluster::start().await;
+    let (client, port) = (cluster.client(), free_port().await);
+    let endpoint = Endpoint::url(format!("https://127.0.0.1:{port}"));
+    let mut definition = bars::definition("v1", &endpoint);
+    let conversion = definition.spec.conversion.take();
+    cluster.install(&definition).await;
+    let created = eventually(SOON, || create_old(&client, "a", 5)).await;
+
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let controller = {
+        let seen = seen.clone();
+        Controller::of::<v2::Bar>(move |key: ObjectKey, cx: Context<v2::Bar>| {
+            let seen = seen.clone();
+            async move {
+                let bar = cx.get(&key)?;
+                seen.lock().push(bar.map(|bar| bar.spec.max));
+                Ok::<_, Error>(Action::done())
+            }
+        })
+    };
+    let issued = SelfIssued::for_host("127.0.0.1", port).interval(Duration::from_millis(50));
+    let server = WebhookServer::new(bars::webhooks()).port(port).self_issued(issued);
+    let running = cluster.run(Manager::new(client.clone()).webhooks(server).controller(controller)).await;
+    eventually(SOON, || async { expect_eq(seen.lock().clone(), vec![Some(0)]) }).await;
+
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let patch = Patch::Merge(json!({ "spec": { "conversion": conversion } }));
+    definitions.patch("bars.example.com", &PatchParams::default(), &patch).await.expect("patched");
+    eventually(SOON, || async { expect_eq(seen.lock().last().copied(), Some(Some(5))) }).await;
+    let now = bars(&client).get("a").await.expect("read");
+    assert_eq!(now.metadata.resource_version, created.metadata.resource_version, "nobody wrote the object");
     running.stop().await.expect("a graceful stop");
     drop(cluster);
 }

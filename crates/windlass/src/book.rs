@@ -30,6 +30,9 @@ mod events {}
 #[doc = include_str!("../../../docs/finalizers.md")]
 mod finalizers {}
 
+#[doc = include_str!("../../../docs/secrets.md")]
+mod secrets {}
+
 #[doc = include_str!("../../../docs/leader-election.md")]
 mod leader_election {}
 

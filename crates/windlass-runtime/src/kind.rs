@@ -1,5 +1,7 @@
 //! What the runtime must know of a Rust type to read and write its objects.
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{ApiResource, DynamicObject, Resource, ResourceExt, TypeMeta};
 use serde::de::DeserializeOwned;
@@ -11,7 +13,8 @@ use windlass_cache::ObjectKey;
 /// Nothing needs to be implemented: each [`Resource`] with `DynamicType = ()` is an `Object`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kind of Kubernetes objects",
-    note = "derive `CustomResource`, use a type of `k8s_openapi`, or `DynamicObject` for a kind known only at run time"
+    note = "derive `CustomResource`, use a type of `k8s_openapi`, or `DynamicObject` for a kind known only at run time",
+    note = "of an `Arc<K>`, pass the object: `&*object`"
 )]
 pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
     /// The kind of all objects of this type; `None` if each object names its own.
@@ -21,6 +24,61 @@ pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {
     /// The API version and kind that this object names.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
+}
+
+/// An object, or an `Arc` of one as [`Context::get`](crate::Context::get) returns.
+///
+/// The compiler infers `Form`, which tells the two cases apart.
+///
+/// ```
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use windlass_runtime::{Context, ObjectKey, ObjectKeyExt, Result, owner::Owned};
+///
+/// async fn replace(cx: &Context<ConfigMap>, config: Arc<ConfigMap>, old: Arc<Secret>) -> Result<()> {
+///     cx.delete(&old).await?;
+///     cx.create(Secret::default().controlled_by(&config)?).await?;
+///     cx.recorder().normal(&config, "Replaced", "made a new password");
+///     tracing::info!(key = %ObjectKey::of(&config), "replaced");
+///     Ok(())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kind of Kubernetes objects, or an `Arc` of one",
+    note = "derive `CustomResource`, use a type of `k8s_openapi`, or `DynamicObject` for a kind known only at run time"
+)]
+pub trait AsObject<Form> {
+    /// The type of the object.
+    type Object: Resource;
+
+    /// Returns the object.
+    fn as_object(&self) -> &Self::Object;
+}
+
+/// The form of an object that is passed as it is. See [`AsObject`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Plain {}
+
+/// The form of an object that is passed in an `Arc`. See [`AsObject`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Shared {}
+
+impl<K: Resource> AsObject<Plain> for K {
+    type Object = K;
+
+    fn as_object(&self) -> &K {
+        self
+    }
+}
+
+impl<K: Resource> AsObject<Shared> for Arc<K> {
+    type Object = K;
+
+    fn as_object(&self) -> &K {
+        self
+    }
 }
 
 /// A kind and its scope.
@@ -118,12 +176,12 @@ pub trait ObjectKeyExt {
     /// config.metadata.name = Some("web".to_owned());
     /// assert_eq!(ObjectKey::of(&config).to_string(), "default/web");
     /// ```
-    fn of<K: Resource>(object: &K) -> Self;
+    fn of<Form>(object: &impl AsObject<Form>) -> Self;
 }
 
 impl ObjectKeyExt for ObjectKey {
-    fn of<K: Resource>(object: &K) -> Self {
-        let meta = object.meta();
+    fn of<Form>(object: &impl AsObject<Form>) -> Self {
+        let meta = object.as_object().meta();
         Self::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())
     }
 }

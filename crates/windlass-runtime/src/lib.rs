@@ -65,10 +65,22 @@ mod webhooks;
 pub mod fake;
 
 pub use prometheus_client;
-#[doc(inline)]
-pub use windlass_apply as apply;
-pub use windlass_webhook as webhook;
-pub use windlass_workqueue as workqueue;
+/// Server-side apply: sparse objects that have only the fields to own. The crate `windlass-apply`.
+pub mod apply {
+    // A module, and not the crate under another name: error messages of the compiler name types by a path that a user can write.
+    #[doc(inline)]
+    pub use windlass_apply::*;
+}
+/// Webhooks: defaulters, validators, converters, and their server. The crate `windlass-webhook`.
+pub mod webhook {
+    #[doc(inline)]
+    pub use windlass_webhook::*;
+}
+/// The work queue: one entry per key. The crate `windlass-workqueue`.
+pub mod workqueue {
+    #[doc(inline)]
+    pub use windlass_workqueue::*;
+}
 
 pub use windlass_cache::{Delta, ObjectKey, ParseKeyError, RawObject, Selector};
 pub use windlass_workqueue::{AddOptions, LOW_PRIORITY, RateLimiter};
@@ -81,7 +93,7 @@ pub use self::{
     error::{BoxError, Error, FieldConflict, Result},
     handler::{EventHandler, Keys, MapContext, QueueKey},
     health::Check,
-    kind::{Object, ObjectKeyExt},
+    kind::{AsObject, Object, ObjectKeyExt},
     lister::Lister,
     manager::{Manager, RunContext, Runnable, ShownQueue, Shutdown},
     metrics::Metrics,

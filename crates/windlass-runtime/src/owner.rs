@@ -5,7 +5,7 @@ use kube_core::{Resource, ResourceExt};
 
 use crate::{
     error::{Error, Result},
-    kind::{Object, owner_reference},
+    kind::{AsObject, Object, owner_reference},
 };
 
 /// Sets and reads the owners of an object.
@@ -25,7 +25,10 @@ pub trait Owned: Resource + Sized {
     /// # Errors
     /// Another owner controls the object already; `owner` was not read from the server and so has no uid; or the two are in different
     /// namespaces, so that the garbage collector would delete the object.
-    fn controlled_by<O: Object>(mut self, owner: &O) -> Result<Self> {
+    fn controlled_by<O, Form>(mut self, owner: &O) -> Result<Self>
+    where
+        O: AsObject<Form, Object: Object>,
+    {
         self.set_controller(owner)?;
         Ok(self)
     }
@@ -34,13 +37,17 @@ pub trait Owned: Resource + Sized {
     ///
     /// # Errors
     /// As [`controlled_by`](Self::controlled_by).
-    fn set_controller<O: Object>(&mut self, owner: &O) -> Result<()>;
+    fn set_controller<O, Form>(&mut self, owner: &O) -> Result<()>
+    where
+        O: AsObject<Form, Object: Object>;
 
     /// Makes `owner` one of the owners of this object, which is deleted when all of them are gone.
     ///
     /// # Errors
     /// `owner` has no uid, or the two are in different namespaces.
-    fn also_owned_by<O: Object>(self, owner: &O) -> Result<Self>;
+    fn also_owned_by<O, Form>(self, owner: &O) -> Result<Self>
+    where
+        O: AsObject<Form, Object: Object>;
 
     /// Whether the object with this uid is an owner of this one.
     fn is_owned_by(&self, uid: &str) -> bool;
@@ -50,8 +57,11 @@ pub trait Owned: Resource + Sized {
 }
 
 impl<K: Resource> Owned for K {
-    fn set_controller<O: Object>(&mut self, owner: &O) -> Result<()> {
-        let mut reference = reference_to(owner, self)?;
+    fn set_controller<O, Form>(&mut self, owner: &O) -> Result<()>
+    where
+        O: AsObject<Form, Object: Object>,
+    {
+        let mut reference = reference_to(owner.as_object(), self)?;
         if let Some(other) = self.controller().filter(|other| other.uid != reference.uid) {
             let message = format!(
                 "{} is controlled by {} {} already; an object has one controller",
@@ -67,8 +77,11 @@ impl<K: Resource> Owned for K {
         Ok(())
     }
 
-    fn also_owned_by<O: Object>(mut self, owner: &O) -> Result<Self> {
-        let reference = reference_to(owner, &self)?;
+    fn also_owned_by<O, Form>(mut self, owner: &O) -> Result<Self>
+    where
+        O: AsObject<Form, Object: Object>,
+    {
+        let reference = reference_to(owner.as_object(), &self)?;
         if !self.is_owned_by(&reference.uid) {
             put(&mut self, reference);
         }

@@ -9,7 +9,7 @@ use super::{Context, JSON, Target, preconditions::Preconditions};
 use crate::{
     client::request,
     error::{Error, Result},
-    kind::Object,
+    kind::{AsObject, Object},
 };
 
 /// A deletion, which is sent when it is awaited. [`Context::delete`] makes it.
@@ -42,7 +42,11 @@ impl<K> Context<K> {
     ///
     /// # Errors
     /// The server refused the request.
-    pub fn delete<C: Object>(&self, object: &C) -> DeleteRequest<'_> {
+    pub fn delete<O, Form>(&self, object: &O) -> DeleteRequest<'_>
+    where
+        O: AsObject<Form, Object: Object>,
+    {
+        let object = object.as_object();
         DeleteRequest {
             cx: Context::new(self.shared.clone()),
             target: self.target(object),

@@ -10,7 +10,7 @@ use crate::{
     client::request,
     discovery,
     error::{Error, Result},
-    kind::Object,
+    kind::{AsObject, Object},
 };
 
 /// The effect of [`Context::update_status`].
@@ -81,10 +81,11 @@ impl<K> Context<K> {
     ///
     /// # Errors
     /// As [`update_status`](Self::update_status).
-    pub async fn update_status_of<C>(&self, object: &C, status: impl Serialize) -> Result<StatusUpdate>
+    pub async fn update_status_of<O, Form>(&self, object: &O, status: impl Serialize) -> Result<StatusUpdate>
     where
-        C: Object + Serialize,
+        O: AsObject<Form, Object: Object + Serialize>,
     {
+        let object = object.as_object();
         let wanted = without_nulls(to_value(status)?);
         let current = without_nulls(to_value(object)?.get("status").cloned().unwrap_or(Value::Null));
         if wanted == current {

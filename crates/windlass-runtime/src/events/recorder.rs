@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::{Broadcaster, EventType, RecordedEvent};
-use crate::kind::Object;
+use crate::kind::{AsObject, Object};
 
 /// Records events about objects. Cheap to clone.
 ///
@@ -29,12 +29,18 @@ impl Recorder {
     }
 
     /// Records an event of type `Normal`.
-    pub fn normal<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
+    pub fn normal<O, Form>(&self, object: &O, reason: &str, note: impl Into<String>)
+    where
+        O: AsObject<Form, Object: Object>,
+    {
         self.about(object).normal(reason, note);
     }
 
     /// Records an event of type `Warning`.
-    pub fn warning<K: Object>(&self, object: &K, reason: &str, note: impl Into<String>) {
+    pub fn warning<O, Form>(&self, object: &O, reason: &str, note: impl Into<String>)
+    where
+        O: AsObject<Form, Object: Object>,
+    {
         self.about(object).warning(reason, note);
     }
 
@@ -55,8 +61,11 @@ impl Recorder {
     ///     recorder.about(pod).related(node).action("Binding").normal("Scheduled", "the pod runs on the node");
     /// }
     /// ```
-    pub fn about<K: Object>(&self, object: &K) -> EventBuilder<'_> {
-        self.about_reference(reference(object))
+    pub fn about<O, Form>(&self, object: &O) -> EventBuilder<'_>
+    where
+        O: AsObject<Form, Object: Object>,
+    {
+        self.about_reference(reference(object.as_object()))
     }
 
     /// As [`about`](Self::about), of an object that a reference names.
@@ -84,8 +93,11 @@ pub struct EventBuilder<'a> {
 
 impl EventBuilder<'_> {
     /// Names a second object that the event is about: the node on which a pod was placed.
-    pub fn related<K: Object>(self, object: &K) -> Self {
-        self.related_reference(reference(object))
+    pub fn related<O, Form>(self, object: &O) -> Self
+    where
+        O: AsObject<Form, Object: Object>,
+    {
+        self.related_reference(reference(object.as_object()))
     }
 
     /// As [`related`](Self::related), by a reference.

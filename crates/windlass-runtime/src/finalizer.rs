@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     client::request,
     context::{Context, Target},
-    error::{BoxError, Error, Result},
+    error::{Error, Result},
     kind::Object,
     reconcile::Action,
 };
@@ -38,37 +38,33 @@ pub enum Finalize<K> {
 /// async fn reconcile(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
 ///     let Some(config) = cx.get(&key)? else { return Ok(Action::done()) };
 ///     finalizer::guard(&cx, config, "example.com/bucket", async |event| match event {
-///         Finalize::Apply(_config) => Ok::<_, std::io::Error>(Action::done()),
+///         Finalize::Apply(_config) => Ok(Action::done()),
 ///         Finalize::Cleanup(_config) => Ok(Action::done()),
 ///     })
 ///     .await
 /// }
 /// ```
 ///
+/// `reconcile` fails with an [`Error`]; [`Error::other`] wraps an error of another type.
+///
 /// # Errors
 /// `reconcile` failed, and the finalizers are as before; or the server refused to add or to remove the finalizer, for instance
 /// because the object changed since it was read.
-pub async fn guard<K, C, F, Fut, E>(
-    cx: &Context<C>,
-    object: Arc<K>,
-    name: &str,
-    reconcile: F,
-) -> Result<Action>
+pub async fn guard<K, C, F, Fut>(cx: &Context<C>, object: Arc<K>, name: &str, reconcile: F) -> Result<Action>
 where
     K: Object + Serialize,
     F: FnOnce(Finalize<K>) -> Fut,
-    Fut: Future<Output = Result<Action, E>>,
-    E: Into<BoxError>,
+    Fut: Future<Output = Result<Action>>,
 {
     let position = object.finalizers().iter().position(|finalizer| finalizer == name);
     match (object.meta().deletion_timestamp.is_some(), position) {
-        (false, Some(_)) => reconcile(Finalize::Apply(object)).await.map_err(Error::other),
+        (false, Some(_)) => reconcile(Finalize::Apply(object)).await,
         (false, None) => {
             let object = Arc::new(add(cx, object.as_ref(), name).await?);
-            reconcile(Finalize::Apply(object)).await.map_err(Error::other)
+            reconcile(Finalize::Apply(object)).await
         }
         (true, Some(position)) => {
-            let action = reconcile(Finalize::Cleanup(object.clone())).await.map_err(Error::other)?;
+            let action = reconcile(Finalize::Cleanup(object.clone())).await?;
             if action.requeues_after().is_some() {
                 // The clean-up has not completed.
                 return Ok(action);

@@ -59,7 +59,7 @@ async fn reconcile(key: ObjectKey, cx: Context<OrderedSet>) -> Result<Action> {
 async fn release(key: &ObjectKey, cx: &Context<OrderedSet>, error: Error) -> Result<Action> {
     let metadata = cx.metadata_lister::<OrderedSet>()?.get(key)?;
     match metadata.filter(|set| set.metadata.deletion_timestamp.is_some()) {
-        Some(set) => finalizer::guard(cx, set, FINALIZER, async |_| Ok::<_, Error>(Action::done())).await,
+        Some(set) => finalizer::guard(cx, set, FINALIZER, async |_| Ok(Action::done())).await,
         None => Err(error),
     }
 }

@@ -12,7 +12,7 @@ use kube_core::{ApiResource, DynamicObject, GroupVersionKind, ResourceExt, param
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Error, Manager, ObjectKey, Result, fake::FakeCluster, finalizer,
+    Action, Context, Controller, Error, Manager, ObjectKey, Result, fake::FakeCluster, finalizer,
 };
 use windlass_test::TestCluster;
 
@@ -247,13 +247,7 @@ impl Subject {
             }
             FinalizerGuard => {
                 let object = self.cx.get(&key())?.ok_or_else(|| Error::other("not in the cache"))?;
-                let action =
-                    finalizer::guard(
-                        &self.cx,
-                        object,
-                        FINALIZER,
-                        async |_| Ok::<_, BoxError>(Action::done()),
-                    );
+                let action = finalizer::guard(&self.cx, object, FINALIZER, async |_| Ok(Action::done()));
                 action.await.map(|_| "guarded".to_owned())
             }
             FinalizerAdd => {

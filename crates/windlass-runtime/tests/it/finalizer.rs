@@ -6,7 +6,7 @@ use kube_core::ResourceExt;
 use parking_lot::Mutex;
 use serde_json::json;
 use windlass_runtime::{
-    Action, BoxError, Context, Controller, Manager, ObjectKey, Permission, Verb,
+    Action, Context, Controller, Error, Manager, ObjectKey, Permission, Verb,
     finalizer::{self, Finalize},
 };
 use windlass_test::{TestCluster, eventually};
@@ -37,11 +37,7 @@ async fn the_guard_is_there_before_the_effect_and_goes_after_the_clean_up() {
                         let first = !notes.lock().iter().any(|note| note.starts_with("clean"));
                         notes.lock().push("clean up".to_owned());
                         // The first time it does not go well: the finalizer stays.
-                        if first {
-                            Err(BoxError::from("the bucket is not empty"))
-                        } else {
-                            Ok(Action::done())
-                        }
+                        if first { Err(Error::other("the bucket is not empty")) } else { Ok(Action::done()) }
                     }
                 })
                 .await

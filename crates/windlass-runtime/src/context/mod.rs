@@ -68,7 +68,7 @@ pub(crate) struct ControllerContext {
     pub(crate) recorder: Recorder,
     pub(crate) metrics: Metrics,
     pub(crate) env: Env,
-    pub(crate) last_applies: LastApplies,
+    pub(crate) last_applies: Arc<LastApplies>,
     pub(crate) uncertain_creates: UncertainCreates,
 }
 

@@ -159,7 +159,7 @@ impl<Q: QueueKey> Running<Q> {
                 recorder,
                 metrics: manager.metrics.clone(),
                 env: manager.env.clone(),
-                last_applies: context::LastApplies::default(),
+                last_applies: Arc::default(),
                 uncertain_creates: context::UncertainCreates::default(),
             })
         };

@@ -1,6 +1,6 @@
 //! The fake cluster, as tests see it.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use http::{Request, Response, StatusCode};
 use kube_client::{Client, client::Body};
@@ -46,6 +46,8 @@ pub struct FakeCluster {
     events: Arc<Mutex<Vec<Event>>>,
     metrics: Metrics,
     controller: Option<String>,
+    /// The last applies of each controller, by name.
+    last_applies: Arc<Mutex<BTreeMap<String, Arc<LastApplies>>>>,
 }
 
 impl FakeCluster {
@@ -77,7 +79,8 @@ impl FakeCluster {
             move |event| events.lock().push(event.into())
         });
         let (writes, metrics) = (state.writes.clone(), Metrics::new());
-        Self { server, client, writes, broadcaster, events, metrics, controller }
+        let last_applies = Arc::default();
+        Self { server, client, writes, broadcaster, events, metrics, controller, last_applies }
     }
 
     /// Returns a context for the reconciler of kind `K`. It may read every kind: one that has no objects is an empty cache.
@@ -118,7 +121,8 @@ impl FakeCluster {
         Ok(Context::new(self.shared_of(controller)?))
     }
 
-    /// Reconciles a key once, with a context as [`context_of`](Self::context_of) returns.
+    /// Reconciles a key once, with a context as [`context_of`](Self::context_of) returns. As in a manager, a reconcile does not repeat
+    /// the [apply](Context::apply) of an earlier reconcile while the object is unchanged.
     ///
     /// # Errors
     /// The reconcile failed, or the controller's watches contradict each other.
@@ -156,6 +160,7 @@ impl FakeCluster {
         primary: Option<ApiResource>,
         caches: Caches,
     ) -> Arc<ControllerContext> {
+        let last_applies = self.last_applies.lock().entry(controller.clone()).or_default().clone();
         Arc::new(ControllerContext {
             clusters: Clusters::default(),
             recorder: self.broadcaster.recorder(controller.as_str()),
@@ -166,7 +171,7 @@ impl FakeCluster {
             caches: Arc::new(caches),
             metrics: self.metrics.clone(),
             env: self.server.env.clone(),
-            last_applies: LastApplies::default(),
+            last_applies,
             uncertain_creates: UncertainCreates::default(),
         })
     }

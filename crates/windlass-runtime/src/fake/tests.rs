@@ -145,7 +145,7 @@ async fn finalizers_hold_a_deleted_object() -> Result<()> {
                 Finalize::Apply(_) => "apply".to_owned(),
                 Finalize::Cleanup(_) => "cleanup".to_owned(),
             };
-            Ok::<_, Error>(Action::done())
+            Ok(Action::done())
         })
         .await?;
         Ok(did)
@@ -374,6 +374,35 @@ fn writer(fake: &FakeCluster, name: &str) -> Context<ConfigMap> {
             Ok(Action::done())
         });
     fake.context_of(&controller.named(name)).expect("watches that agree")
+}
+
+/// As in a manager, a controller remembers the applies of earlier reconciles.
+#[tokio::test]
+async fn a_second_reconcile_applies_nothing_again() -> Result<()> {
+    use windlass_apply::core::v1::config_map as configuration;
+
+    async fn reconcile(key: ObjectKey, cx: Context<Pod>) -> Result<Action> {
+        let Some(pod) = cx.get(&key)? else { return Ok(Action::done()) };
+        let map = configuration(key.sibling("of-a").name(), "default").data([("k", "v")]);
+        cx.apply(&map.controlled_by(&pod)?).await?;
+        Ok(Action::done())
+    }
+    let fake = FakeCluster::new([pod("a")]);
+    let controller = Controller::of::<Pod>(reconcile).owns::<ConfigMap>();
+    fake.reconcile(&controller, key("a")).await?;
+    assert_eq!(fake.take_writes(), ["apply ConfigMap default/of-a"]);
+    fake.reconcile(&controller, key("a")).await?;
+    assert!(fake.writes().is_empty(), "nothing is left to do");
+    fake.delete::<ConfigMap>(&key("of-a"));
+    fake.reconcile(&controller, key("a")).await?;
+    assert_eq!(fake.take_writes(), ["apply ConfigMap default/of-a"], "the object is gone");
+    fake.reconcile(&controller.named("another"), key("a")).await?;
+    assert_eq!(
+        fake.take_writes(),
+        ["apply ConfigMap default/of-a"],
+        "another controller applied nothing before"
+    );
+    Ok(())
 }
 
 #[tokio::test]

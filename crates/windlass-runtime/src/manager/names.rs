@@ -63,6 +63,18 @@ impl Selection {
         own.unwrap_or_else(|| self.0.is_empty() || self.0.iter().any(|pattern| pattern == "*"))
     }
 
+    /// Returns a warning if none of these controllers run.
+    pub(super) fn warning(&self, names: &[&str]) -> Option<String> {
+        if names.is_empty() || names.iter().any(|name| self.has(name)) {
+            return None;
+        }
+        let (patterns, names) = (self.0.join(","), names.join(", "));
+        Some(format!(
+            "no controller runs: `--controllers={patterns}` selects none of {names}; to run all controllers but the excluded ones, \
+             add a star: `--controllers=*,{patterns}`"
+        ))
+    }
+
     /// Fails if a pattern names no controller.
     pub(super) fn check(&self, names: &[&str]) -> Result<()> {
         let known = |pattern: &&String| {
@@ -95,6 +107,12 @@ mod tests {
         assert_eq!(runs("pod"), "pod");
         assert_eq!(runs("-pod"), "", "without a star, only those that are named run");
         assert_eq!(runs("pod,-pod,*"), "pod ecs", "the first one counts");
+        let warning = |patterns: &str| Selection::new(patterns.split(',')).warning(&["ecs", "pod"]);
+        let said = warning("-pod").expect("a warning");
+        assert!(said.contains("`--controllers=-pod` selects none of ecs, pod"), "{said}");
+        assert!(said.ends_with("`--controllers=*,-pod`"), "{said}");
+        assert_eq!([warning(""), warning("*,-pod"), warning("pod")], [None, None, None]);
+        assert_eq!(Selection::new(["-pod"]).warning(&[]), None, "there is no controller to run");
         let error = Selection::new(["*", "-pods"]).check(&["ecs", "pod"]).expect_err("no such controller");
         assert_eq!(error.to_string(), "\"-pods\" is not in the list of known controllers: ecs, pod");
     }

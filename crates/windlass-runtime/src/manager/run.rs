@@ -119,6 +119,9 @@ impl RunningManager {
         };
         let names: Vec<&str> = manager.controllers.iter().map(|controller| controller.name()).collect();
         let selected = manager.selection.check(&names);
+        if let Some(warning) = manager.selection.warning(&names).filter(|_| selected.is_ok()) {
+            tracing::warn!("{warning}");
+        }
         let (selection, mut controllers) = (manager.selection, manager.controllers);
         controllers.retain(|controller| selection.has(controller.name()));
         let parts = Parts {

@@ -19,6 +19,8 @@ use crate::{
 pub struct RunContext {
     pub(crate) state: Arc<ManagerState>,
     pub(crate) shutdown: Shutdown,
+    /// Reports as the runnable.
+    pub(crate) recorder: Recorder,
 }
 
 impl RunContext {
@@ -32,9 +34,10 @@ impl RunContext {
         &self.state.own.client
     }
 
-    /// Returns the recorder of events about objects.
+    /// Returns the recorder of events about objects. The component of the events is the name of the runnable, unless
+    /// [`Recorder::named`] changes the component.
     pub fn recorder(&self) -> &Recorder {
-        &self.state.own.recorder
+        &self.recorder
     }
 
     /// Returns the manager's event broadcaster, to log events or to write them to another cluster, too.

@@ -144,7 +144,8 @@ impl RunningGroup {
         let part = runnable.part().to_owned();
         let Runnable { name, run, needs_caches, group, .. } = runnable;
         let shutdown = self.shutdown.child();
-        let cx = RunContext { state: state.clone(), shutdown: shutdown.clone() };
+        let recorder = state.own.recorder.named(name.as_str());
+        let cx = RunContext { state: state.clone(), shutdown: shutdown.clone(), recorder };
         let waits = needs_caches && group > Group::Webhooks;
         let (label, informers) = (name.clone(), state.informers());
         let run = async move {

@@ -18,9 +18,9 @@ async fn events_are_written_and_repeated_ones_counted() {
     let controller = Controller::of::<ConfigMap>(|key: ObjectKey, cx: Context<ConfigMap>| async move {
         let Some(map) = cx.get(&key)? else { return Ok(Action::done()) };
         for _ in 0..3 {
-            cx.recorder().normal(&*map, "Seen", "it was seen");
+            cx.recorder().normal(&map, "Seen", "it was seen");
         }
-        cx.recorder().warning(&*map, "Odd", "it looks odd");
+        cx.recorder().warning(&map, "Odd", "it looks odd");
         Ok::<_, Error>(Action::done())
     })
     .named("looker");
@@ -72,7 +72,10 @@ async fn what_was_recorded_last_is_written_before_the_end() {
     running.stop().await.expect("a graceful end");
     let events: Api<Event> = Api::default_namespaced(client);
     let listed = events.list(&ListParams::default()).await.expect("listed");
-    assert!(listed.items.iter().any(|event| event.reason.as_deref() == Some("Stopping")));
+    let stopping =
+        listed.items.iter().find(|event| event.reason.as_deref() == Some("Stopping")).expect("there");
+    let component = stopping.source.as_ref().and_then(|source| source.component.as_deref());
+    assert_eq!(component, Some("once"), "the name of the runnable");
 }
 
 /// Records three events of one sort about a ConfigMap, and returns them as both APIs show them.

@@ -38,7 +38,7 @@ impl UndecodableReporter {
             reported.insert(object.uid().to_owned(), error);
         }
         self.count.inc();
-        tracing::error!(kind = resource.kind, object = %object.key(), %error, "an object does not decode");
+        tracing::error!(kind = resource.kind, object = %object.key(), %error, "an object does not decode, and is not retried until the object or its CRD changes");
         let regarding = ObjectReference {
             api_version: Some(resource.api_version.clone()),
             kind: Some(resource.kind.clone()),

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod reader;
 
 pub mod env;
 
@@ -25,6 +26,7 @@ pub mod read_your_writes;
 
 pub mod informer;
 
+mod cache_declaration;
 mod kind;
 mod kind_cache;
 mod lister;
@@ -102,4 +104,5 @@ pub use self::{
     predicate::Predicate,
     reconcile::{Action, Reconciler},
     watch::Watch,
+    webhooks::{AdmissionContextExt, AdmissionWebhookExt},
 };

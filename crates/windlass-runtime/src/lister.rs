@@ -39,6 +39,11 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Lister<K> {
         Self { cache, namespace: None, decoder }
     }
 
+    /// Waits until the first list of the cache has ended.
+    pub(crate) async fn synced(&self) {
+        self.cache.informer.synced().await;
+    }
+
     /// Whether the cache leaves out fields of its objects.
     pub(crate) fn leaves_out_fields(&self) -> bool {
         self.cache.informer.options().transform.is_some()

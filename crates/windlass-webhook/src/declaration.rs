@@ -1,5 +1,6 @@
 //! What webhooks declare about themselves: typed data, from which configurations are generated.
 
+use http::Extensions;
 use k8s_openapi::{
     api::admissionregistration::v1::MatchCondition, apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
@@ -146,6 +147,7 @@ pub struct AdmissionDeclaration {
 /// ```
 pub struct AdmissionWebhook {
     declaration: AdmissionDeclaration,
+    extensions: Extensions,
     pub(crate) admit: Admit,
 }
 
@@ -214,7 +216,17 @@ impl AdmissionWebhook {
             object_selector: None,
             match_conditions: Vec::new(),
         };
-        Self { declaration, admit }
+        Self { declaration, extensions: Extensions::new(), admit }
+    }
+
+    /// Returns the declarations of other crates. The runtime keeps the caches and the rights of the webhook here.
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// As [`extensions`](Self::extensions), to add a declaration.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.extensions
     }
 
     /// Returns what the webhook declares.

@@ -1,8 +1,9 @@
 //! Requests for unit tests of webhooks, without a server.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::Extensions;
 use kube_core::{Resource, admission::Operation, response::Status};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -186,7 +187,7 @@ impl Webhooks {
                 webhook.kind == kind && webhook.rules.iter().any(|rule| admission.selected_by(rule))
             };
             for webhook in self.of(is_called) {
-                call(webhook, &admission, &mut admitted).await;
+                call(webhook, &admission, self.extensions(), &mut admitted).await;
                 if !admitted.allowed {
                     return admitted;
                 }
@@ -196,12 +197,17 @@ impl Webhooks {
     }
 }
 
-async fn call<K>(webhook: &AdmissionWebhook, admission: &Admission<K>, admitted: &mut Admitted<K>)
-where
+async fn call<K>(
+    webhook: &AdmissionWebhook,
+    admission: &Admission<K>,
+    extensions: &Arc<Extensions>,
+    admitted: &mut Admitted<K>,
+) where
     K: Resource<DynamicType = ()> + Serialize,
 {
     let request = admission.review(&admitted.object).into();
-    let reply = review(&webhook.admit, request, Deadline::from_query(None), &WebhookMetrics::default()).await;
+    let (deadline, metrics) = (Deadline::from_query(None), WebhookMetrics::default());
+    let reply = review(&webhook.admit, request, extensions, deadline, &metrics).await;
     let mut reply: Value = serde_json::from_slice(&reply).unwrap_or_default();
     let response = &mut reply["response"];
     admitted.allowed = response["allowed"] == true;

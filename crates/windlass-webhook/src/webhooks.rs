@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::Extensions;
 use kube_core::Resource;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -61,6 +62,7 @@ pub struct Webhooks {
     admission: Vec<AdmissionWebhook>,
     conversions: Vec<Conversions>,
     conversion_path: Option<String>,
+    extensions: Arc<Extensions>,
 }
 
 impl Webhooks {
@@ -104,6 +106,22 @@ impl Webhooks {
     pub fn conversion_path(mut self, path: impl Into<String>) -> Self {
         self.conversion_path = Some(path.into());
         self
+    }
+
+    /// Gives all admission webhooks a value, by its type: [`AdmissionContext::extensions`](crate::AdmissionContext::extensions) returns
+    /// the value. A later value of the same type replaces an earlier one.
+    pub fn extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        Arc::make_mut(&mut self.extensions).insert(value);
+        self
+    }
+
+    pub(crate) fn extensions(&self) -> &Arc<Extensions> {
+        &self.extensions
+    }
+
+    /// Returns the admission webhooks, in the order in which they were added.
+    pub fn admission_webhooks(&self) -> impl Iterator<Item = &AdmissionWebhook> {
+        self.admission.iter()
     }
 
     /// Returns what the admission webhooks declare.
@@ -194,7 +212,7 @@ impl Webhooks {
                 return failed(format!("{path:?} cannot be the path of conversions"));
             }
         }
-        Ok(Dispatcher(Arc::new(Inner { routes, metrics })))
+        Ok(Dispatcher(Arc::new(Inner { routes, extensions: self.extensions, metrics })))
     }
 }
 
@@ -234,6 +252,7 @@ pub struct Dispatcher(Arc<Inner>);
 
 struct Inner {
     routes: BTreeMap<String, Route>,
+    extensions: Arc<Extensions>,
     metrics: WebhookMetrics,
 }
 
@@ -296,7 +315,8 @@ impl Dispatcher {
             let message = format!("contentType={content_type}, expected application/json");
             return json(review_of_error(400, message));
         }
-        json(review(admit, request.body.clone(), deadline, &self.0.metrics).await)
+        let Inner { extensions, metrics, .. } = &*self.0;
+        json(review(admit, request.body.clone(), extensions, deadline, metrics).await)
     }
 
     /// Returns the largest body that a path accepts, or `None` if there is no webhook.

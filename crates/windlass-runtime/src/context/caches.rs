@@ -15,6 +15,7 @@ use crate::{
     kind_cache::KindCache,
     lister::Lister,
     read_your_writes::{LogId, WriteLog, WriteRef},
+    reader::Reader,
     undecodable::UndecodableReporter,
 };
 
@@ -29,7 +30,7 @@ pub(crate) trait UndeclaredCaches: Send + Sync {
 
 /// The caches of a controller, by kind. Reading another kind is an error: a [`Lister`] never starts a watch silently.
 pub(crate) struct Caches {
-    controller: String,
+    reader: Reader,
     writes: WriteLog,
     reporter: Arc<UndecodableReporter>,
     kinds: RwLock<HashMap<GroupResource, Vec<DeclaredCache>, foldhash::fast::FixedState>>,
@@ -56,14 +57,8 @@ impl DeclaredCache {
 }
 
 impl Caches {
-    pub(crate) fn new(controller: &str, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
-        Self {
-            controller: controller.to_owned(),
-            writes,
-            reporter,
-            kinds: RwLock::default(),
-            undeclared: None,
-        }
+    pub(crate) fn new(reader: Reader, writes: WriteLog, reporter: Arc<UndecodableReporter>) -> Self {
+        Self { reader, writes, reporter, kinds: RwLock::default(), undeclared: None }
     }
 
     /// Lets reads use kinds that no watch declares.
@@ -89,16 +84,19 @@ impl Caches {
             known.name.as_deref() == name && (name.is_some() || known.metadata_only() == metadata_only)
         };
         if declared.iter().any(clashes) {
-            let (controller, kind) = (&self.controller, &resource.kind);
-            return Err(Error::setup(match name {
-                None => format!(
-                    "controller {controller:?} watches {kind} twice with different namespaces or selectors, so a read of {kind} is \
+            let (reader, kind) = (&self.reader, &resource.kind);
+            return Err(Error::setup(match (name, reader) {
+                (_, Reader::Runnable(_)) => format!(
+                    "{reader} reads {kind} twice with different namespaces or selectors, so a read of {kind} is ambiguous; declare one cache"
+                ),
+                (None, _) => format!(
+                    "{reader} watches {kind} twice with different namespaces or selectors, so a read of {kind} is \
                      ambiguous; name one of the watches with `.named(..)` and read it with `lister_named`, or mark it \
                      `.events_only()`"
                 ),
-                Some(name) => format!(
-                    "controller {controller:?} names two different watches of {kind} {name:?}; give one another name"
-                ),
+                (Some(name), _) => {
+                    format!("{reader} names two different watches of {kind} {name:?}; give one another name")
+                }
             }));
         }
         // One record of unseen writes for each watch, however many names it has.
@@ -171,8 +169,8 @@ impl Caches {
         found.map(Lister::new).ok_or_else(|| {
             let kind = static_kind.map_or_else(String::new, |kind| format!(" of {}", kind.resource));
             Error::setup(format!(
-                "controller {:?} reads the watch{kind} named {name:?}, but declares none; add `.named({name:?})` to a watch",
-                self.controller
+                "{} reads the watch{kind} named {name:?}, but declares none; add `.named({name:?})` to a watch",
+                self.reader
             ))
         })
     }
@@ -191,8 +189,8 @@ impl Caches {
     fn resource_of<C: Object>(&self) -> Result<ApiResource> {
         C::static_kind().map(|kind| kind.resource).ok_or_else(|| {
             Error::setup(format!(
-                "controller {:?}: a `DynamicObject` may be of any kind; name it: `lister_dynamic(&resource)`",
-                self.controller
+                "{}: a `DynamicObject` may be of any kind; name it: `lister_dynamic(&resource)`",
+                self.reader
             ))
         })
     }
@@ -201,11 +199,11 @@ impl Caches {
         let kind = &resource.kind;
         if self.find(resource, |known| known.name.is_none() && known.metadata_only()).is_some() {
             return Error::setup(format!(
-                "controller {:?} watches only the metadata of {kind}; read it with `metadata_lister`, or watch {kind} whole",
-                self.controller
+                "{} watches only the metadata of {kind}; read it with `metadata_lister`, or watch {kind} whole",
+                self.reader
             ));
         }
-        Error::not_declared(&self.controller, kind)
+        Error::not_declared(self.reader.clone(), kind)
     }
 
     /// The resource with this API version and kind, if it is declared.

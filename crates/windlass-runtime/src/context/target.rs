@@ -8,6 +8,7 @@ use crate::{
     client::path::collection_path,
     error::{Error, Result},
     kind::{Kind, Object},
+    reader::Reader,
 };
 
 /// Where an object is, for requests and messages.
@@ -100,7 +101,9 @@ impl<K> Context<K> {
             |primary: &&ApiResource| primary.api_version == types.api_version && primary.kind == types.kind;
         let declared = || shared.caches.resource_of_kind(&types.api_version, &types.kind);
         let resource = shared.primary.as_ref().filter(is_primary).cloned().or_else(declared);
-        resource.map(Kind::dynamic).ok_or_else(|| Error::not_declared(&shared.controller, &types.kind))
+        resource
+            .map(Kind::dynamic)
+            .ok_or_else(|| Error::not_declared(Reader::Controller(shared.controller.clone()), &types.kind))
     }
 }
 

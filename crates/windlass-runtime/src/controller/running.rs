@@ -34,6 +34,7 @@ use crate::{
     metrics::OneController,
     permission::{Denial, Permissions},
     predicate::Predicate,
+    reader::Reader,
     source::{Source, SourceContext},
     supervisor::{Supervisor, panic_message},
     undecodable::UndecodableReporter,
@@ -146,6 +147,7 @@ impl<Q: QueueKey> Running<Q> {
         });
         let metrics = manager.metrics.reconcile.of(name);
         let clusters = context::Clusters::default();
+        let reader = Reader::Controller(name.to_owned());
         let context_in = |cluster: &ClusterState| {
             let recorder = cluster.recorder.named(name);
             let reporter = UndecodableReporter::new(recorder.clone(), metrics.undecodable.clone());
@@ -155,7 +157,7 @@ impl<Q: QueueKey> Running<Q> {
                 primary: primary.as_ref().map(|primary| primary.resource.clone()),
                 client: cluster.client.clone(),
                 clusters: clusters.clone(),
-                caches: Arc::new(Caches::new(name, cluster.writes.clone(), Arc::new(reporter))),
+                caches: Arc::new(Caches::new(reader.clone(), cluster.writes.clone(), Arc::new(reporter))),
                 recorder,
                 metrics: manager.metrics.clone(),
                 env: manager.env.clone(),

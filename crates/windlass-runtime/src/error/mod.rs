@@ -10,7 +10,10 @@ use windlass_cache::ObjectKey;
 
 pub(crate) use self::chain::{chain, is_conflict, is_terminal, is_undecodable, requested_retry};
 pub use self::field_conflict::FieldConflict;
-use crate::client::{MAX_RETRY_AFTER, path::GroupResource};
+use crate::{
+    client::{MAX_RETRY_AFTER, path::GroupResource},
+    reader::Reader,
+};
 
 /// Any error. A reconciler may return each error type that converts into it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
@@ -49,7 +52,7 @@ enum Kind {
     /// A cached object that does not decode. The cause names it.
     Undecodable { resource: Box<GroupResource>, cause: windlass_cache::DecodeError },
     /// A read of a kind that the controller did not declare.
-    NotDeclared { controller: String, kind: String },
+    NotDeclared { reader: Reader, kind: String },
     /// A mistake in the program or its environment: flags, kubeconfig, addresses in use.
     Setup(String),
     /// This replica is not the leader any more.
@@ -134,8 +137,8 @@ impl Error {
         Self::decode("the API server's response", position)
     }
 
-    pub(crate) fn not_declared(controller: &str, kind: &str) -> Self {
-        Self::new(Kind::NotDeclared { controller: controller.to_owned(), kind: kind.to_owned() })
+    pub(crate) fn not_declared(reader: Reader, kind: &str) -> Self {
+        Self::new(Kind::NotDeclared { reader, kind: kind.to_owned() })
     }
 
     pub(crate) fn setup(message: impl Into<String>) -> Self {
@@ -334,11 +337,17 @@ impl fmt::Display for Error {
             }
             Kind::Decode { what, cause } => write!(f, "{what} does not decode: {cause}"),
             Kind::Undecodable { cause, .. } => write!(f, "{cause}"),
-            Kind::NotDeclared { controller, kind } => write!(
-                f,
-                "controller {controller:?} reads {kind} but did not declare it; \
-                 add `.owns::<{kind}>()` or `.watches::<{kind}>(..)` where the controller is built"
-            ),
+            Kind::NotDeclared { reader, kind } => {
+                let add = match reader {
+                    Reader::Controller(_) => format!(
+                        "add `.owns::<{kind}>()`, `.watches::<{kind}>(..)` or `.reads::<{kind}>()` where the controller is built"
+                    ),
+                    Reader::Runnable(_) => {
+                        format!("add `.reads::<{kind}>()` where the runnable or the webhook is built")
+                    }
+                };
+                write!(f, "{reader} reads {kind} but did not declare it; {add}")
+            }
             Kind::Setup(message) => f.write_str(message),
             Kind::LostLeadership => {
                 f.write_str("leader election lost: another replica may lead now, so this process must end")

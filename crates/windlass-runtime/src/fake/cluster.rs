@@ -7,6 +7,7 @@ use kube_client::{Client, client::Body};
 use kube_core::{ApiResource, DynamicObject};
 use parking_lot::Mutex;
 use serde::Serialize;
+use windlass_webhook::Webhooks;
 
 use super::{
     builder::FakeClusterBuilder,
@@ -30,8 +31,10 @@ use crate::{
     kind::Object,
     metrics::Metrics,
     read_your_writes::WriteLog,
+    reader::Reader,
     reconcile::Action,
     undecodable::UndecodableReporter,
+    webhooks::{WebhookCluster, reads_of},
 };
 
 /// An API server in memory, and contexts that read from it and write to it. Clones are handles to the same cluster.
@@ -106,7 +109,7 @@ impl FakeCluster {
         }
         let kind = primary.as_ref().map(|primary| primary.kind.to_lowercase());
         let name = self.controller.clone().or(kind).unwrap_or_default();
-        let caches = self.caches(&name).with_undeclared(self.server.clone());
+        let caches = self.caches(Reader::Controller(name.clone())).with_undeclared(self.server.clone());
         Context::new(self.shared(name, primary, caches))
     }
 
@@ -132,12 +135,9 @@ impl FakeCluster {
 
     fn shared_of<Q: QueueKey>(&self, controller: &Controller<Q>) -> Result<Arc<ControllerContext>> {
         let name = AnyController::name(controller).to_owned();
-        let caches = self.caches(&name);
+        let caches = self.caches(Reader::Controller(name.clone()));
         for watch in controller.declared_watches() {
-            let mut state = self.server.state.lock();
-            state.storage.learn(&watch.kind.resource);
-            let informer = state.storage.informer(&watch.kind.resource, watch.options.clone())?;
-            drop(state);
+            let informer = self.informer_of(&watch.kind.resource, watch.options.clone())?;
             if watch.readable {
                 caches.declare(watch.name.as_deref(), &informer)?;
             }
@@ -146,12 +146,44 @@ impl FakeCluster {
         Ok(self.shared(name, primary, caches))
     }
 
-    fn caches(&self, controller: &str) -> Caches {
+    /// Connects webhooks with this cluster: they read the caches that they declare, and send requests with
+    /// [`client`](Self::client).
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// # use windlass_runtime::{AdmissionWebhookExt as _, fake::FakeCluster};
+    /// # use windlass_runtime::webhook::{Admission, AdmissionContext, AdmissionWebhook, Change, Denial, Webhooks};
+    /// # async fn validate(_: Change<ConfigMap>, _: AdmissionContext) -> Result<(), Denial> { Ok(()) }
+    /// # async fn example(config: ConfigMap, namespace: Namespace) -> windlass_runtime::Result<()> {
+    /// let webhook = AdmissionWebhook::validator::<ConfigMap>(validate).reads::<Namespace>();
+    /// let webhooks = FakeCluster::new([namespace]).webhooks(Webhooks::new().admission(webhook))?;
+    /// assert!(webhooks.admit(Admission::create(&config)).await.is_allowed());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Two webhooks declare different caches of one kind.
+    pub fn webhooks(&self, webhooks: Webhooks) -> Result<Webhooks> {
+        let caches = self.caches(Reader::Runnable("webhooks".to_owned()));
+        for cache in reads_of(&webhooks) {
+            caches.declare(None, &self.informer_of(&cache.kind.resource, cache.options)?)?;
+        }
+        Ok(webhooks.extension(WebhookCluster { client: self.client.clone(), caches: Arc::new(caches) }))
+    }
+
+    fn informer_of(&self, resource: &ApiResource, options: WatchOptions) -> Result<SharedInformer> {
+        let mut state = self.server.state.lock();
+        state.storage.learn(resource);
+        state.storage.informer(resource, options)
+    }
+
+    fn caches(&self, reader: Reader) -> Caches {
+        let name = reader.name();
         let reporter = UndecodableReporter::new(
-            self.broadcaster.recorder(controller),
-            self.metrics.reconcile.of(controller).undecodable.clone(),
+            self.broadcaster.recorder(name),
+            self.metrics.reconcile.undecodable_of(name),
         );
-        Caches::new(controller, self.writes.clone(), Arc::new(reporter))
+        Caches::new(reader, self.writes.clone(), Arc::new(reporter))
     }
 
     fn shared(

@@ -57,7 +57,7 @@ fn of_parts<'a>(manager: &'a Manager, cluster: Option<&str>) -> Vec<(&'a str, Pe
         needed.extend(controller.permissions().into_iter().map(|permission| (controller.name(), permission)));
     }
     for runnable in &manager.runnables {
-        needed.extend(runnable.needs.iter().map(|permission| (runnable.name.as_str(), permission.clone())));
+        needed.extend(runnable.permissions().map(|permission| (runnable.name.as_str(), permission)));
     }
     needed.extend(manager.needs.iter().map(|permission| (MANAGER, permission.clone())));
     needed.retain(|(_, permission)| permission.cluster.as_deref() == cluster);

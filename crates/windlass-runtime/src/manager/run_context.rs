@@ -3,15 +3,22 @@
 use std::{hash::Hash, sync::Arc};
 
 use kube_client::Client;
+use prometheus_client::metrics::counter::Counter;
 use windlass_workqueue::WorkQueue;
 
 use super::{ManagerState, Shutdown};
 use crate::{
+    cache_declaration::CacheDeclaration,
+    context::Caches,
     env::Env,
     error::Result,
     events::{Broadcaster, Recorder},
     informer::SharedInformerFactory,
+    kind::Object,
+    lister::Lister,
     metrics::Metrics,
+    reader::Reader,
+    undecodable::UndecodableReporter,
 };
 
 /// The context of a runnable. Cheap to clone.
@@ -21,9 +28,48 @@ pub struct RunContext {
     pub(crate) shutdown: Shutdown,
     /// Reports as the runnable.
     pub(crate) recorder: Recorder,
+    /// The caches that the runnable declares.
+    pub(crate) caches: Arc<Caches>,
 }
 
 impl RunContext {
+    /// Makes the context of a runnable, and the caches that the runnable reads.
+    pub(super) fn new(
+        runnable: &str,
+        reads: &[CacheDeclaration],
+        state: &Arc<ManagerState>,
+        shutdown: Shutdown,
+    ) -> Result<Self> {
+        let own = &state.own;
+        let undecodable = match reads {
+            [] => Counter::default(),
+            _ => state.metrics.reconcile.undecodable_of(runnable),
+        };
+        let reporter = UndecodableReporter::new(own.recorder.clone(), undecodable);
+        let caches =
+            Caches::new(Reader::Runnable(runnable.to_owned()), own.writes.clone(), Arc::new(reporter));
+        for cache in reads {
+            let informer = cache.informer(&own.informers, &own.namespaces)?;
+            caches.declare(None, &informer)?;
+        }
+        Ok(Self {
+            state: state.clone(),
+            shutdown,
+            recorder: own.recorder.named(runnable),
+            caches: Arc::new(caches),
+        })
+    }
+
+    /// Returns a lister of a kind. The lister sees the writes of the manager's client at once.
+    ///
+    /// A runnable starts when its caches are filled, unless it is started [without caches](crate::Runnable::without_caches).
+    ///
+    /// # Errors
+    /// The runnable does not declare the kind with [`Runnable::reads`](crate::Runnable::reads).
+    pub fn lister<K: Object>(&self) -> Result<Lister<K>> {
+        self.caches.lister::<K>()
+    }
+
     /// Returns the shutdown signal.
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown

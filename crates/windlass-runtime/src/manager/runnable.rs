@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
+use kube_core::Resource;
 use tokio::{
     sync::mpsc,
     task::{Id, JoinError, JoinSet},
@@ -11,7 +12,12 @@ use tokio::{
 
 use super::{ManagerState, RunContext, Shutdown};
 use crate::{
-    error::BoxError, informer::SharedInformerFactory, permission::Permission, supervisor::panic_message,
+    cache_declaration::CacheDeclaration,
+    error::BoxError,
+    informer::{SharedInformerFactory, WatchOptions},
+    kind::Object,
+    permission::Permission,
+    supervisor::panic_message,
 };
 
 /// The time that an aborted task may take to end. A task can only be aborted when it awaits something.
@@ -47,6 +53,7 @@ pub struct Runnable {
     pub(super) part_of: Option<String>,
     pub(super) needs_caches: bool,
     pub(super) needs: Vec<Permission>,
+    pub(super) reads: Vec<CacheDeclaration>,
     pub(super) run: Box<dyn FnOnce(RunContext) -> BoxFuture<'static, Result<(), BoxError>> + Send>,
 }
 
@@ -64,6 +71,7 @@ impl Runnable {
             part_of: None,
             needs_caches: true,
             needs: Vec::new(),
+            reads: Vec::new(),
             run: Box::new(move |cx| Box::pin(async move { run(cx).await.map_err(Into::into) })),
         }
     }
@@ -87,6 +95,39 @@ impl Runnable {
     pub fn needs(mut self, permission: Permission) -> Self {
         self.needs.push(permission);
         self
+    }
+
+    /// Declares a cache of a kind, which [`RunContext::lister`] reads, and the rights to list and watch the kind.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Node;
+    /// use windlass_runtime::{Error, RunContext, Runnable};
+    ///
+    /// let count = Runnable::new("count nodes", |cx: RunContext| async move {
+    ///     tracing::info!(nodes = cx.lister::<Node>()?.all()?.len());
+    ///     Ok::<_, Error>(())
+    /// });
+    /// let count = count.reads::<Node>();
+    /// # drop(count);
+    /// ```
+    pub fn reads<K: Object + Resource<DynamicType = ()>>(self) -> Self {
+        self.reads_with::<K>(WatchOptions::new())
+    }
+
+    /// As [`reads`](Self::reads), with namespaces, selectors, indexes and other options of the cache.
+    pub fn reads_with<K: Object + Resource<DynamicType = ()>>(self, options: WatchOptions) -> Self {
+        self.reads_cache(CacheDeclaration::of::<K>(options))
+    }
+
+    pub(crate) fn reads_cache(mut self, cache: CacheDeclaration) -> Self {
+        self.reads.push(cache);
+        self
+    }
+
+    /// The rights that it needs, those of its caches included.
+    pub(super) fn permissions(&self) -> impl Iterator<Item = Permission> {
+        let caches = self.reads.iter().flat_map(CacheDeclaration::permissions);
+        self.needs.iter().cloned().chain(caches)
     }
 
     /// Makes it part of a controller, with which it is stopped.
@@ -142,13 +183,14 @@ impl RunningGroup {
     /// Starts a runnable. One that is stopped alone may take `grace` to end; then it is aborted.
     pub(super) fn start(&mut self, runnable: Runnable, state: &Arc<ManagerState>, grace: Option<Duration>) {
         let part = runnable.part().to_owned();
-        let Runnable { name, run, needs_caches, group, .. } = runnable;
+        let Runnable { name, run, needs_caches, reads, group, .. } = runnable;
         let shutdown = self.shutdown.child();
-        let recorder = state.own.recorder.named(name.as_str());
-        let cx = RunContext { state: state.clone(), shutdown: shutdown.clone(), recorder };
+        // Before the task, so that the caches exist when the manager starts all caches.
+        let cx = RunContext::new(&name, &reads, state, shutdown.clone());
         let waits = needs_caches && group > Group::Webhooks;
         let (label, informers) = (name.clone(), state.informers());
         let run = async move {
+            let cx = cx?;
             if waits && !caches_synced(&label, &informers, &cx.shutdown).await {
                 return Ok(());
             }

@@ -139,6 +139,11 @@ impl ReconcileMetrics {
     }
 
     /// Returns the metrics of one controller.
+    /// Returns the count of objects that a part of an operator could not decode.
+    pub(crate) fn undecodable_of(&self, part: &str) -> Counter {
+        self.undecodable.get_or_create_owned(&ControllerLabel { controller: part.to_owned() })
+    }
+
     pub(crate) fn of(&self, controller: &str) -> OneController {
         let label = ControllerLabel { controller: controller.to_owned() };
         let result = |result| {

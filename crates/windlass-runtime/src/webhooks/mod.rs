@@ -2,13 +2,16 @@
 
 mod cluster;
 mod issuer;
+mod reads;
 mod rights;
 
 use std::sync::{Arc, OnceLock};
 
 use windlass_webhook::{CertificateSource, WebhookListener, WebhookServer};
 
-use self::issuer::Issuer;
+pub use self::reads::{AdmissionContextExt, AdmissionWebhookExt};
+pub(crate) use self::reads::{WebhookCluster, reads_of};
+use self::{issuer::Issuer, reads::needs_of};
 use crate::{
     error::{Error, Result},
     manager::{Group, Manager, RunContext, Runnable, WebhookServerDeclaration},
@@ -21,6 +24,8 @@ impl Manager {
     /// Serves webhooks, on every replica. They start before the caches, because a list may need a conversion.
     ///
     /// Pass [`Webhooks`](windlass_webhook::Webhooks), or a [`WebhookServer`] with a port and a source of certificates.
+    ///
+    /// A webhook may read the cluster: see [`AdmissionContextExt`].
     ///
     /// Adds the readiness check `webhook`, which fails until the server listens with a valid certificate. If the certificate's
     /// files are missing, the manager runs on: the error is logged, and the files are read again every second.
@@ -45,21 +50,22 @@ impl Manager {
         self.webhook_servers.push(WebhookServerDeclaration::of(&server));
         self.metrics().register(|registry| server.register_metrics(registry));
         self.metrics().set_certificates(server.certificate_metrics());
-        let needed = match server.certificate_source() {
-            Some(CertificateSource::SelfIssued(issued)) => {
-                rights::permissions(issued, &server.webhooks().conversions())
-            }
-            _ => Vec::new(),
-        };
+        let (reads, mut needed) = (reads_of(server.webhooks()), needs_of(server.webhooks()));
+        if let Some(CertificateSource::SelfIssued(issued)) = server.certificate_source() {
+            needed.extend(rights::permissions(issued, &server.webhooks().conversions()));
+        }
         let started = Arc::new(OnceLock::<StartedCheck>::new());
         let check = started.clone();
         let run = move |cx: RunContext| async move {
-            let listener = server.bind().await.map_err(|error| Error::setup(error.to_string()))?;
+            let cluster = WebhookCluster { client: cx.client().clone(), caches: cx.caches.clone() };
+            let listener =
+                server.extension(cluster).bind().await.map_err(|error| Error::setup(error.to_string()))?;
             let (env, check) = (cx.env().clone(), listener.started_check());
             let _ = started.set(Box::new(move || check(env.now())));
             serve(listener, cx).await
         };
         let runnable = needed.into_iter().fold(Runnable::new("webhooks", run), Runnable::needs);
+        let runnable = reads.into_iter().fold(runnable, Runnable::reads_cache);
         self.add_runnable(runnable.group(Group::Webhooks)).readyz_check("webhook", move || {
             let checked = match check.get() {
                 Some(check) => check(),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use http::Extensions;
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube_core::{
     DynamicObject,
@@ -20,6 +21,7 @@ pub struct AdmissionContext(Arc<Inner>);
 struct Inner {
     request: AdmissionRequest<DynamicObject>,
     old: Value,
+    extensions: Arc<Extensions>,
     notes: Mutex<Notes>,
 }
 
@@ -31,8 +33,17 @@ pub(crate) struct Notes {
 }
 
 impl AdmissionContext {
-    pub(crate) fn new(request: AdmissionRequest<DynamicObject>, old: Value) -> Self {
-        Self(Arc::new(Inner { request, old, notes: Mutex::default() }))
+    pub(crate) fn new(
+        request: AdmissionRequest<DynamicObject>,
+        old: Value,
+        extensions: Arc<Extensions>,
+    ) -> Self {
+        Self(Arc::new(Inner { request, old, extensions, notes: Mutex::default() }))
+    }
+
+    /// Returns the values of [`Webhooks::extension`](crate::Webhooks::extension). The runtime adds the client and the caches.
+    pub fn extensions(&self) -> &Extensions {
+        &self.0.extensions
     }
 
     /// Returns the request: kind, resource, subresource, options and so on. Its `object` and `old_object` are `None`: they are

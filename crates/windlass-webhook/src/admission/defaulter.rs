@@ -93,7 +93,7 @@ where
     D: Defaulter<K>,
 {
     async fn admit(&self, call: Call) -> AdmissionResponse {
-        let Call { request, object: original, old } = call;
+        let Call { request, object: original, old, extensions } = call;
         if request.operation == Operation::Delete {
             return allowed(&request);
         }
@@ -106,7 +106,7 @@ where
             Ok(decoded) => decoded,
             Err(error) => return errored(400, undecodable(&error)),
         };
-        let cx = AdmissionContext::new(request, old);
+        let cx = AdmissionContext::new(request, old, extensions);
         let result = self.defaulter.default(object, cx.clone()).await;
         let notes = cx.take_notes();
         let response = match result {

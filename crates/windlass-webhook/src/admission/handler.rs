@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use http::Extensions;
 use kube_core::{
     DynamicObject,
     admission::{AdmissionRequest, AdmissionResponse},
@@ -89,6 +90,8 @@ pub(crate) struct Call {
     pub(crate) request: AdmissionRequest<DynamicObject>,
     pub(crate) object: Value,
     pub(crate) old: Value,
+    /// The values that the webhooks were given with `Webhooks::extension`.
+    pub(crate) extensions: Arc<Extensions>,
 }
 
 pub(crate) type AdmitFuture = BoxFuture<'static, AdmissionResponse>;
@@ -101,7 +104,7 @@ pub(crate) fn handling(handler: impl AdmissionHandler) -> Admit {
     Arc::new(move |call: Call| {
         let handler = handler.clone();
         Box::pin(async move {
-            let Call { mut request, object, old } = call;
+            let Call { mut request, object, old, .. } = call;
             let decoded = (|| {
                 request.object = decode_dynamic(object)?;
                 request.old_object = decode_dynamic(old)?;

@@ -1,10 +1,11 @@
 //! `AdmissionReview`s: from the bytes of a request to the bytes of the reply.
 
-use std::panic::AssertUnwindSafe;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures::FutureExt;
+use http::Extensions;
 use kube_core::{
     DynamicObject, TypeMeta,
     admission::{AdmissionRequest, AdmissionResponse},
@@ -27,16 +28,18 @@ const V1BETA1: &str = "admission.k8s.io/v1beta1";
 pub(crate) async fn review(
     admit: &Admit,
     body: Bytes,
+    extensions: &Arc<Extensions>,
     deadline: Deadline,
     metrics: &WebhookMetrics,
 ) -> Vec<u8> {
-    let (types, call) = match on_body(body, decode).await {
+    let (types, mut call) = match on_body(body, decode).await {
         Ok(decoded) => decoded,
         Err(error) => {
             tracing::warn!(error, "an AdmissionReview does not decode");
             return review_of_error(400, error);
         }
     };
+    call.extensions = extensions.clone();
     let uid = call.request.uid.clone();
     let mut response = answer(admit, call, deadline, metrics).await;
     response.uid = uid;
@@ -108,7 +111,7 @@ fn decode(body: &[u8]) -> Result<(TypeMeta, Call), String> {
     let mut request: AdmissionRequest<DynamicObject> =
         serde_json::from_value(request).map_err(|error| format!("the request does not decode: {error}"))?;
     request.types = types.clone();
-    Ok((types, Call { request, object, old }))
+    Ok((types, Call { request, object, old, extensions: Arc::default() }))
 }
 
 /// Sets the API version and kind of an object that a server sent without them.

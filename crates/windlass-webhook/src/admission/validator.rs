@@ -174,13 +174,13 @@ where
     V: Validator<K>,
 {
     async fn admit(&self, call: Call) -> AdmissionResponse {
-        let Call { request, object, old } = call;
+        let Call { request, object, old, extensions } = call;
         let change = match change::<K>(&request.operation, &object, &old) {
             Ok(Some(change)) => change,
             Ok(None) => return allowed(&request),
             Err(error) => return errored(400, error),
         };
-        let cx = AdmissionContext::new(request, old);
+        let cx = AdmissionContext::new(request, old, extensions);
         let (validator, own) = (&self.validator, cx.clone());
         let result = match change {
             Change::Create(object) => validator.validate_create(object, own).await,

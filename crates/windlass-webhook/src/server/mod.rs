@@ -151,6 +151,12 @@ impl WebhookServer {
         self
     }
 
+    /// Gives all admission webhooks a value, as [`Webhooks::extension`] does.
+    pub fn extension<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.webhooks = self.webhooks.extension(value);
+        self
+    }
+
     /// Returns the webhooks.
     pub fn webhooks(&self) -> &Webhooks {
         &self.webhooks

@@ -3,6 +3,7 @@
 mod bars;
 mod certificates;
 mod conversion;
+mod reads;
 mod setting;
 
 use std::time::Duration;

@@ -44,6 +44,6 @@ pub use self::{
     plan::{Outcome, Plan},
     project::{External, Project, Resource, STATE, Webhooks},
     render::GENERATED,
-    request::{CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, Gvk, Init},
+    request::{CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, Gvk, Hub, Init},
     writes::{Action, Writes},
 };

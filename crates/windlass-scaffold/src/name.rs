@@ -30,6 +30,7 @@ const TAKEN: &[&str] = &[
     "Permission",
     "Result",
     "Self",
+    "Setup",
     "Some",
     "String",
     "Vec",
@@ -55,6 +56,7 @@ const PACKAGES: &[&str] = &[
     "tracing",
     "windlass",
     "windlass-client",
+    "windlass-derive",
     "windlass-test",
 ];
 

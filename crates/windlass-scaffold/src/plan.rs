@@ -13,7 +13,7 @@ use crate::{Disk, Error, Project, Result, STATE, Writes};
 const BASE: &str = ".windlass/base";
 
 /// Files that a folder may have already, such as that of a new repository. They stay.
-const KEPT: &[&str] = &["README.md", ".gitignore"];
+const KEPT: &[&str] = &["AGENTS.md", "README.md", ".gitignore"];
 
 /// A plan: the project that is there, and the one that is wanted.
 #[derive(Clone, Debug)]
@@ -137,21 +137,47 @@ impl Work<'_> {
                 self.outcome.writes.overwrite_generated(self.disk, file.path.clone(), file.text.clone())
             }
             (Class::User, None) => self.add(file),
+            (Class::User, Some(known)) if self.is_new(known)? => self.add_to_old_project(file),
             (Class::User, Some(known)) if self.plan.merge || known != file => self.merge(file, known),
             (Class::User, Some(_)) => Ok(()),
         }
     }
 
-    /// Adds a file that the project did not have.
+    /// Whether a file was never scaffolded: an earlier version of Windlass wrote the project.
+    fn is_new(&self, known: &File) -> Result<bool> {
+        Ok(!self.project.files.contains_key(&known.path) && self.disk.read(&known.path)?.is_none())
+    }
+
+    fn add_to_old_project(&mut self, file: &File) -> Result<()> {
+        if self.plan.merge {
+            return self.add(file);
+        }
+        if KEPT.contains(&file.path.as_str()) {
+            return Ok(());
+        }
+        Error::refused(format!(
+            "an earlier version of windlass wrote this project, without {}; run `windlass update` first",
+            file.path
+        ))
+    }
+
+    /// Returns the text that a file begins with: its template, or a copy of the file of another version.
+    fn first_text(&self, file: &File) -> Result<String> {
+        let Some(copy) = &file.copy else { return Ok(file.text.clone()) };
+        let original = self.disk.read(&copy.path)?.filter(|text| text.contains(&copy.from));
+        Ok(original.map_or_else(|| file.text.clone(), |text| text.replace(&copy.from, &copy.to)))
+    }
+
+    /// Adds a file that the project did not have. A later update merges the changes of the template, also into a copy.
     fn add(&mut self, file: &File) -> Result<()> {
-        let present = self.disk.read(&file.path)?;
-        if present.is_some_and(|present| present != file.text) && !self.plan.force {
+        let (present, text) = (self.disk.read(&file.path)?, self.first_text(file)?);
+        if present.is_some_and(|present| present != text && present != file.text) && !self.plan.force {
             let is_kept = KEPT.contains(&file.path.as_str());
             let list = if is_kept { &mut self.outcome.kept } else { &mut self.exist };
             list.push(file.path.clone());
             return Ok(());
         }
-        self.outcome.writes.write(self.disk, &file.path, &file.text)?;
+        self.outcome.writes.write(self.disk, &file.path, text)?;
         self.record(file)
     }
 
@@ -173,7 +199,11 @@ impl Work<'_> {
             }
             return Ok(());
         };
-        let text = match three_way(&base, &ours, &file.text) {
+        let in_new_version = |text: &str| match (&known.types, &file.types) {
+            (Some(from), Some(to)) => replace_module(text, from, to),
+            _ => text.to_owned(),
+        };
+        let text = match three_way(&in_new_version(&base), &in_new_version(&ours), &file.text) {
             Merged::Clean(text) => text,
             Merged::Conflict(text) => {
                 self.outcome.conflicts.push(file.path.clone());
@@ -209,7 +239,10 @@ impl Work<'_> {
                 present == file.text
                     || present.lines().next().is_some_and(|line| line.contains(crate::GENERATED))
             }
-            Class::User => self.project.files.get(&file.path) == Some(&digest(&present)),
+            Class::User => {
+                self.project.files.get(&file.path) == Some(&digest(&present))
+                    || file.copy.is_some() && self.first_text(file)? == present
+            }
         };
         if untouched || self.plan.force || self.disk.is_committed(&file.path) {
             self.outcome.writes.remove(self.disk, &file.path)?;
@@ -240,6 +273,20 @@ impl Work<'_> {
         self.outcome.writes.write(self.disk, STATE, self.project.to_text()?)?;
         Ok(self.outcome)
     }
+}
+
+/// Replaces the path of a module by another one: not that of a module whose name only begins the same way.
+fn replace_module(text: &str, from: &str, to: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(from) {
+        made.push_str(before);
+        let whole = !before.ends_with(is_name) && !after.starts_with(is_name);
+        made.push_str(if whole { to } else { from });
+        rest = after;
+    }
+    made + rest
 }
 
 fn digest(text: &str) -> String {

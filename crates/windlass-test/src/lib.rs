@@ -38,6 +38,7 @@ mod install;
 mod rights;
 mod running;
 mod scenario;
+mod unshared_fields;
 mod wait;
 
 pub use self::clock::TestClock;
@@ -48,4 +49,5 @@ pub use self::faults::{Fault, FaultRule, Faults};
 pub use self::rights::{RestrictedAccount, RestrictedManager, RightsReport};
 pub use self::running::RunningManager;
 pub use self::scenario::{Run, Scenario};
+pub use self::unshared_fields::unshared_fields;
 pub use windlass_apiserver::{Identity, Listen, Listening, ServerCertificate};

@@ -222,10 +222,19 @@ fn advise(project: &Project, made: &Resource, controller: Option<&str>, out: &mu
         out.line(format_args!("  cargo add {}", external.module));
     }
     if made.api {
-        out.line(format_args!(
-            "  api/src/{group}{}/{module}.rs describes the kind: give it fields",
-            made.version
-        ));
+        let mut others =
+            project.versions(&made.group, &made.kind).filter(|other| other.version != made.version);
+        let (path, version) = (format!("api/src/{group}{}/{module}.rs", made.version), &made.version);
+        match others.any(|other| other.api) {
+            false => out.line(format_args!("  {path} describes the kind: give it fields")),
+            true => {
+                out.line(format_args!("  {path} begins as a copy of the last version: change its fields"));
+                out.line(format_args!(
+                    "  windlass edit --kind {} --hub {version} moves controllers and webhooks to {version}",
+                    made.kind
+                ));
+            }
+        }
     }
     let controller = controller.map(windlass_scaffold::name::module);
     if let Some(module) = controller.or_else(|| made.controller.then_some(module)) {

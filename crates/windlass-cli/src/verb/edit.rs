@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_scaffold::{License, Plan};
+use windlass_scaffold::{Hub, License, Plan};
 
 use super::create::finish;
 use super::foreign::ForeignArgs;
@@ -20,6 +20,7 @@ use crate::project::Workspace;
 Examples:
   windlass edit --multigroup          # a folder for each group
   windlass edit --namespaced          # an operator of one namespace
+  windlass edit --kind Website --hub v2     # controllers, webhooks and conversions use v2
   windlass edit --license none")]
 pub(crate) struct Edit {
     /// A folder for each group of kinds.
@@ -42,6 +43,18 @@ pub(crate) struct Edit {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
 
+    /// Make this version the hub: objects are stored in it, other versions are converted, and controllers and webhooks use it.
+    #[arg(long, value_name = "VERSION")]
+    hub: Option<String>,
+
+    /// The kind of --hub. Default: every kind that has the version.
+    #[arg(long, value_name = "KIND", requires = "hub")]
+    kind: Option<String>,
+
+    /// The group of --hub, without the domain of the project. Default: every group.
+    #[arg(long, value_name = "GROUP", requires = "hub")]
+    group: Option<String>,
+
     /// Go on although there are changes that are not committed.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     force: bool,
@@ -62,6 +75,11 @@ impl Edit {
             namespaced: self.namespaced,
             license: text.as_ref().map(|_| License::Custom).or(self.license),
             owner: self.owner.clone(),
+            hub: self.hub.clone().map(|version| Hub {
+                version,
+                kind: self.kind.clone(),
+                group: self.group.clone(),
+            }),
         };
         let after = request.apply(&workspace.project)?;
         let plan = Plan::update(&workspace.project, &after).force(self.force);

@@ -11,6 +11,7 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 ///
 /// - Integers have the limits of their Rust types.
 /// - The title of an object is removed.
+/// - A kind without a description of its own (`#[kube(doc = "…")]`) has that of its spec: the doc comment of the struct.
 /// - Numbers without a fraction are written without one.
 /// - Empty descriptions are removed, and long ones are cut.
 pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
@@ -21,10 +22,23 @@ pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
         if let Some(members) = schema.as_object_mut() {
             // schemars writes the name of the Rust type.
             members.remove("title");
+            describe_kind(members);
             for_each_schema(schema, &mut |members| describe(members, max_description));
         }
     }
     whole_numbers(crd);
+}
+
+/// Gives a kind the description of its spec, if the kind has none of its own.
+fn describe_kind(schema: &mut Map<String, Value>) {
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    if !text.starts_with(NO_DESCRIPTION) {
+        return;
+    }
+    let of_spec = schema.get("properties").and_then(|properties| properties["spec"].get("description"));
+    if let Some(text) = of_spec.cloned() {
+        schema.insert("description".to_owned(), text);
+    }
 }
 
 /// Writes the description of one schema as it shall be, if any.
@@ -69,7 +83,26 @@ fn whole_numbers(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::description;
+    use serde_json::json;
+
+    use super::{description, prepare};
+
+    #[test]
+    fn a_kind_without_a_description_has_that_of_its_spec() {
+        let described = |kind: &str| {
+            let schema =
+                json!({ "description": kind, "properties": { "spec": { "description": "A website." } } });
+            let version = json!({ "schema": { "openAPIV3Schema": schema } });
+            let mut crd = json!({ "spec": { "versions": [version] } });
+            prepare(&mut crd, None);
+            crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"].clone()
+        };
+        assert_eq!(
+            described("Auto-generated derived type for WebsiteSpec via `CustomResource`"),
+            "A website."
+        );
+        assert_eq!(described("Websites of a shop."), "Websites of a shop.");
+    }
 
     #[test]
     fn a_long_description_is_cut_at_a_sentence_or_a_word() {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Made;
 use super::root::inherited;
 use super::template::{article, fill};
+use super::{CopyOf, Made};
 use crate::{Project, Resource, name};
 
 const CARGO: &str = include_str!("../../templates/api.Cargo.toml.txt");
@@ -61,12 +61,26 @@ fn kind(project: &Project, resource: &Resource, made: &mut Made<'_>) {
     ];
     let id = format!("{group}/{version}/{kind}");
     let folder = folder(project, resource);
-    made.rust(
+    let file = made.rust(
         format!("api/{id}"),
         format!("api/src/{folder}/{}.rs", resource.module()),
         &fill(KIND, &values),
     );
-    made.user(format!("sample/{id}"), resource.sample_path(), fill(SAMPLE, &values));
+    let earlier = project
+        .versions(group, kind)
+        .take_while(|other| other.version != *version)
+        .filter(|other| other.api)
+        .last();
+    let copy = |path: String, written: &dyn Fn(&str) -> String| {
+        earlier.map(|other| CopyOf { path, from: written(&other.version), to: written(version) })
+    };
+    let folder = earlier.map(|other| self::folder(project, other)).unwrap_or_default();
+    file.copy = copy(format!("api/src/{folder}/{}.rs", resource.module()), &|version| {
+        format!("version = \"{version}\"")
+    });
+    let sample = made.user(format!("sample/{id}"), resource.sample_path(), fill(SAMPLE, &values));
+    let path = earlier.map(Resource::sample_path).unwrap_or_default();
+    sample.copy = copy(path, &|version| format!("apiVersion: {api_group}/{version}"));
 }
 
 /// Returns the folder of a version in `api/src`: `v1`, or with folders for groups `foo/v1`.
@@ -89,6 +103,7 @@ fn attribute(project: &Project, resource: &Resource) -> String {
     if *plural != name::plural(kind) {
         arguments.push(format!("plural = \"{plural}\""));
     }
+    arguments.push(format!("doc = \"{} {kind}\"", capitalized(article(kind))));
     arguments.push(format!("status = \"{kind}Status\""));
     if resource.namespaced {
         arguments.push("namespaced".to_owned());
@@ -98,6 +113,10 @@ fn attribute(project: &Project, resource: &Resource) -> String {
         return format!("#[kube({line})]");
     }
     format!("#[kube(\n    {}\n)]", arguments.join(",\n    "))
+}
+
+fn capitalized(article: &str) -> &'static str {
+    if article == "an" { "An" } else { "A" }
 }
 
 /// Returns the path of a type, as the operator's crate writes it: `operator_demo_api::v1::Bar`.

@@ -22,7 +22,8 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
             };
             let id = format!("controller/{}/{}", resource.group, resource.kind);
             let id = name.map_or(id.clone(), |name| format!("{id}/{name}"));
-            made.rust(id, path, &text(project, resource, name));
+            let file = made.rust(id, path, &text(project, resource, name));
+            file.types = resource.api.then(|| type_module(project, resource));
         }
     }
 }

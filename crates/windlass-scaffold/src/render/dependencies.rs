@@ -18,7 +18,7 @@ const CRATES: &[(&str, &str, &str)] = &[
 /// Returns the table `[workspace.dependencies]`, without its head.
 pub(super) fn table(project: &Project) -> String {
     let mut table = format!("{} = {{ path = \"api\", version = \"0.1.0\" }}\n", project.api_package());
-    for name in ["windlass", "windlass-client", "windlass-test"] {
+    for name in ["windlass", "windlass-client", "windlass-derive", "windlass-test"] {
         table += &windlass(project, name);
     }
     for (name, version, rest) in CRATES {

@@ -112,7 +112,7 @@ fn registry(project: &Project) -> String {
         for (module, _) in resource.controllers() {
             let _ = writeln!(
                 body,
-                "    let manager = manager.controller(controllers::{group}{module}::controller());"
+                "    let manager = manager.controller(controllers::{group}{module}::controller(setup));"
             );
         }
     }
@@ -125,25 +125,26 @@ fn registry(project: &Project) -> String {
     }
     imports += "use windlass::prelude::*;\n";
     if !webhooks.is_empty() {
-        let names = ["AdmissionWebhook", "Converter", "WebhookServer", "Webhooks"];
+        let names = ["Converter", "Webhooks"];
         let used = names.into_iter().filter(|name| webhooks.contains(&format!("{name}::")));
         let used: Vec<&str> = used.collect();
-        let _ = writeln!(imports, "use windlass::webhook::{{{}}};", used.join(", "));
+        let used = match used[..] {
+            [one] => one.to_owned(),
+            _ => format!("{{{}}}", used.join(", ")),
+        };
+        let _ = writeln!(imports, "use windlass::webhook::{used};");
     }
-    let modules: Vec<&str> = ["controllers", "webhooks"]
-        .into_iter()
-        .filter(|module| body.contains(&format!("{module}::")))
-        .collect();
-    match modules[..] {
-        [] => {}
-        [one] => {
-            let _ = write!(imports, "\nuse crate::{one};\n");
-        }
-        _ => imports += "\nuse crate::{controllers, webhooks};\n",
-    }
+    let modules =
+        ["controllers", "webhooks"].into_iter().filter(|module| body.contains(&format!("{module}::")));
+    let ours: Vec<&str> = std::iter::once("Setup").chain(modules).collect();
+    let ours = match ours[..] {
+        [one] => one.to_owned(),
+        _ => format!("{{{}}}", ours.join(", ")),
+    };
+    let _ = write!(imports, "\nuse crate::{ours};\n");
     format!(
-        "{imports}\n/// Adds the kinds, controllers and webhooks that windlass.toml lists to a manager.\n///\n/// # Errors\n\
-         /// The versions of a kind do not fit together.\npub fn register(manager: Manager) -> Result<Manager> {{\n{body}    Ok(manager)\n}}\n"
+        "{imports}\n/// Adds the kinds, controllers and webhooks that windlass.toml lists to a manager, and what `setup` configures.\n///\n/// # Errors\n\
+         /// The versions of a kind do not fit together.\npub fn register(manager: Manager, setup: &Setup) -> Result<Manager> {{\n{body}    Ok(setup.configure(manager))\n}}\n"
     )
 }
 
@@ -167,31 +168,18 @@ fn crd(project: &Project, kind: &Resource, body: &mut String) {
     body.push_str("    let manager = manager.crd(crd);\n");
 }
 
-/// Returns the lines that add a webhook, which a variable of this name has, at its path.
-fn admission(webhook: &str, kind: &str, path: Option<&str>) -> String {
-    match path {
-        None => format!("    let hooks = hooks.{webhook}::<{kind}>({webhook});\n"),
-        Some(path) => format!(
-            "    let {webhook} = AdmissionWebhook::{webhook}::<{kind}>({webhook}).path({path:?});\n    let hooks = \
-             hooks.admission({webhook});\n"
-        ),
-    }
-}
-
 fn webhooks(project: &Project) -> String {
     let mut body = String::new();
     for resource in &project.resources {
         let module = webhook_folder(project, resource).replace('/', "::");
         let import = type_import(project, resource);
-        if resource.webhooks.defaulting {
-            let _ = writeln!(body, "    let defaulter = webhooks::{module}::defaulting::default;");
-            let path = resource.webhooks.defaulting_path.as_deref();
-            body += &admission("defaulter", &import, path);
-        }
-        if resource.webhooks.validation {
-            let _ = writeln!(body, "    let validator = webhooks::{module}::validation::validate;");
-            let path = resource.webhooks.validation_path.as_deref();
-            body += &admission("validator", &import, path);
+        let admission =
+            [(resource.webhooks.defaulting, "defaulting"), (resource.webhooks.validation, "validation")];
+        for (_, what) in admission.into_iter().filter(|(there, _)| *there) {
+            let _ = writeln!(
+                body,
+                "    let hooks = hooks.admission(webhooks::{module}::{what}::webhook(setup));"
+            );
         }
         if resource.webhooks.converts() {
             let _ = writeln!(body, "    let converter = Converter::hub::<{import}>().lossless();");
@@ -209,6 +197,6 @@ fn webhooks(project: &Project) -> String {
         return body;
     }
     format!(
-        "    let hooks = Webhooks::new();\n{body}    let manager = manager.webhooks(WebhookServer::new(hooks));\n"
+        "    let hooks = Webhooks::new();\n{body}    let manager = manager.webhooks(setup.webhook_server(hooks));\n"
     )
 }

@@ -74,7 +74,7 @@ pub(super) fn install(kind: &str) -> String {
 
 /// Returns the body of `main`, which registers what a crate has and runs it.
 pub(super) fn main_body(name: &str) -> String {
-    let registered = format!("{name}::register(Manager::from_args())?");
+    let registered = format!("{name}::register(manager, &setup)?");
     if registered.len() + ".run().await".len() <= SHORT {
         return format!("    {registered}.run().await");
     }

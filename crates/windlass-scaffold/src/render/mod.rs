@@ -36,6 +36,24 @@ pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) class: Class,
+    /// The module of the types that the file is about: `operator_demo_api::v1`.
+    pub(crate) types: Option<String>,
+    /// The file of another version, of which this file begins as a copy.
+    pub(crate) copy: Option<CopyOf>,
+}
+
+/// A file of the user, and the text in it that is another in the copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CopyOf {
+    pub(crate) path: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
+impl File {
+    fn new(path: impl Into<String>, text: impl Into<String>, class: Class) -> Self {
+        Self { path: path.into(), text: text.into(), class, types: None, copy: None }
+    }
 }
 
 /// The files of a project by what they are, which stays when their paths change.
@@ -58,19 +76,19 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn user(&mut self, id: impl Into<String>, path: impl Into<String>, text: impl Into<String>) {
-        let file = File { path: path.into(), text: text.into(), class: Class::User };
-        self.files.insert(id.into(), file);
+    fn user(&mut self, id: impl Into<String>, path: impl Into<String>, text: impl Into<String>) -> &mut File {
+        let file = File::new(path, text, Class::User);
+        self.files.entry(id.into()).insert_entry(file).into_mut()
     }
 
     /// Adds Rust code of the user, with the header.
-    fn rust(&mut self, id: impl Into<String>, path: impl Into<String>, text: &str) {
+    fn rust(&mut self, id: impl Into<String>, path: impl Into<String>, text: &str) -> &mut File {
         let header = self.header.map(|header| format!("{}\n\n", header.trim_end())).unwrap_or_default();
-        self.user(id, path, header + text);
+        self.user(id, path, header + text)
     }
 
     fn generated(&mut self, path: &str, text: &str) {
         let text = format!("// {GENERATED}\n\n{text}");
-        self.files.insert(path.to_owned(), File { path: path.to_owned(), text, class: Class::Generated });
+        self.files.insert(path.to_owned(), File::new(path, text, Class::Generated));
     }
 }

@@ -5,6 +5,8 @@ use super::{BOILERPLATE, Made, dependencies, line};
 use crate::{License, Project};
 
 const CARGO: &str = include_str!("../../templates/Cargo.toml.txt");
+const SETUP: &str = include_str!("../../templates/setup.rs.txt");
+const AGENTS: &str = include_str!("../../templates/AGENTS.md.txt");
 const MAIN: &str = include_str!("../../templates/main.rs.txt");
 const LIB: &str = include_str!("../../templates/lib.rs.txt");
 const README: &str = include_str!("../../templates/README.md.txt");
@@ -24,6 +26,7 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     let modules = [
         (controllers, "pub mod controllers;\n"),
         (true, "mod generated;\n"),
+        (true, "pub mod setup;\n"),
         (webhooks, "pub mod webhooks;\n"),
     ];
     let clients = if project.has_client() { clients(&api) } else { String::new() };
@@ -46,6 +49,8 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
     made.user("makefile", "Makefile", fill(MAKEFILE, &values));
     made.user("gitignore", ".gitignore", GITIGNORE);
     made.rust("main", "src/main.rs", &fill(MAIN, &values));
+    made.user("agents", "AGENTS.md", fill(AGENTS, &values));
+    made.rust("setup", "src/setup.rs", &fill(SETUP, &values));
     made.rust("lib", "src/lib.rs", &fill(LIB, &values));
     if let Some(header) = made.header.filter(|_| project.license != License::None) {
         made.user("boilerplate", BOILERPLATE, header);

@@ -17,51 +17,65 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         let (import, folder) = (type_import(project, resource), folder(project, resource));
         let kind = resource.kind.as_str();
         let module = resource.module();
-        let id = format!("{}/{}/{kind}", resource.group, resource.version);
+        // Without the version: the webhooks of a kind may move to another one.
+        let id = format!("{}/{kind}", resource.group);
         let example = if resource.api {
             format!("{kind}::new(\"example\", Default::default())")
         } else {
             format!("{kind}::default()")
         };
-        let mut add = |there: bool, what: &str, template: &str, signature: String, webhooks: String| {
-            if there {
-                let values = [
-                    ("kind", kind),
-                    ("variable", variable(&module)),
-                    ("import", &import),
-                    ("example", &example),
-                    ("signature", &signature),
-                    ("webhooks", &line::binding("webhooks", &format!("Webhooks::new().{webhooks}"))),
-                ];
-                let template = if resource.external.is_some() { without_test(template) } else { template };
-                made.rust(
-                    format!("{what}/{id}"),
-                    format!("src/webhooks/{folder}/{what}.rs"),
-                    &fill(template, &values),
-                );
-            }
-        };
         let webhooks = &resource.webhooks;
-        let defaulter = format!("defaulter::<{kind}>(default)");
-        add(webhooks.defaulting, "defaulting", DEFAULTING, defaulting(kind), defaulter);
-        let validator = format!("validator::<{kind}>(validate)");
-        add(webhooks.validation, "validation", VALIDATION, validation(kind), validator);
+        let asked = [
+            (webhooks.defaulting, "defaulting", DEFAULTING, defaulting(kind), &webhooks.defaulting_path),
+            (webhooks.validation, "validation", VALIDATION, validation(kind), &webhooks.validation_path),
+        ];
+        for (_, what, template, signature, path) in asked.into_iter().filter(|(there, ..)| *there) {
+            let values = [
+                ("kind", kind),
+                ("variable", variable(&module)),
+                ("import", &import),
+                ("example", &example),
+                ("signature", &signature),
+                ("webhook", &declaration(what, kind, path.as_deref())),
+            ];
+            let template = if resource.external.is_some() { without_test(template) } else { template };
+            let file = made.rust(
+                format!("{what}/{id}"),
+                format!("src/webhooks/{folder}/{what}.rs"),
+                &fill(template, &values),
+            );
+            file.types = Some(type_path(&import).to_owned());
+        }
         for spoke in &resource.webhooks.spokes {
             conversion(project, resource, spoke, made);
         }
     }
 }
 
+/// Returns the module of a type.
+fn type_path(import: &str) -> &str {
+    import.rsplit_once("::").map_or(import, |(module, _)| module)
+}
+
+/// Returns the expression that makes an admission webhook.
+fn declaration(what: &str, kind: &str, path: Option<&str>) -> String {
+    let first = match what {
+        "defaulting" => format!("AdmissionWebhook::defaulter::<{kind}>(default)"),
+        _ => format!("AdmissionWebhook::validator::<{kind}>(validate)"),
+    };
+    line::chain(&first, &path.map(|path| format!(".path({path:?})")).unwrap_or_default())
+}
+
 /// Returns the head of the function that sets defaults.
 fn defaulting(kind: &str) -> String {
     let parameters = [format!("object: {kind}"), "_: AdmissionContext".to_owned()];
-    line::signature("pub async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
+    line::signature("async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
 }
 
 /// Returns the head of the function that validates.
 fn validation(kind: &str) -> String {
     let parameters = [format!("change: Change<{kind}>"), "cx: AdmissionContext".to_owned()];
-    line::signature("pub async fn validate", &parameters, " -> Result<(), Denial>")
+    line::signature("async fn validate", &parameters, " -> Result<(), Denial>")
 }
 
 /// Returns a file without its tests: what an object of an external type must have is not known.

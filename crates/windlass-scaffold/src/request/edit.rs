@@ -1,6 +1,7 @@
 //! `windlass edit`
 
-use crate::{Error, License, Project, Result};
+use super::shown;
+use crate::{Error, License, Project, Resource, Result, name};
 
 /// A request to change settings of the project. `None` leaves a setting as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,20 @@ pub struct Edit {
     pub license: Option<License>,
     /// The owner of the copyright.
     pub owner: Option<String>,
+    /// The version that controllers, webhooks and conversions use.
+    pub hub: Option<Hub>,
+}
+
+/// A version that becomes the hub of its kind: objects are stored in it, the other versions are converted to and from it, and the
+/// controllers and webhooks of the kind use it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hub {
+    /// The version.
+    pub version: String,
+    /// The kind; default: every kind that has the version.
+    pub kind: Option<String>,
+    /// The group; default: every group.
+    pub group: Option<String>,
 }
 
 impl Edit {
@@ -23,7 +38,7 @@ impl Edit {
     pub fn apply(&self, project: &Project) -> Result<Project> {
         if *self == Self::default() {
             return Error::refused(
-                "nothing is to be changed; name at least one of --multigroup, --namespaced, --license and --owner",
+                "nothing is to be changed; name at least one of --multigroup, --namespaced, --license, --owner and --hub",
             );
         }
         let mut made = project.clone();
@@ -43,6 +58,76 @@ impl Edit {
         made.namespaced = self.namespaced.unwrap_or(made.namespaced);
         made.license = self.license.unwrap_or(made.license);
         made.owner = self.owner.clone().or(made.owner);
+        if let Some(hub) = &self.hub {
+            hub.apply(&mut made)?;
+        }
         Ok(made)
     }
+}
+
+impl Hub {
+    fn apply(&self, project: &mut Project) -> Result<()> {
+        name::check_version(&self.version)?;
+        let asked = |resource: &Resource| {
+            resource.api
+                && self.kind.as_ref().is_none_or(|kind| *kind == resource.kind)
+                && self.group.as_ref().is_none_or(|group| *group == resource.group)
+        };
+        let mut hubs = Vec::new();
+        for (at, resource) in project.resources.iter().enumerate() {
+            if asked(resource) && resource.version == self.version {
+                hubs.push(at);
+            }
+        }
+        if hubs.is_empty() {
+            let kind = self.kind.as_deref().unwrap_or("kind");
+            let there: Vec<String> =
+                project.resources.iter().filter(|resource| resource.api).map(shown).collect();
+            return Error::refused(format!(
+                "the project has no {kind} with version {}; it has {}. Create the version first: windlass create api",
+                self.version,
+                if there.is_empty() { "none".to_owned() } else { there.join(", ") }
+            ));
+        }
+        hubs.into_iter().try_for_each(|hub| move_to(project, hub))
+    }
+}
+
+/// Moves the controllers, the webhooks and the conversions of a kind to its version at `hub`.
+fn move_to(project: &mut Project, hub: usize) -> Result<()> {
+    let kind = project.resources[hub].clone();
+    let others: Vec<usize> = (0..project.resources.len())
+        .filter(|&at| at != hub && project.resources[at].is_kind(&kind))
+        .collect();
+    if let Some(&other) = others.iter().find(|&&at| project.resources[at].webhooks.converts()) {
+        let other = &project.resources[other];
+        return Error::refused(format!(
+            "the conversions of {} go through {}, and their functions have to be written again for another hub; remove them first, and \
+             commit: windlass delete webhook --group {} --version {} --kind {} --conversion",
+            kind.kind, other.version, other.group, other.version, other.kind
+        ));
+    }
+    for &at in &others {
+        let other = &mut project.resources[at];
+        let controller = std::mem::take(&mut other.controller);
+        let named = std::mem::take(&mut other.named_controllers);
+        let webhooks = std::mem::take(&mut other.webhooks);
+        let hub = &mut project.resources[hub];
+        hub.controller |= controller;
+        hub.named_controllers.extend(named);
+        hub.webhooks.defaulting |= webhooks.defaulting;
+        hub.webhooks.validation |= webhooks.validation;
+        hub.webhooks.defaulting_path = hub.webhooks.defaulting_path.take().or(webhooks.defaulting_path);
+        hub.webhooks.validation_path = hub.webhooks.validation_path.take().or(webhooks.validation_path);
+    }
+    let spokes: Vec<String> = others.iter().map(|&at| project.resources[at].version.clone()).collect();
+    for &at in &others {
+        project.resources[at].storage = false;
+    }
+    let hub = &mut project.resources[hub];
+    hub.storage = !spokes.is_empty();
+    if hub.webhooks.spokes.is_empty() {
+        hub.webhooks.spokes = spokes;
+    }
+    Ok(())
 }

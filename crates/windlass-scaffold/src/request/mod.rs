@@ -9,7 +9,7 @@ mod webhook;
 pub use self::{
     api::CreateApi,
     delete::{DeleteApi, DeleteWebhook},
-    edit::Edit,
+    edit::{Edit, Hub},
     init::Init,
     webhook::CreateWebhook,
 };

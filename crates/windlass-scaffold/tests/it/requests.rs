@@ -1,7 +1,7 @@
 //! What is refused, and what may be repeated.
 
 use windlass_scaffold::{
-    CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, External, Init, Plan, Project,
+    CreateApi, CreateWebhook, DeleteApi, DeleteWebhook, Edit, External, Hub, Init, Plan, Project,
 };
 
 use crate::memory::{Memory, shown};
@@ -123,7 +123,9 @@ fn webhooks_of_built_in_kinds_and_of_other_crates_need_no_controller() {
     let pod = CreateWebhook { gvk: gvk("core", "v1", "Pod"), validation: true, ..CreateWebhook::default() };
     sandbox.webhook(&pod).unwrap();
     let registry = sandbox.disk.text("src/generated/registry.rs");
-    assert!(registry.contains("hooks.validator::<k8s_openapi::api::core::v1::Pod>(validator)"), "{registry}");
+    assert!(registry.contains("hooks.admission(webhooks::pod::validation::webhook(setup))"), "{registry}");
+    let validation = sandbox.disk.text("src/webhooks/pod/validation.rs");
+    assert!(validation.contains("AdmissionWebhook::validator::<Pod>(validate)"), "{validation}");
     assert!(!sandbox.disk.files.contains_key("src/controllers/pod.rs"));
     let external =
         External { path: "cert_manager::v1".into(), domain: "io".into(), module: "cert-manager@1".into() };
@@ -134,9 +136,8 @@ fn webhooks_of_built_in_kinds_and_of_other_crates_need_no_controller() {
         ..CreateWebhook::default()
     };
     sandbox.webhook(&certificate).unwrap();
-    assert!(
-        sandbox.disk.text("src/generated/registry.rs").contains("defaulter::<cert_manager::v1::Certificate>")
-    );
+    let defaulting = sandbox.disk.text("src/webhooks/certificate/defaulting.rs");
+    assert!(defaulting.contains("use cert_manager::v1::Certificate;"), "{defaulting}");
     for gvk in [pod.gvk, certificate.gvk] {
         let delete = DeleteWebhook { gvk, ..DeleteWebhook::default() };
         sandbox.become_(delete.apply(&sandbox.project)).unwrap();
@@ -170,13 +171,11 @@ fn webhooks_can_have_paths_of_their_own() {
         "--defaulting-path is for --defaulting",
     );
     sandbox.webhook(&webhooks).unwrap();
-    let registry = sandbox.disk.text("src/generated/registry.rs");
-    let lines = [
-        "use windlass::webhook::{AdmissionWebhook, WebhookServer, Webhooks};",
-        "AdmissionWebhook::defaulter::<operator_demo_api::v1::Bar>(defaulter).path(\"/set-bar\");",
-        "hooks.validator::<operator_demo_api::v1::Bar>(validator);",
-    ];
-    assert!(lines.iter().all(|line| registry.contains(line)), "{registry}");
+    let defaulting = sandbox.disk.text("src/webhooks/bar/defaulting.rs");
+    let webhook = "    AdmissionWebhook::defaulter::<Bar>(default).path(\"/set-bar\")\n";
+    assert!(defaulting.contains(webhook), "{defaulting}");
+    let validation = sandbox.disk.text("src/webhooks/bar/validation.rs");
+    assert!(validation.contains("    AdmissionWebhook::validator::<Bar>(validate)\n"), "{validation}");
     let delete = DeleteWebhook { gvk: gvk("foo", "v1", "Bar"), defaulting: true, ..DeleteWebhook::default() };
     sandbox.become_(delete.apply(&sandbox.project)).unwrap();
     assert!(!sandbox.disk.text("windlass.toml").contains("set-bar"));
@@ -199,7 +198,7 @@ fn a_kind_can_have_several_controllers() {
     );
     let registry = sandbox.disk.text("src/generated/registry.rs");
     for module in ["bar", "bar_backup"] {
-        assert!(registry.contains(&format!("controllers::{module}::controller()")), "{registry}");
+        assert!(registry.contains(&format!("controllers::{module}::controller(setup)")), "{registry}");
     }
     let after = backup.apply(&sandbox.project).unwrap();
     let again = Plan::create(Some(&sandbox.project), &after);
@@ -215,6 +214,73 @@ fn a_kind_can_have_several_controllers() {
     let delete = DeleteApi { gvk: gvk("foo", "v1", "Bar") };
     sandbox.become_(delete.apply(&sandbox.project)).unwrap();
     assert!(!sandbox.disk.files.contains_key("src/controllers/bar_backup.rs"));
+}
+
+#[test]
+fn a_further_version_begins_as_a_copy_of_the_last() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    let v1 = "api/src/v1/bar.rs";
+    sandbox.disk.edit(v1, "    namespaced\n", "    namespaced,\n    shortname = \"b\"\n");
+    sandbox.disk.edit(v1, "pub foo: Option<String>", "pub replicas: u32");
+    sandbox.disk.edit("config/samples/foo_v1_bar.yaml", "foo: bar", "replicas: 3");
+    sandbox.create(&api("foo", "v2", "Bar")).unwrap();
+    let wanted = sandbox.disk.text(v1).replace("version = \"v1\"", "version = \"v2\"");
+    assert_eq!(sandbox.disk.text("api/src/v2/bar.rs"), wanted);
+    let sample = sandbox.disk.text("config/samples/foo_v2_bar.yaml");
+    assert!(sample.contains("apiVersion: foo.abc.com/v2") && sample.contains("replicas: 3"), "{sample}");
+
+    // The copy is a file of the user: an update leaves it alone, and a deletion removes it while it is untouched.
+    let update = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
+    assert!(update.writes.is_empty(), "{:?}", shown(&update.writes));
+    let delete = DeleteApi { gvk: gvk("foo", "v2", "Bar") }.apply(&sandbox.project);
+    sandbox.become_(delete).unwrap();
+    assert!(!sandbox.disk.files.contains_key("api/src/v2/bar.rs"));
+}
+
+#[test]
+fn controllers_and_webhooks_move_to_the_hub_with_the_users_code() {
+    let mut sandbox = Sandbox::init();
+    sandbox.create(&bar()).unwrap();
+    let webhooks = CreateWebhook {
+        defaulting: true,
+        validation: true,
+        gvk: gvk("foo", "v1", "Bar"),
+        ..CreateWebhook::default()
+    };
+    sandbox.webhook(&webhooks).unwrap();
+    let (controller, validation) = ("src/controllers/bar.rs", "src/webhooks/bar/validation.rs");
+    sandbox.disk.edit(controller, "v1::{Bar, BarStatus}", "v1::{Bar, BarSpec, BarStatus}");
+    sandbox.disk.edit(validation, "// Your logic.", "// My logic.");
+    sandbox.create(&api("foo", "v2", "Bar")).unwrap();
+    let after = edit_to("v2", None).apply(&sandbox.project).unwrap();
+    let outcome = Plan::update(&sandbox.project, &after).run(&sandbox.disk).unwrap();
+    assert_eq!((&outcome.conflicts[..], &outcome.unmerged[..]), (&[][..], &[][..]));
+    sandbox.apply(&outcome.writes);
+    let text = sandbox.disk.text(controller);
+    assert!(text.contains("operator_demo_api::v2::{Bar, BarSpec, BarStatus}"), "{text}");
+    let text = sandbox.disk.text(validation);
+    assert!(text.contains("My logic") && text.contains("operator_demo_api::v2::Bar;"), "{text}");
+    assert!(sandbox.disk.files.contains_key("src/webhooks/bar/conversion_v1.rs"));
+    let registry = sandbox.disk.text("src/generated/registry.rs");
+    assert!(registry.contains("merge_crds(vec![v1, v2], \"v2\")"), "{registry}");
+    assert!(registry.contains("Converter::hub::<operator_demo_api::v2::Bar>()"), "{registry}");
+
+    refused(
+        edit_to("v3", None).apply(&sandbox.project),
+        "has no kind with version v3; it has Bar (foo/v1), Bar (foo/v2)",
+    );
+    refused(edit_to("v2", Some("Baz")).apply(&sandbox.project), "has no Baz with version v2");
+    sandbox.create(&api("foo", "v3", "Bar")).unwrap();
+    refused(
+        edit_to("v3", None).apply(&sandbox.project),
+        "windlass delete webhook --group foo --version v2 --kind Bar --conversion",
+    );
+}
+
+fn edit_to(version: &str, kind: Option<&str>) -> Edit {
+    let hub = Hub { version: version.into(), kind: kind.map(Into::into), group: None };
+    Edit { hub: Some(hub), ..Edit::default() }
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_file_that_the_user_left_alone_becomes_the_new_template() {
     let sandbox = of_an_older_template("src/main.rs", OLD_MAIN);
     let outcome = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
     assert_eq!(shown(&outcome.writes), ["changed src/main.rs"]);
-    assert!(outcome.writes.text("src/main.rs").unwrap().contains("register(Manager::from_args())"));
+    assert!(outcome.writes.text("src/main.rs").unwrap().contains("register(manager, &setup)"));
 }
 
 #[test]
@@ -127,6 +127,18 @@ fn without_the_scaffolded_text_an_edited_file_is_left_alone_and_named() {
     let outcome = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
     assert_eq!(outcome.unmerged, ["src/main.rs"]);
     assert!(outcome.writes.text("src/main.rs").is_none());
+}
+
+#[test]
+fn a_file_of_a_newer_template_is_added_by_an_update_only() {
+    let mut sandbox = sandbox();
+    let setup = sandbox.disk.files.remove("src/setup.rs").unwrap();
+    sandbox.project.files.remove("src/setup.rs");
+    let after = api("foo", "v2", "Bar").apply(&sandbox.project).unwrap();
+    let refused = Plan::create(Some(&sandbox.project), &after).run(&sandbox.disk).unwrap_err().to_string();
+    assert!(refused.contains("without src/setup.rs; run `windlass update` first"), "{refused}");
+    let outcome = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
+    assert_eq!(outcome.writes.text("src/setup.rs"), Some(setup.as_str()));
 }
 
 #[test]

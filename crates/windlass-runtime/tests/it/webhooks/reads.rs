@@ -84,9 +84,8 @@ fn namespace(name: &str) -> Namespace {
 #[tokio::test]
 async fn a_read_that_is_not_declared_or_has_no_cluster_says_what_to_do() {
     let undeclared = || Webhooks::new().validator::<ConfigMap>(validate);
-    let answer = async |webhooks: Webhooks| {
-        webhooks.admit(Admission::create(&config_map("a"))).await.status().clone()
-    };
+    let answer =
+        async |webhooks: Webhooks| webhooks.admit(Admission::create(&config_map("a"))).await.status().clone();
     let fake = FakeCluster::new([namespace("default")]);
     let status = answer(fake.webhooks(undeclared()).expect("connected")).await;
     assert_eq!(

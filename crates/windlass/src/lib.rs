@@ -85,9 +85,9 @@ pub mod prelude {
     pub use kube::{CustomResource, CustomResourceExt, Resource, ResourceExt};
     pub use windlass_apply::ApplyConfiguration;
     pub use windlass_runtime::{
-        Action, BoxError, Context, Controller, Delta, Error, Lister, Manager, ObjectKey, ObjectKeyExt as _,
-        Objects, Permission, Predicate, Reconciler, Result, Selector, StatusUpdate, Verb, Watch, conditions,
-        owner::Owned as _,
+        Action, AdmissionContextExt as _, AdmissionWebhookExt as _, BoxError, Context, Controller, Delta,
+        Error, Lister, Manager, ObjectKey, ObjectKeyExt as _, Objects, Permission, Predicate, Reconciler,
+        Result, Selector, StatusUpdate, Verb, Watch, conditions, owner::Owned as _,
     };
 }
 

@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::{conditions::Condition, prelude::*};
+use windlass::{conditions::Condition, prelude::*, schema};
 
 /// The addresses of a pool. A pool has addresses of one family, IPv4 or IPv6.
+#[schema]
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[kube(
     group = "tsi.tiduyun.com",
@@ -21,7 +22,7 @@ use windlass::{conditions::Condition, prelude::*};
 )]
 pub struct IPPoolSpec {
     /// The networks whose addresses are given, such as `10.0.0.0/24` or `fd00::/64`, the first and the last address included.
-    #[schemars(length(min = 1))]
+    #[schema(min_items = 1)]
     pub cidrs: Vec<String>,
     /// What is not given: addresses, CIDRs, and ranges such as `10.0.0.1-10.0.0.9`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -10,6 +10,7 @@ use windlass::{
     conditions::{self, Condition},
     informer::{IndexFn, WatchOptions},
     prelude::*,
+    schema,
 };
 
 /// The index of `EcsBind`s by the name of their pod.
@@ -19,6 +20,7 @@ const BY_POD: &str = "pod";
 const BY_INSTANCE: &str = "instance";
 
 /// Asks for an instance to be bound to a pod while the pod runs.
+#[schema]
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[kube(group = "ecs.hopegi.com", version = "v1", kind = "EcsBind", namespaced, status = "EcsBindStatus")]
 #[kube(printcolumn = r#"{"name": "Pod", "type": "string", "jsonPath": ".spec.podName"}"#)]
@@ -27,11 +29,11 @@ const BY_INSTANCE: &str = "instance";
 #[serde(rename_all = "camelCase")]
 pub struct EcsBindSpec {
     /// The pod, in the namespace of this object.
-    #[schemars(length(min = 1))]
+    #[schema(min_length = 1)]
     pub pod_name: String,
     /// The instance to bind. A pod binds one instance, and an instance is bound to one pod of the cluster.
     #[serde(rename = "instanceID")]
-    #[schemars(length(min = 1))]
+    #[schema(min_length = 1)]
     pub instance_id: String,
 }
 

@@ -3,9 +3,10 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::prelude::*;
+use windlass::{prelude::*, schema};
 
 /// The desired state of a Foo.
+#[schema]
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[kube(
     group = "samplecontroller.k8s.io",
@@ -23,7 +24,7 @@ pub struct FooSpec {
     pub deployment_name: String,
     /// How many replicas the Deployment has. If it is not set, the number is left to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10))]
+    #[schema(minimum = 1, maximum = 10)]
     pub replicas: Option<i32>,
 }
 

@@ -114,7 +114,7 @@ fn flags_of_kubebuilder_have_its_forms() {
          --defaulting-path=/set-bar --force=false"
     ));
     assert!(!bar.at("src/webhooks/bar/validation.rs").exists());
-    assert!(fs::read_to_string(bar.at("src/generated/registry.rs")).unwrap().contains("/set-bar"));
+    assert!(fs::read_to_string(bar.at("src/webhooks/bar/defaulting.rs")).unwrap().contains("/set-bar"));
     let said = bar.ok(&format!(
         "windlass create api {kind} --resource=false --controller=true --controller-name bar-backup"
     ));

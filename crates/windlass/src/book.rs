@@ -24,6 +24,18 @@ mod predicates {}
 #[doc = include_str!("../../../docs/webhooks.md")]
 mod webhooks {}
 
+#[doc = include_str!("../../../docs/webhooks-that-read.md")]
+mod webhooks_that_read {}
+
+#[doc = include_str!("../../../docs/certificates.md")]
+mod certificates {}
+
+#[doc = include_str!("../../../docs/state-and-metrics.md")]
+mod state_and_metrics {}
+
+#[doc = include_str!("../../../docs/new-version.md")]
+mod new_version {}
+
 #[doc = include_str!("../../../docs/events.md")]
 mod events {}
 

@@ -61,8 +61,9 @@ pub fn apply_configuration(input: TokenStream) -> TokenStream {
 
 /// Adds rules and descriptions to the schema of a CustomResourceDefinition: controller-gen's markers as attributes.
 ///
-/// Write it above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. It becomes `#[schemars(transform = …)]`, so that
-/// the crate needs only `schemars`:
+/// Write `#[schema]` above `#[derive(…)]` with `JsonSchema` or `KubeSchema`, and `#[schema(…)]` at fields. A type without rules of its own has a bare
+/// `#[schema]`: without it, the compiler refuses the fields with `expected non-macro attribute, found attribute macro`. The attributes become
+/// `#[schemars(transform = …)]`, so the crate needs only `schemars`:
 ///
 /// ```ignore
 /// use schemars::JsonSchema;

@@ -26,7 +26,7 @@ impl CacheDeclaration {
         Permission::of_watch(&self.kind, &self.options)
     }
 
-    /// Returns the informer of the cache. `namespaces` are those of the cluster, which limit a namespaced kind that names none itself.
+    /// Returns the informer of the cache. `namespaces` limit a namespaced kind whose options name no namespace.
     pub(crate) fn informer(
         &self,
         informers: &SharedInformerFactory,

@@ -275,7 +275,7 @@ impl Work<'_> {
     }
 }
 
-/// Replaces the path of a module by another one: not that of a module whose name only begins the same way.
+/// Replaces the path of a module. A module whose name only begins with `from` stays.
 fn replace_module(text: &str, from: &str, to: &str) -> String {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut made = String::with_capacity(text.len());

@@ -6,10 +6,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// Returns the fields that one of two versions of a kind has, and the other one not, or with another type: `spec.size (v1)`.
+/// Returns the fields that only one of two versions of a kind has, or that differ in type: `spec.size (v1)`.
 ///
-/// A conversion that copies fields by their names drops these fields. Each parameter is a definition with one version, as
-/// `CustomResourceExt::crd` returns it.
+/// A conversion that copies fields by name drops these fields. Each parameter is a definition with one version, such as the value of
+/// `CustomResourceExt::crd`.
 ///
 /// ```
 /// # use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -28,7 +28,7 @@ pub fn unshared_fields(one: &CustomResourceDefinition, other: &CustomResourceDef
     unshared
 }
 
-/// The fields of a version, with their types.
+/// The fields of a version with their types.
 #[derive(Default)]
 struct Version {
     name: String,
@@ -60,7 +60,7 @@ impl Version {
         }
     }
 
-    /// Returns the fields that another version does not have, without those inside of such fields.
+    /// Returns the fields that `other` lacks. Fields inside of a returned field are not listed.
     fn fields_without(&self, other: &Self) -> Vec<String> {
         let is_unshared = |path: &str| self.fields.get(path) != other.fields.get(path);
         let is_inside = |path: &str| {

@@ -119,7 +119,7 @@ impl Webhooks {
         &self.extensions
     }
 
-    /// Returns the admission webhooks, in the order in which they were added.
+    /// Returns the admission webhooks, in the order of their addition.
     pub fn admission_webhooks(&self) -> impl Iterator<Item = &AdmissionWebhook> {
         self.admission.iter()
     }

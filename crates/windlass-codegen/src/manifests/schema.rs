@@ -29,7 +29,7 @@ pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     whole_numbers(crd);
 }
 
-/// Gives a kind the description of its spec, if the kind has none of its own.
+/// Gives a kind without a description the description of its spec.
 fn describe_kind(schema: &mut Map<String, Value>) {
     let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     if !text.starts_with(NO_DESCRIPTION) {

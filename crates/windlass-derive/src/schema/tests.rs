@@ -81,6 +81,14 @@ fn all_mistakes_of_a_type_are_said_at_once() {
 }
 
 #[test]
+fn a_bare_attribute_carries_out_the_rules_of_fields() {
+    let source = "#[derive(JsonSchema)] struct A { #[schema(max_length = 3)] a: String }";
+    let expanded = expand(TokenStream::new(), source.parse().expect("tokens")).expect("no error").to_string();
+    assert!(expanded.contains("transform = __schema_of_A_0"), "{expanded}");
+    assert!(!expanded.contains("schema (max_length"), "{expanded}");
+}
+
+#[test]
 fn it_comes_before_the_derives() {
     let tokens = "struct A { a: i32 }".parse().expect("tokens");
     let error = expand(TokenStream::new(), tokens).expect_err("an error").to_string();

@@ -146,8 +146,8 @@ impl FakeCluster {
         Ok(self.shared(name, primary, caches))
     }
 
-    /// Connects webhooks with this cluster: they read the caches that they declare, and send requests with
-    /// [`client`](Self::client).
+    /// Connects webhooks with this cluster: with the declared caches, and with [`client`](Self::client). A read of a kind that no
+    /// webhook declares is an error, as in a manager.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{ConfigMap, Namespace};

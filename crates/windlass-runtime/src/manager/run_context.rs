@@ -62,7 +62,7 @@ impl RunContext {
 
     /// Returns a lister of a kind. The lister sees the writes of the manager's client at once.
     ///
-    /// A runnable starts when its caches are filled, unless it is started [without caches](crate::Runnable::without_caches).
+    /// By default a runnable starts with filled caches; see [`Runnable::without_caches`](crate::Runnable::without_caches).
     ///
     /// # Errors
     /// The runnable does not declare the kind with [`Runnable::reads`](crate::Runnable::reads).

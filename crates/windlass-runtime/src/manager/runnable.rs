@@ -124,7 +124,7 @@ impl Runnable {
         self
     }
 
-    /// The rights that it needs, those of its caches included.
+    /// Returns the declared rights, with those of the caches.
     pub(super) fn permissions(&self) -> impl Iterator<Item = Permission> {
         let caches = self.reads.iter().flat_map(CacheDeclaration::permissions);
         self.needs.iter().cloned().chain(caches)

@@ -86,7 +86,7 @@ pub trait AdmissionContextExt {
     /// The webhook does not declare the kind with [`reads`](AdmissionWebhookExt::reads), or no manager serves the webhook.
     fn lister<K: Object>(&self) -> impl Future<Output = Result<Lister<K>>> + Send;
 
-    /// Returns the manager's client. Declare the rights of its requests with [`needs`](AdmissionWebhookExt::needs).
+    /// Returns the manager's client. Declare the rights of requests with [`needs`](AdmissionWebhookExt::needs).
     ///
     /// # Errors
     /// No manager serves the webhook.
@@ -105,7 +105,7 @@ impl AdmissionContextExt for AdmissionContext {
     }
 }
 
-/// The caches and rights that one webhook declares.
+/// The declared caches and rights of one webhook.
 #[derive(Clone, Debug, Default)]
 struct Declarations {
     reads: Vec<CacheDeclaration>,
@@ -125,7 +125,7 @@ pub(crate) fn reads_of(webhooks: &Webhooks) -> Vec<CacheDeclaration> {
     all_declarations(webhooks).flat_map(|declared| declared.reads.clone()).collect()
 }
 
-/// Returns the rights that the webhooks declare, without those of their caches.
+/// Returns the rights that the webhooks declare with `needs`.
 pub(super) fn needs_of(webhooks: &Webhooks) -> Vec<Permission> {
     all_declarations(webhooks).flat_map(|declared| declared.needs.clone()).collect()
 }

@@ -36,13 +36,13 @@ pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) class: Class,
-    /// The module of the types that the file is about: `operator_demo_api::v1`.
+    /// The module of the types that the file uses: `operator_demo_api::v1`.
     pub(crate) types: Option<String>,
-    /// The file of another version, of which this file begins as a copy.
+    /// The original, if this file begins as a copy of the file of another version.
     pub(crate) copy: Option<CopyOf>,
 }
 
-/// A file of the user, and the text in it that is another in the copy.
+/// The original of a copied file, and the text that the copy replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyOf {
     pub(crate) path: String,

@@ -17,7 +17,7 @@ pub(super) fn files(project: &Project, made: &mut Made<'_>) {
         let (import, folder) = (type_import(project, resource), folder(project, resource));
         let kind = resource.kind.as_str();
         let module = resource.module();
-        // Without the version: the webhooks of a kind may move to another one.
+        // Without the version: the webhooks of a kind may move to another version.
         let id = format!("{}/{kind}", resource.group);
         let example = if resource.api {
             format!("{kind}::new(\"example\", Default::default())")

@@ -18,8 +18,8 @@ pub struct Edit {
     pub hub: Option<Hub>,
 }
 
-/// A version that becomes the hub of its kind: objects are stored in it, the other versions are converted to and from it, and the
-/// controllers and webhooks of the kind use it.
+/// A version that becomes the hub of a kind: the API server stores objects in the hub, conversions go through the hub, and the
+/// controllers and webhooks of the kind use the hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hub {
     /// The version.

@@ -230,7 +230,7 @@ fn a_further_version_begins_as_a_copy_of_the_last() {
     let sample = sandbox.disk.text("config/samples/foo_v2_bar.yaml");
     assert!(sample.contains("apiVersion: foo.abc.com/v2") && sample.contains("replicas: 3"), "{sample}");
 
-    // The copy is a file of the user: an update leaves it alone, and a deletion removes it while it is untouched.
+    // The copy is a file of the user: an update leaves the copy alone, and a deletion removes an untouched copy.
     let update = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
     assert!(update.writes.is_empty(), "{:?}", shown(&update.writes));
     let delete = DeleteApi { gvk: gvk("foo", "v2", "Bar") }.apply(&sandbox.project);

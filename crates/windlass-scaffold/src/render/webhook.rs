@@ -69,13 +69,13 @@ fn declaration(what: &str, kind: &str, path: Option<&str>) -> String {
 /// Returns the head of the function that sets defaults.
 fn defaulting(kind: &str) -> String {
     let parameters = [format!("object: {kind}"), "_: AdmissionContext".to_owned()];
-    line::signature("async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
+    line::signature("pub async fn default", &parameters, &format!(" -> Result<{kind}, Denial>"))
 }
 
 /// Returns the head of the function that validates.
 fn validation(kind: &str) -> String {
     let parameters = [format!("change: Change<{kind}>"), "cx: AdmissionContext".to_owned()];
-    line::signature("async fn validate", &parameters, " -> Result<(), Denial>")
+    line::signature("pub async fn validate", &parameters, " -> Result<(), Denial>")
 }
 
 /// Returns a file without its tests: what an object of an external type must have is not known.

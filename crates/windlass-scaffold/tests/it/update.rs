@@ -110,6 +110,19 @@ fn a_file_that_the_user_left_alone_becomes_the_new_template() {
 }
 
 #[test]
+fn a_controller_of_a_project_without_setup_gets_the_parameter_and_keeps_its_logic() {
+    let path = "src/controllers/bar.rs";
+    let old = sandbox().disk.text(path).replace("// Mine: read", "// Your logic: read");
+    let old = old.replace("use crate::Setup;\n\n", "").replace("controller(_: &Setup)", "controller()");
+    let mut sandbox = of_an_older_template(path, &old);
+    sandbox.disk.edit(path, "// Your logic: read", "// Mine: read");
+    let outcome = Plan::update(&sandbox.project, &sandbox.project).run(&sandbox.disk).unwrap();
+    assert_eq!((&outcome.conflicts[..], &outcome.unmerged[..]), (&[][..], &[][..]));
+    let text = outcome.writes.text(path).unwrap();
+    assert!(text.contains("controller(_: &Setup)") && text.contains("// Mine: read"), "{text}");
+}
+
+#[test]
 fn changes_of_the_same_lines_are_a_conflict_that_is_named() {
     let mut sandbox = of_an_older_template("src/main.rs", OLD_MAIN);
     sandbox.disk.edit("src/main.rs", "old", "mine");

@@ -48,6 +48,7 @@ fn the_versions_of_a_kind_are_one_definition() {
             name: v1
             schema:
               openAPIV3Schema:
+                description: A website.
                 properties:
                   spec:
                     description: A website.
@@ -89,6 +90,7 @@ fn the_versions_of_a_kind_are_one_definition() {
           - name: v2
             schema:
               openAPIV3Schema:
+                description: A website.
                 properties:
                   spec:
                     description: A website.

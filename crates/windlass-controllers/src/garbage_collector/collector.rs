@@ -74,7 +74,7 @@ impl Collector {
         for reference in &references {
             let owner = owner_ref(reference);
             let Some(found) = self.find(&owner, node, cx).await? else {
-                // The kind is not served, so the owner cannot be proven absent.
+                // The kind is not served, so the owner cannot be proven absent. As kube-controller-manager.
                 return Ok(Action::requeue_after(RECHECK_UNWATCHED));
             };
             recheck_after = recheck_after.into_iter().chain(found.recheck_after).min();
@@ -110,7 +110,13 @@ impl Collector {
 
     /// Returns the state of an owner that `dependent` names, or `None` if the server does not serve its kind.
     async fn find(&self, owner: &OwnerRef, dependent: &Node, cx: &Context<()>) -> Result<Option<Found>> {
-        let seen = self.graph_builder.graph().node(&owner.uid).cloned();
+        let (seen, is_absent) = {
+            let graph = self.graph_builder.graph();
+            (graph.node(&owner.uid).cloned(), graph.is_absent(owner, dependent))
+        };
+        if is_absent {
+            return Ok(Some(Found { state: OwnerState::Absent, recheck_after: None }));
+        }
         let watched = seen.is_some();
         if let Some(seen) = &seen {
             if seen.is_referenced_by(owner, dependent) {
@@ -130,7 +136,12 @@ impl Collector {
             return Ok(Some(Found { state: OwnerState::Solid, recheck_after: None }));
         }
         let api = api(cx, &resource, dependent.namespace.as_deref());
-        let live = api.get_metadata_opt(&owner.name).await.map_err(Error::from)?;
+        let live = match api.get_metadata_opt(&owner.name).await {
+            Ok(live) => live,
+            // The kind was served at the last discovery.
+            Err(error) if is_unserved(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let Some(live) = live.filter(|live| live.metadata.uid.as_deref() == Some(&*owner.uid)) else {
             return Ok(Some(Found { state: OwnerState::Absent, recheck_after: None }));
         };
@@ -194,7 +205,12 @@ impl Collector {
     /// Reads the object's metadata from the server. If the object is gone, removes it from the graph.
     async fn latest(&self, node: &Node, cx: &Context<()>) -> Result<Option<ObjectMeta>> {
         let api = api(cx, &node.resource, node.namespace.as_deref());
-        let live = api.get_metadata_opt(&node.name).await.map_err(Error::from)?;
+        let live = match api.get_metadata_opt(&node.name).await {
+            Ok(live) => live,
+            // The monitors remove the object from the graph with its resource.
+            Err(error) if is_unserved(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let live = live.map(|live| live.metadata).filter(|live| live.uid.as_deref() == Some(&*node.uid));
         if live.is_none() {
             let affected = self.graph_builder.graph().remove(&node.uid);
@@ -232,6 +248,11 @@ fn reference(node: &Node) -> ObjectReference {
         uid: Some(node.uid.to_string()),
         ..ObjectReference::default()
     }
+}
+
+/// Returns whether the server does not serve the path: its reply is no `Status` of the reason `NotFound`.
+fn is_unserved(error: &kube_client::Error) -> bool {
+    matches!(error, kube_client::Error::Api(status) if status.code == 404 && status.reason != "NotFound")
 }
 
 fn api(cx: &Context<()>, resource: &Resource, namespace: Option<&str>) -> Api<DynamicObject> {

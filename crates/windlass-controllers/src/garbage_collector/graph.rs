@@ -67,9 +67,14 @@ pub(super) type Affected = BTreeSet<Uid>;
 ///
 /// Edges exist even if the owner itself was never observed. The dependents of such a *virtual* owner are checked until the owner is
 /// observed, or until a live read proves it absent.
+///
+/// The graph keeps a deleted object as *absent* while the object has dependents. The kind of the owner may be gone before the dependents are
+/// checked, and a live read cannot prove the absence of an object whose kind is not served.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     nodes: BTreeMap<Uid, Node>,
+    /// The deleted owners that still have dependents.
+    absent: BTreeMap<Uid, Node>,
     dependents: BTreeMap<Uid, BTreeSet<Uid>>,
 }
 
@@ -107,28 +112,58 @@ impl Graph {
         if node.deletion != old_deletion {
             self.add_deletion(&node, &mut affected);
         }
+        self.absent.remove(&node.uid);
         self.nodes.insert(node.uid.clone(), node);
         affected
     }
 
-    /// Removes an object.
+    /// Returns whether the owner that `dependent` names was deleted.
+    pub(super) fn is_absent(&self, owner: &OwnerRef, dependent: &Node) -> bool {
+        self.absent.get(&owner.uid).is_some_and(|node| node.is_referenced_by(owner, dependent))
+    }
+
+    /// Removes a deleted object. The object counts as absent for its dependents.
     pub(super) fn remove(&mut self, uid: &Uid) -> Affected {
-        let mut affected: Affected = self.dependents.get(uid).cloned().unwrap_or_default();
-        let Some(node) = self.nodes.remove(uid) else { return affected };
-        for owner in &node.owners {
-            self.unlink(&owner.uid, uid);
-            self.add_if_waiting(&owner.uid, &mut affected);
+        let mut affected = Affected::new();
+        if let Some(node) = self.take(uid, &mut affected)
+            && self.dependents.contains_key(uid)
+        {
+            self.absent.insert(uid.clone(), node);
         }
         affected
     }
 
-    /// Removes all objects of a resource that is no longer served.
-    pub(super) fn remove_resource(&mut self, gone: &Resource) -> Affected {
+    /// Removes all objects of a resource whose CustomResourceDefinition was deleted. The objects were deleted with the definition, and count
+    /// as absent.
+    pub(super) fn remove_deleted_resource(&mut self, gone: &Resource) -> Affected {
+        self.of_resource(gone).iter().flat_map(|uid| self.remove(uid)).collect()
+    }
+
+    /// Removes all objects of a resource that is not served, although the objects may exist.
+    pub(super) fn forget_resource(&mut self, gone: &Resource) -> Affected {
+        let mut affected = Affected::new();
+        for uid in self.of_resource(gone) {
+            self.take(&uid, &mut affected);
+        }
+        affected
+    }
+
+    fn of_resource(&self, resource: &Resource) -> Vec<Uid> {
         let of_resource = |node: &&Node| {
-            node.resource.api.group == gone.api.group && node.resource.api.plural == gone.api.plural
+            node.resource.api.group == resource.api.group && node.resource.api.plural == resource.api.plural
         };
-        let gone: Vec<Uid> = self.nodes.values().filter(of_resource).map(|node| node.uid.clone()).collect();
-        gone.iter().flat_map(|uid| self.remove(uid)).collect()
+        self.nodes.values().filter(of_resource).map(|node| node.uid.clone()).collect()
+    }
+
+    /// Takes an object out of the graph. Its dependents, and the owners that wait for the object, are affected.
+    fn take(&mut self, uid: &Uid, affected: &mut Affected) -> Option<Node> {
+        affected.extend(self.dependents.get(uid).into_iter().flatten().cloned());
+        let node = self.nodes.remove(uid)?;
+        for owner in &node.owners {
+            self.unlink(&owner.uid, uid);
+            self.add_if_waiting(&owner.uid, affected);
+        }
+        Some(node)
     }
 
     /// Returns the objects that name an owner which was never observed, and for which `wanted` holds.
@@ -181,6 +216,7 @@ impl Graph {
             set.remove(dependent);
             if set.is_empty() {
                 self.dependents.remove(owner);
+                self.absent.remove(owner);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! The monitors of the garbage collector: one watch for each resource that discovery lists.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::stream;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_client::Client;
+use kube_client::api::{Api, ListParams};
+use kube_core::PartialObjectMeta;
 use kube_core::discovery::ApiResource;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -29,6 +32,8 @@ pub(super) struct Monitors {
 
 struct Monitor {
     resource: Arc<Resource>,
+    /// Whether a CustomResourceDefinition defines the resource.
+    is_custom: bool,
     _until: oneshot::Sender<()>,
 }
 
@@ -40,33 +45,55 @@ impl Monitors {
             .external(stream::iter([RESOURCES]))
     }
 
-    fn update(&self, found: &[Arc<Resource>]) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Closes the watches of resources that are not served any more, and opens those of new resources.
+    async fn update(&self, found: &[Arc<Resource>], client: &Client) -> Result<()> {
         let wanted: BTreeMap<ResourceKey, &Arc<Resource>> = found
             .iter()
             .filter(|resource| resource.watchable && resource.deletable && !resource.is_events())
             .map(|resource| ((resource.api.group.clone(), resource.api.plural.clone()), resource))
             .collect();
-        let gone: Vec<_> = open
-            .iter()
-            .filter(|(key, open)| wanted.get(*key).is_none_or(|resource| **resource != open.resource))
-            .map(|(key, _)| key.clone())
-            .collect();
+        let is_current = |(key, monitor): (&ResourceKey, &Monitor)| {
+            wanted.get(key).is_some_and(|resource| **resource == monitor.resource)
+        };
+        let is_unchanged = {
+            let open = self.open();
+            open.len() == wanted.len() && open.iter().all(is_current)
+        };
+        if is_unchanged {
+            return Ok(());
+        }
+        // Listed after the discovery: a definition that was deleted with a resource that is not served any more is not in the list.
+        let definitions = defined_resources(client).await?;
+        let mut open = self.open();
+        let gone: Vec<ResourceKey> =
+            open.iter().filter(|entry| !is_current(*entry)).map(|(key, _)| key.clone()).collect();
         for key in gone {
             if let Some(closed) = open.remove(&key) {
                 self.graph_builder.end_list(&key);
-                let affected = self.graph_builder.graph().remove_resource(&closed.resource);
+                let mut graph = self.graph_builder.graph();
+                let affected = if closed.is_custom && !definitions.contains(&key) {
+                    graph.remove_deleted_resource(&closed.resource)
+                } else {
+                    graph.forget_resource(&closed.resource)
+                };
+                drop(graph);
                 self.graph_builder.enqueue(affected);
             }
         }
         let unlisted = wanted.keys().filter(|key| !open.contains_key(*key)).cloned();
         self.graph_builder.begin_lists(unlisted, Instant::now());
         for (key, resource) in wanted {
-            open.entry(key).or_insert_with(|| self.open(resource.clone()));
+            let is_custom = definitions.contains(&key);
+            open.entry(key).or_insert_with(|| self.watch(resource.clone(), is_custom));
         }
+        Ok(())
     }
 
-    fn open(&self, resource: Arc<Resource>) -> Monitor {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<ResourceKey, Monitor>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, resource: Arc<Resource>, is_custom: bool) -> Monitor {
         let (until, ended) = oneshot::channel::<()>();
         let handler = UpdateGraph { graph_builder: self.graph_builder.clone(), resource: resource.clone() };
         let metadata = WatchOptions::new().metadata_only();
@@ -88,8 +115,19 @@ impl Monitors {
                 }
             });
         }
-        Monitor { resource, _until: until }
+        Monitor { resource, is_custom, _until: until }
     }
+}
+
+/// Returns the resources that CustomResourceDefinitions define. A definition is named `PLURAL.GROUP`.
+async fn defined_resources(client: &Client) -> Result<BTreeSet<ResourceKey>> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let list = definitions.list_metadata(&ListParams::default()).await?;
+    let key = |definition: &PartialObjectMeta<CustomResourceDefinition>| {
+        let (plural, group) = definition.metadata.name.as_deref()?.split_once('.')?;
+        Some((group.to_owned(), plural.to_owned()))
+    };
+    Ok(list.items.iter().filter_map(key).collect())
 }
 
 impl Reconciler<(), &'static str> for Monitors {
@@ -99,7 +137,7 @@ impl Reconciler<(), &'static str> for Monitors {
         let found: Vec<Arc<Resource>> =
             resources::discover(cx.client()).await?.into_iter().map(Arc::new).collect();
         self.graph_builder.set_kinds(&found);
-        self.update(&found);
+        self.update(&found, cx.client()).await?;
         Ok(Action::requeue_after(DISCOVERY_INTERVAL))
     }
 }

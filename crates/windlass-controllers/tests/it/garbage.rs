@@ -1,11 +1,13 @@
 //! The garbage collector.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_client::Client;
 use kube_client::api::{
     Api, ApiResource, DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy,
 };
 use kube_core::{DynamicObject, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_test::{TestCluster, eventually};
 
 use crate::support::{WAIT_LIMIT, api, becomes, config, create_in, delete, gone, owner};
@@ -120,9 +122,8 @@ async fn an_owner_in_another_namespace_counts_as_gone_and_an_event_says_why() {
     assert!(Api::<ConfigMap>::namespaced(client, "kube-public").get_opt("c").await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn custom_resources_own_as_soon_as_their_crd_is_there() {
-    let cluster = TestCluster::with_controllers().await;
+/// Installs the kind Widget, and creates the Widget `w` with the ConfigMap `child`.
+async fn widget_with_child(cluster: &TestCluster) -> Api<DynamicObject> {
     let client = cluster.client();
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},
@@ -133,19 +134,70 @@ async fn custom_resources_own_as_soon_as_their_crd_is_there() {
         },
     });
     cluster.install(&serde_json::from_value(definition).unwrap()).await;
-    let resource = ApiResource {
+    let resource = widget_kind();
+    let widgets: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
+    let widget = widgets.create(&PostParams::default(), &DynamicObject::new("w", &resource)).await.unwrap();
+    config(&client, "child", &[widget_reference("w", widget.metadata.uid)]).await;
+    widgets
+}
+
+fn widget_kind() -> ApiResource {
+    ApiResource {
         group: "example.com".into(),
         version: "v1".into(),
         api_version: "example.com/v1".into(),
         kind: "Widget".into(),
         plural: "widgets".into(),
-    };
-    let widgets: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
-    let widget = widgets.create(&PostParams::default(), &DynamicObject::new("w", &resource)).await.unwrap();
-    let reference = json!({
-        "apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": widget.metadata.uid,
-    });
-    config(&client, "child", &[reference]).await;
+    }
+}
+
+fn widget_reference(name: &str, uid: Option<String>) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": name, "uid": uid})
+}
+
+async fn uninstall_widgets(client: &Client) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.delete("widgets.example.com", &DeleteParams::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn custom_resources_own_as_soon_as_their_crd_is_there() {
+    let cluster = TestCluster::with_controllers().await;
+    let widgets = widget_with_child(&cluster).await;
     widgets.delete("w", &DeleteParams::background()).await.unwrap();
+    gone::<ConfigMap>(&cluster.client(), "child").await;
+}
+
+#[tokio::test]
+async fn dependents_go_with_the_crd_of_their_owner() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    let widgets = widget_with_child(&cluster).await;
+    // The collector has observed both when it has finished a foreground deletion that began later.
+    let later = DynamicObject::new("later", &widget_kind());
+    let later = widgets.create(&PostParams::default(), &later).await.unwrap();
+    config(&client, "watched", &[widget_reference("later", later.metadata.uid)]).await;
+    widgets.delete("later", &DeleteParams::foreground()).await.unwrap();
+    eventually(WAIT_LIMIT, || async {
+        match widgets.get_opt("later").await {
+            Ok(None) => Ok(()),
+            other => Err(format!("the foreground deletion has not finished: {other:?}")),
+        }
+    })
+    .await;
+    uninstall_widgets(&client).await;
     gone::<ConfigMap>(&client, "child").await;
+}
+
+#[tokio::test]
+async fn a_dependent_of_a_kind_that_nobody_knows_stays() {
+    let cluster = TestCluster::with_controllers().await;
+    let client = cluster.client();
+    config(&client, "child", &[widget_reference("w", Some("0000".to_owned()))]).await;
+    // The collector has checked the child when it has deleted an object that was created later.
+    let nobody = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "0001"});
+    config(&client, "later", &[nobody]).await;
+    gone::<ConfigMap>(&client, "later").await;
+    let child = api::<ConfigMap>(&client).get("child").await.unwrap();
+    assert!(child.metadata.deletion_timestamp.is_none());
 }

@@ -116,15 +116,42 @@ fn orphaning_is_the_owners_work_alone() {
     assert_eq!(graph.observe(orphaning), affected(&["owner"]));
 }
 
-#[test]
-fn a_resource_that_is_gone_takes_its_nodes_along() {
+/// A graph with a Widget that owns a Thing.
+fn with_widget() -> (Graph, Node) {
     let mut graph = Graph::default();
     graph.observe(Node { resource: resource("Widget", true), ..node("owner") });
     let mut child = owned("child", "owner");
     child.owners[0].kind = "Widget".into();
-    graph.observe(child);
-    assert_eq!(graph.remove_resource(&resource("Widget", true)), affected(&["child"]));
+    graph.observe(child.clone());
+    (graph, child)
+}
+
+#[test]
+fn a_resource_that_is_not_served_takes_its_nodes_along() {
+    let (mut graph, child) = with_widget();
+    assert_eq!(graph.forget_resource(&resource("Widget", true)), affected(&["child"]));
     assert!(graph.node(&"owner".into()).is_none());
+    assert!(!graph.is_absent(&child.owners[0], &child), "the owner may exist");
+}
+
+#[test]
+fn the_objects_of_a_deleted_resource_are_absent() {
+    let (mut graph, child) = with_widget();
+    assert_eq!(graph.remove_deleted_resource(&resource("Widget", true)), affected(&["child"]));
+    assert!(graph.is_absent(&child.owners[0], &child));
+}
+
+#[test]
+fn a_deleted_owner_is_remembered_until_its_last_dependent_is_gone() {
+    let (mut graph, child) = with_widget();
+    let owner = &child.owners[0];
+    assert!(!graph.is_absent(owner, &child));
+    graph.remove(&"owner".into());
+    assert!(graph.is_absent(owner, &child));
+    let another = OwnerRef { name: "another".into(), ..owner.clone() };
+    assert!(!graph.is_absent(&another, &child), "an owner of another name is not the deleted one");
+    graph.remove(&"child".into());
+    assert!(graph.absent.is_empty());
 }
 
 #[test]

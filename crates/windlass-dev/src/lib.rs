@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cel_rules;
 mod control_plane;
 mod kubeconfig_file;
 mod kubectl_name;
@@ -23,6 +24,7 @@ mod manifests;
 mod shell_word;
 
 pub use self::{
+    cel_rules::{CelRule, cel_rules},
     control_plane::ControlPlane,
     kubeconfig_file::{Unwritable, write as write_kubeconfig},
     kubectl_name::kubectl_name,

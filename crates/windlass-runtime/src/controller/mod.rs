@@ -3,6 +3,7 @@
 mod any_controller;
 mod handle;
 mod hot_loop;
+mod observer;
 mod outcome;
 mod permit;
 mod rights;
@@ -18,9 +19,14 @@ use kube_core::{ApiResource, DynamicObject, Resource};
 use windlass_cache::{ObjectKey, RawObject};
 use windlass_workqueue::RateLimiter;
 
-pub use self::handle::{ControllerHandle, WatchId};
 use self::shard::{EachKey, ShardHash};
-pub(crate) use self::{any_controller::AnyController, outcome::Outcome, running::Running};
+pub(crate) use self::{
+    any_controller::AnyController, observer::Observer, outcome::Outcome, running::Running,
+};
+pub use self::{
+    handle::{ControllerHandle, WatchId},
+    observer::Reconciled,
+};
 use crate::{
     context::{Context, ControllerContext},
     error::{BoxError, Result},

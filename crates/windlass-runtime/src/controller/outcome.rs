@@ -52,6 +52,18 @@ impl Outcome {
         Self::Panicked(panic_message(payload).to_owned())
     }
 
+    /// Returns the error of a reconcile that failed.
+    pub(super) fn error(&self) -> Option<String> {
+        match self {
+            Self::Done | Self::RequeueAfter { .. } | Self::Revoked => None,
+            Self::Failed(error) | Self::Conflict(error) | Self::Terminal(error) => {
+                Some(chain(error.as_ref()))
+            }
+            Self::Panicked(message) => Some(format!("panicked: {message}")),
+            Self::TimedOut(limit) => Some(format!("timed out after {limit:?}")),
+        }
+    }
+
     /// The retry policy: decides for every outcome whether and when the key is reconciled again.
     pub(crate) fn settle<Q: QueueKey>(self, item: &Item<Q>, metrics: &OneController) {
         let again = AddOptions::new().priority(item.priority());

@@ -20,7 +20,8 @@ use windlass_cache::{Delta, Store};
 use windlass_workqueue::{AddOptions, LOW_PRIORITY, WorkQueue};
 
 use super::{
-    ErasedReconcile, Settings, WatchId, hot_loop::HotLoops, shard::Shard, write_barrier::WriteBarrier,
+    ErasedReconcile, Observer, Settings, WatchId, hot_loop::HotLoops, shard::Shard,
+    write_barrier::WriteBarrier,
 };
 use crate::{
     context::{self, Caches},
@@ -208,6 +209,10 @@ impl<Q: QueueKey> Running<Q> {
 
     pub(super) fn supervisor(&self) -> Supervisor {
         self.manager.supervisor.clone()
+    }
+
+    pub(super) fn observer(&self) -> Option<&Observer> {
+        self.manager.observer.as_ref()
     }
 
     /// Requests the cache of a watch. Its handler is added by [`start_watches`](Self::start_watches).

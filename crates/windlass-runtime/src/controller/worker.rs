@@ -11,7 +11,7 @@ use tokio::{
 use tracing::Instrument;
 use windlass_workqueue::{AddOptions, Item, WorkQueue};
 
-use super::{Outcome, Running, hot_loop::Pace, permit::Permit};
+use super::{Outcome, Reconciled, Running, hot_loop::Pace, permit::Permit};
 use crate::{
     client::path::GroupResource,
     error::{Error, Result, is_undecodable},
@@ -129,6 +129,7 @@ impl<Q: QueueKey> Running<Q> {
             }
             self.barrier.raise(key.clone(), written, &self.caches);
             let revoked = matches!(outcome, Outcome::Revoked);
+            self.report(&key, &outcome);
             outcome.settle(in_work, &self.metrics);
             drop(permit);
             if revoked && let Some(shard) = self.shard() {
@@ -137,6 +138,14 @@ impl<Q: QueueKey> Running<Q> {
         }
         .instrument(span)
         .await;
+    }
+
+    /// Hands the outcome to the observer of the manager.
+    fn report(&self, key: &Q, outcome: &Outcome) {
+        if let Some(observer) = self.observer() {
+            let error = outcome.error();
+            observer(&Reconciled { controller: &self.name, key, error: error.as_deref() });
+        }
     }
 
     async fn attempt(&self, key: Q) -> Outcome {

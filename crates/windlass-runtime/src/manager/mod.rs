@@ -34,9 +34,10 @@ pub use self::{
 };
 pub(crate) use self::{cluster::ClusterState, state::ManagerState};
 use self::{names::Selection, run::RunningManager};
+pub use crate::controller::Reconciled;
 use crate::{
     client::{ClientBuilder, ConfigSource},
-    controller::{AnyController, Controller},
+    controller::{AnyController, Controller, Observer},
     env::Env,
     error::{BoxError, Error, Result},
     events::EventsApi,
@@ -88,6 +89,7 @@ pub struct Manager {
     leader_election: Option<LeaderElection>,
     sharding: Option<Sharding>,
     events_api: EventsApi,
+    observer: Option<Observer>,
     controllers: Vec<Box<dyn AnyController>>,
     selection: Selection,
     needs: Vec<Permission>,
@@ -146,6 +148,7 @@ impl Manager {
             leader_election: None,
             sharding: None,
             events_api: EventsApi::default(),
+            observer: None,
             controllers: Vec::new(),
             selection: Selection::new(["*"]),
             needs: Vec::new(),
@@ -266,6 +269,24 @@ impl Manager {
     /// Sets the API by which events are written. Default: core/v1.
     pub fn events_api(mut self, api: EventsApi) -> Self {
         self.events_api = api;
+        self
+    }
+
+    /// Calls `observer` after each reconcile of each controller, with the error if the reconcile failed: to report errors to a service, or to
+    /// a test. The worker calls the observer, which must not block. Default: none.
+    ///
+    /// ```
+    /// # use windlass_runtime::Manager;
+    /// # fn example(client: kube_client::Client) -> Manager {
+    /// Manager::new(client).observe_reconciles(|reconciled| {
+    ///     if let Some(error) = reconciled.error {
+    ///         eprintln!("{} failed on {}: {error}", reconciled.controller, reconciled.key);
+    ///     }
+    /// })
+    /// # }
+    /// ```
+    pub fn observe_reconciles(mut self, observer: impl Fn(&Reconciled<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
         self
     }
 

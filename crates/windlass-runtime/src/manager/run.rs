@@ -87,13 +87,14 @@ impl RunningManager {
             namespaces,
             clusters,
             events_api,
+            observer,
             changes: (_, mut changes),
             ..
         } = manager;
         tokio::pin!(stop);
         let state = async {
             let client = Manager::connect(target, &env).await?;
-            ManagerState::new(client, env.clone(), metrics, namespaces, clusters, events_api).await
+            ManagerState::new(client, env.clone(), metrics, namespaces, clusters, events_api, observer).await
         };
         let state = tokio::select! {
             biased;

@@ -9,6 +9,7 @@ use kube_client::Client;
 
 use super::cluster::{Cluster, ClusterState, check_name};
 use crate::{
+    controller::Observer,
     env::Env,
     error::{Error, Result},
     events::EventsApi,
@@ -32,6 +33,8 @@ pub(crate) struct ManagerState {
     pub(crate) leader: Fence,
     /// The membership of this replica, if keys are split among replicas.
     pub(crate) sharding: OnceLock<Gate>,
+    /// Called after each reconcile.
+    pub(crate) observer: Option<Observer>,
 }
 
 impl ManagerState {
@@ -42,6 +45,7 @@ impl ManagerState {
         namespaces: Vec<String>,
         clusters: Vec<Cluster>,
         events_api: EventsApi,
+        observer: Option<Observer>,
     ) -> Result<Arc<Self>> {
         let (queues, supervisor) = (QueueMetrics::default(), Supervisor::default());
         let own = ClusterState::own(client, &env, &supervisor, namespaces, events_api).await?;
@@ -63,6 +67,7 @@ impl ManagerState {
             supervisor,
             leader: Fence::open(),
             sharding: OnceLock::new(),
+            observer,
         };
         state.metrics.register(|registry| {
             state.own.register_metrics(registry);

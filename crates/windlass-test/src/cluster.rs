@@ -16,9 +16,9 @@ use windlass_runtime::permission::Permissions;
 use windlass_runtime::{Error, Manager};
 
 use crate::rights::{Account, Login, RestrictedAccount, RestrictedManager};
-use crate::running::{RunningManager, RunningManagers};
+use crate::running::{Operators, RunningManager};
 use crate::wait::Wait;
-use crate::{TestClock, eventually, install};
+use crate::{TestClock, eventually, install, operator_log};
 
 /// How long a wait lasts unless the test chooses another limit.
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
@@ -29,6 +29,9 @@ const KUBECONFIG: &str = "WINDLASS_TEST_KUBECONFIG";
 /// An API server in this process, with or without the controllers of a cluster.
 ///
 /// It needs a tokio runtime and stops when it is dropped. All methods panic on failure, with the reason: this is for tests.
+///
+/// With the environment variable `RUST_LOG`, such as `RUST_LOG=info`, the first cluster of a process installs a `tracing` subscriber that
+/// writes to the output of the test, unless the test has installed a subscriber of its own.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -71,7 +74,7 @@ pub struct TestCluster {
     config: Option<Config>,
     client: Client,
     listening: OnceCell<Listening>,
-    managers: RunningManagers,
+    operators: Operators,
     wait_limit: Duration,
     /// Stops the built-in controllers when it is dropped.
     controllers: Option<RunningManager>,
@@ -114,6 +117,7 @@ impl TestCluster {
     }
 
     async fn external(kubeconfig: PathBuf) -> Result<Self, Error> {
+        operator_log::show();
         let source = ConfigSource { kubeconfig: Some(kubeconfig), ..ConfigSource::default() };
         let mut config = source.load().await?;
         "default".clone_into(&mut config.default_namespace);
@@ -123,7 +127,7 @@ impl TestCluster {
             config: Some(config),
             client,
             listening: OnceCell::new(),
-            managers: RunningManagers::default(),
+            operators: Operators::default(),
             wait_limit: WAIT_LIMIT,
             controllers: None,
         })
@@ -147,6 +151,7 @@ impl TestCluster {
     }
 
     fn of(server: ServerBuilder) -> Self {
+        operator_log::show();
         let server = server.build().unwrap_or_else(|error| panic!("the API server does not start: {error}"));
         let client = Client::new(server.service(Identity::admin()), "default");
         Self {
@@ -154,7 +159,7 @@ impl TestCluster {
             config: None,
             client,
             listening: OnceCell::new(),
-            managers: RunningManagers::default(),
+            operators: Operators::default(),
             wait_limit: WAIT_LIMIT,
             controllers: None,
         }
@@ -164,7 +169,8 @@ impl TestCluster {
         eventually(WAIT_LIMIT, || can_run_pods(&self.client)).await;
     }
 
-    /// Sets how long [`wait_for`](Self::wait_for) and [`gone`](Self::gone) wait. Default: 30 s.
+    /// Sets how long [`wait_for`](Self::wait_for) and [`gone`](Self::gone) wait on an idle machine. Default: 30 s. The limit is
+    /// [stretched](crate::stretched) by `WINDLASS_TEST_PATIENCE` and by the load of the machine.
     pub fn wait_limit(mut self, limit: Duration) -> Self {
         self.wait_limit = limit;
         self
@@ -210,19 +216,32 @@ impl TestCluster {
     }
 
     /// Applies CRDs and waits until the resources of all of them are served. Those of the versions of a kind become one.
+    ///
+    /// The API server in this process does not evaluate CEL rules (`x-kubernetes-validations`): a warning on stderr names each rule once.
     #[track_caller]
     pub fn install_all<'a>(
         &self,
         definitions: impl IntoIterator<Item = &'a CustomResourceDefinition>,
     ) -> impl Future<Output = ()> {
         let definitions: Vec<_> = definitions.into_iter().cloned().collect();
-        install::install(self.client(), definitions, self.wait_limit, Location::caller())
+        self.install_definitions(definitions, Location::caller())
     }
 
     /// Applies the CRD of `K` and waits until its resources are served.
     #[track_caller]
     pub fn install_crd<K: CustomResourceExt>(&self) -> impl Future<Output = ()> {
-        install::install(self.client(), vec![K::crd()], self.wait_limit, Location::caller())
+        self.install_definitions(vec![K::crd()], Location::caller())
+    }
+
+    fn install_definitions(
+        &self,
+        definitions: Vec<CustomResourceDefinition>,
+        caller: &'static Location<'static>,
+    ) -> impl Future<Output = ()> + use<> {
+        if self.server.is_some() {
+            install::warn_of_cel_rules(&definitions);
+        }
+        install::install(self.client(), definitions, self.wait_limit, caller)
     }
 
     /// Runs a manager in the background until the returned guard is stopped or dropped.
@@ -231,7 +250,7 @@ impl TestCluster {
     /// error at once, and so does the guard when it is dropped.
     pub fn run(&self, manager: Manager) -> RunningManager {
         let running = RunningManager::start(manager);
-        self.managers.add(&running);
+        self.operators.add(&running);
         running
     }
 
@@ -259,7 +278,7 @@ impl TestCluster {
         let account = Box::pin(self.restricted_account(&manager));
         async move {
             let restricted = RestrictedManager::start(manager, account.await);
-            self.managers.add(restricted.running());
+            self.operators.add(restricted.running());
             restricted
         }
     }
@@ -326,7 +345,9 @@ impl TestCluster {
                 _ => Login::InProcess(self.server()),
             };
             let account = Account::create(self.client(), login, &permissions, caller).await;
-            RestrictedAccount::new(permissions, account)
+            let account = RestrictedAccount::new(permissions, account);
+            self.operators.add_requests(account.request_log());
+            account
         }
     }
 
@@ -337,7 +358,8 @@ impl TestCluster {
     ///
     /// # Panics
     /// When the limit of [`wait_limit`](Self::wait_limit) passes: the message has the object's version, finalizers and
-    /// conditions, but none of its contents. When a manager of this cluster fails: with the manager's error.
+    /// conditions, but none of its contents; the requests that [restricted](Self::run_restricted) managers were denied; and the last error of
+    /// each key whose last reconcile failed. When a manager of this cluster fails: with the manager's error.
     #[track_caller]
     pub fn wait_for<K>(&self, key: impl ToString, condition: impl Fn(&K) -> bool) -> impl Future<Output = K>
     where
@@ -359,6 +381,6 @@ impl TestCluster {
     }
 
     fn wait(&self, caller: &'static Location<'static>) -> Wait<'_> {
-        Wait { client: self.client(), managers: &self.managers, limit: self.wait_limit, caller }
+        Wait { client: self.client(), operators: &self.operators, limit: self.wait_limit, caller }
     }
 }

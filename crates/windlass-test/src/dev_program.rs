@@ -8,12 +8,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use windlass_patience::stretched;
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 
 /// The beginning of the line that `dev` prints when the operator runs.
 const RUNS: &str = "The operator runs.";
 
-/// How long `dev` may take until the operator runs, and to end.
+/// How long `dev` may take on an idle machine until the operator runs, and to end.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// An operator's program with the command `dev`, as a person types it. It has a control plane of its own, and is killed when it is dropped.
@@ -41,7 +42,7 @@ impl DevProgram {
     /// Starts `program dev`, and waits until the operator runs.
     ///
     /// # Panics
-    /// The program cannot be started, ends, or does not run within a minute.
+    /// The program cannot be started, ends, or does not run within a minute, [stretched](crate::stretched).
     pub async fn start(program: &str) -> Self {
         let directory =
             tempfile::tempdir().unwrap_or_else(|error| panic!("no folder for temporary files: {error}"));
@@ -50,9 +51,9 @@ impl DevProgram {
         command.arg("dev").arg("--write-kubeconfig").arg(&kubeconfig);
         command.stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap_or_else(|error| panic!("{program} does not start: {error}"));
-        let said = timeout(LIMIT, until_it_runs(&mut process));
-        let said =
-            said.await.unwrap_or_else(|_| panic!("the operator of {program} does not run after {LIMIT:?}"));
+        let limit = stretched(LIMIT);
+        let said = timeout(limit, until_it_runs(&mut process)).await;
+        let said = said.unwrap_or_else(|_| panic!("the operator of {program} does not run after {limit:?}"));
         let source = ConfigSource { kubeconfig: Some(kubeconfig), ..ConfigSource::default() };
         let client = match source.load().await {
             Ok(config) => ClientBuilder::new(config).build(),
@@ -75,13 +76,14 @@ impl DevProgram {
     /// Sends SIGINT, as Ctrl-C does, and waits for the end of the program.
     ///
     /// # Panics
-    /// The program has ended already, or does not end within a minute.
+    /// The program has ended already, or does not end within a minute, [stretched](crate::stretched).
     pub async fn interrupt(mut self) -> ExitStatus {
         let pid = self.process.id().unwrap_or_else(|| panic!("the program has ended")).to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status().await;
         assert!(sent.is_ok_and(|sent| sent.success()), "no signal could be sent to process {pid}");
-        let ended = timeout(LIMIT, self.process.wait()).await;
-        let ended = ended.unwrap_or_else(|_| panic!("process {pid} runs {LIMIT:?} after SIGINT"));
+        let limit = stretched(LIMIT);
+        let ended = timeout(limit, self.process.wait()).await;
+        let ended = ended.unwrap_or_else(|_| panic!("process {pid} runs {limit:?} after SIGINT"));
         ended.unwrap_or_else(|error| panic!("process {pid}: {error}"))
     }
 }

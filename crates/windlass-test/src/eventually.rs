@@ -1,21 +1,24 @@
 //! Retrying until a deadline.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::panic::Location;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
+use windlass_patience::stretched;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Calls `attempt` until it succeeds, and returns its value.
 ///
-/// The first attempt starts at once; the pauses between attempts grow from 2 to 100 ms. An attempt that is still running
-/// at the deadline is cancelled. For one typed object, [`TestCluster::wait_for`](crate::TestCluster::wait_for) is shorter.
+/// The first attempt starts at once; the pauses between attempts grow from 2 to 100 ms. `limit` is for an idle machine: it is
+/// [stretched](crate::stretched) by `WINDLASS_TEST_PATIENCE` and by the load of the machine. A pause counts with the length that was asked
+/// for, however late the machine ends it. An attempt that is still running at the end is cancelled. For one typed object,
+/// [`TestCluster::wait_for`](crate::TestCluster::wait_for) is shorter.
 ///
 /// # Panics
-/// When the deadline passes. The message has the line of the caller and the error of the last attempt, so an attempt's
+/// When the limit passes. The message has the line of the caller and the error of the last attempt, so an attempt's
 /// error should say what is missing.
 ///
 /// ```
@@ -32,33 +35,65 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// # }
 /// ```
 #[track_caller]
-pub fn eventually<T, E, F, Fut>(deadline: Duration, attempt: F) -> impl Future<Output = T>
+pub fn eventually<T, E, F, Fut>(limit: Duration, attempt: F) -> impl Future<Output = T>
 where
     E: Display,
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    keep_trying(deadline, attempt, Location::caller())
+    keep_trying(limit, attempt, String::new, Location::caller())
 }
 
-pub(crate) async fn keep_trying<T, E, F, Fut>(deadline: Duration, mut attempt: F, caller: &Location<'_>) -> T
+/// As [`eventually`]. The panic's message ends with the result of `reasons`.
+pub(crate) async fn keep_trying<T, E, F, Fut>(
+    limit: Duration,
+    mut attempt: F,
+    reasons: impl Fn() -> String,
+    caller: &Location<'_>,
+) -> T
 where
     E: Display,
     F: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    let end = Instant::now() + deadline;
+    let mut spent = Duration::ZERO;
     let mut pause = FIRST_PAUSE;
     let mut last = "no attempt finished".to_owned();
     loop {
-        match timeout_at(end, attempt()).await {
+        let started = Instant::now();
+        match timeout(stretched(limit).saturating_sub(spent), attempt()).await {
             Ok(Ok(value)) => return value,
             Ok(Err(error)) => last = error.to_string(),
             Err(_) => {}
         }
-        assert!(Instant::now() + pause < end, "{caller}: not within {deadline:?}; last: {last}");
+        spent += started.elapsed() + pause;
+        let allowed = stretched(limit);
+        assert!(
+            spent < allowed,
+            "{caller}: not within {}; last: {last}{}",
+            Allowed { limit, allowed },
+            reasons()
+        );
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// A limit in the message of a panic.
+struct Allowed {
+    limit: Duration,
+    /// The stretched limit.
+    allowed: Duration,
+}
+
+impl Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit, allowed } = self;
+        if limit == allowed {
+            write!(f, "{limit:?}")
+        } else {
+            write!(f, "{limit:?} (stretched to {allowed:.0?} on this machine)")
+        }
     }
 }
 
@@ -67,7 +102,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    #[should_panic(expected = "not within 1s; last: still 2")]
+    #[should_panic(expected = "; last: still 2")]
     async fn the_panic_has_the_last_error() {
         let _: () = eventually(Duration::from_secs(1), || async { Err("still 2") }).await;
     }
@@ -76,5 +111,27 @@ mod tests {
     #[should_panic(expected = "no attempt finished")]
     async fn an_attempt_that_hangs_is_cancelled() {
         let _: () = eventually(Duration::from_secs(1), std::future::pending::<Result<(), String>>).await;
+    }
+
+    #[test]
+    fn a_stretched_limit_says_so() {
+        let seconds = Duration::from_secs;
+        assert_eq!(Allowed { limit: seconds(30), allowed: seconds(30) }.to_string(), "30s");
+        let stretched = Allowed { limit: seconds(30), allowed: seconds(120) }.to_string();
+        assert_eq!(stretched, "30s (stretched to 120s on this machine)");
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_ends_late_does_not_count() {
+        let limit = Duration::from_millis(50);
+        let mut attempts = 0;
+        let last = eventually(limit, || {
+            attempts += 1;
+            let attempt = attempts;
+            // While this task pauses, another task keeps the thread for longer than the limit.
+            tokio::spawn(async move { std::thread::sleep(stretched(limit)) });
+            async move { if attempt == 4 { Ok(attempt) } else { Err("not yet") } }
+        });
+        assert_eq!(last.await, 4);
     }
 }

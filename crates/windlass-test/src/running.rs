@@ -1,5 +1,6 @@
 //! A manager that runs in the background of a test.
 
+use std::fmt::Write;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
@@ -7,6 +8,9 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use windlass_runtime::{Error, Manager, Result};
+
+use crate::reconcile_errors::ReconcileErrors;
+use crate::rights::RequestLog;
 
 /// A guard for a manager that [`TestCluster::run`](crate::TestCluster::run) started.
 ///
@@ -19,29 +23,37 @@ use windlass_runtime::{Error, Manager, Result};
 pub struct RunningManager {
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<Result<()>>>,
-    failure: Arc<Failure>,
+    state: Arc<State>,
 }
 
-/// The error that ended a manager, as text.
-type Failure = OnceLock<String>;
+/// What the waits of a cluster know about a manager.
+#[derive(Default)]
+struct State {
+    /// The error that ended the manager, as text.
+    failure: OnceLock<String>,
+    reconcile_errors: ReconcileErrors,
+}
 
 impl RunningManager {
     /// Starts `manager` on the current tokio runtime.
     pub(crate) fn start(manager: Manager) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
+        let state = Arc::new(State::default());
+        let observer = Arc::clone(&state);
+        let manager =
+            manager.observe_reconciles(move |reconcile| observer.reconcile_errors.observe(reconcile));
         let manager = tokio::spawn(manager.run_until(async { drop(stopped.await) }));
-        let failure = Arc::new(Failure::new());
         let task = tokio::spawn({
-            let failure = Arc::clone(&failure);
+            let state = Arc::clone(&state);
             async move {
                 let result = manager.await.unwrap_or_else(|panic| Err(Error::other(panic)));
                 if let Err(error) = &result {
-                    failure.get_or_init(|| error.to_string());
+                    state.failure.get_or_init(|| error.to_string());
                 }
                 result
             }
         });
-        Self { stop: Some(stop), task: Some(task), failure }
+        Self { stop: Some(stop), task: Some(task), state }
     }
 
     /// Stops the manager gracefully and returns its result.
@@ -72,7 +84,7 @@ impl Drop for RunningManager {
     fn drop(&mut self) {
         // The result was not handed to the test.
         if self.task.is_some()
-            && let Some(failure) = self.failure.get()
+            && let Some(failure) = self.state.failure.get()
             && !thread::panicking()
         {
             panic!("the manager failed: {failure}");
@@ -80,19 +92,44 @@ impl Drop for RunningManager {
     }
 }
 
-/// The managers whose guards still exist.
+/// The managers of a cluster whose guards still exist, and the requests of restricted accounts.
 #[derive(Default)]
-pub(crate) struct RunningManagers(Mutex<Vec<Weak<Failure>>>);
+pub(crate) struct Operators {
+    managers: Mutex<Vec<Weak<State>>>,
+    request_logs: Mutex<Vec<Weak<RequestLog>>>,
+}
 
-impl RunningManagers {
+impl Operators {
     pub(crate) fn add(&self, manager: &RunningManager) {
-        let mut failures = self.0.lock();
-        failures.retain(|failure| failure.strong_count() > 0);
-        failures.push(Arc::downgrade(&manager.failure));
+        let mut managers = self.managers.lock();
+        managers.retain(|manager| manager.strong_count() > 0);
+        managers.push(Arc::downgrade(&manager.state));
+    }
+
+    /// Adds the requests of a restricted account.
+    pub(crate) fn add_requests(&self, log: &Arc<RequestLog>) {
+        self.request_logs.lock().push(Arc::downgrade(log));
     }
 
     /// Returns the error of the first manager that failed.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.0.lock().iter().find_map(|failure| failure.upgrade()?.get().cloned())
+        self.managers.lock().iter().find_map(|manager| manager.upgrade()?.failure.get().cloned())
+    }
+
+    /// Describes why a wait may have failed: the requests that were denied, and the last error of each key whose last reconcile failed. Empty
+    /// without such requests and keys.
+    pub(crate) fn reasons(&self) -> String {
+        let logs: Vec<_> = self.request_logs.lock().iter().filter_map(Weak::upgrade).collect();
+        let denied: Vec<String> = logs.iter().flat_map(|log| log.missing()).collect();
+        let managers: Vec<_> = self.managers.lock().iter().filter_map(Weak::upgrade).collect();
+        let failing: Vec<String> =
+            managers.iter().flat_map(|manager| manager.reconcile_errors.lines()).collect();
+        let mut out = String::new();
+        for (title, lines) in [("denied requests", denied), ("failed reconciles", failing)] {
+            if !lines.is_empty() {
+                let _ = write!(out, "\n{title}:\n  {}", lines.join("\n  "));
+            }
+        }
+        out
     }
 }

@@ -12,12 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::eventually::keep_trying;
-use crate::running::RunningManagers;
+use crate::running::Operators;
 
 /// One object to wait for: where it is, how long to wait, and whose failure ends the wait early.
 pub(crate) struct Wait<'a> {
     pub(crate) client: Client,
-    pub(crate) managers: &'a RunningManagers,
+    pub(crate) operators: &'a Operators,
     pub(crate) limit: Duration,
     pub(crate) caller: &'static Location<'static>,
 }
@@ -34,7 +34,7 @@ impl Wait<'_> {
             let object = decode::<K>(&found).map_err(|why| format!("{key}: {why}"))?;
             if condition(&object) { Ok(object) } else { Err(format!("{key} is {}", summary(&found))) }
         };
-        keep_trying(self.limit, attempt, self.caller).await
+        keep_trying(self.limit, attempt, || self.operators.reasons(), self.caller).await
     }
 
     pub(crate) async fn until_gone<K>(self, key: String)
@@ -50,11 +50,11 @@ impl Wait<'_> {
                 Err(error) => Err(describe(&error)),
             }
         };
-        keep_trying(self.limit, attempt, self.caller).await;
+        keep_trying(self.limit, attempt, || self.operators.reasons(), self.caller).await;
     }
 
     fn panic_if_a_manager_failed(&self) {
-        if let Some(failure) = self.managers.failure() {
+        if let Some(failure) = self.operators.failure() {
             panic!("{}: the manager failed: {failure}", self.caller);
         }
     }

@@ -28,6 +28,7 @@ const CLUSTER: &[&str] = &[
 ];
 
 const RULES: &[Rule] = &[
+    Rule { name: "windlass-patience", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-workqueue", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-cache", uses: &[], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-schema", uses: &[], may_enable: &[], never: CLIENT },
@@ -77,7 +78,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "windlass-test",
-        uses: &["windlass-apiserver", "windlass-controllers", "windlass-dev", "windlass-runtime"],
+        uses: &[
+            "windlass-apiserver",
+            "windlass-controllers",
+            "windlass-dev",
+            "windlass-patience",
+            "windlass-runtime",
+        ],
         may_enable: &[],
         never: &["kube-runtime"],
     },

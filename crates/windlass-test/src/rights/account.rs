@@ -55,7 +55,7 @@ impl Account {
         let account =
             created.unwrap_or_else(|error| panic!("{caller}: cannot create the service account: {error}"));
         for right in first_of_each_place(permissions) {
-            keep_trying(EFFECTIVE, || account.has(right), caller).await;
+            keep_trying(EFFECTIVE, || account.has(right), String::new, caller).await;
         }
         account
     }

@@ -11,7 +11,7 @@ use windlass_runtime::permission::Permissions;
 use windlass_runtime::{Manager, Result};
 
 pub(crate) use self::account::{Account, Login};
-use self::request_log::RequestLog;
+pub(crate) use self::request_log::RequestLog;
 use crate::running::RunningManager;
 
 /// A service account with exactly [the rights that a manager declares](Manager::permissions), for several replicas of that manager.
@@ -51,6 +51,10 @@ impl RestrictedAccount {
     /// Returns a client for the manager. Its requests are recorded for the [report](Self::rights).
     pub fn client(&self) -> Client {
         RequestLog::record(&self.log, self.account.client.clone())
+    }
+
+    pub(crate) fn request_log(&self) -> &Arc<RequestLog> {
+        &self.log
     }
 
     /// Returns the namespace of the account, which is that of its client and has its Leases.
@@ -135,13 +139,10 @@ impl RestrictedManager {
 impl RightsReport {
     /// Compares the rights with the requests. `operator` is the namespace that the manager runs in.
     fn of(permissions: &Permissions, log: &RequestLog, operator: &str) -> Self {
-        let denied = log.denied();
-        let missing =
-            denied.iter().map(|denial| format!("{}: add .needs({})", denial.access(), denial.declaration()));
         let unused = permissions.unused(&log.used(), operator);
         let unused =
             unused.into_iter().map(|right| format!("{right}: declared by {}", permissions.needed_by(right)));
-        Self { missing: missing.collect(), unused: unused.collect() }
+        Self { missing: log.missing(), unused: unused.collect() }
     }
 
     /// Whether no right was missing and none was left unused.

@@ -13,7 +13,7 @@ use windlass_runtime::permission::{Access, Denial, Verb};
 
 /// Records which accesses a client used and which were denied.
 #[derive(Default)]
-pub(super) struct RequestLog {
+pub(crate) struct RequestLog {
     used: Mutex<BTreeSet<Access>>,
     denied: Mutex<Vec<Denial>>,
 }
@@ -33,8 +33,11 @@ impl RequestLog {
         self.used.lock().clone()
     }
 
-    pub(super) fn denied(&self) -> Vec<Denial> {
-        self.denied.lock().clone()
+    /// Returns the rights that were denied, each with the declaration that would grant it.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let denied = self.denied.lock();
+        let line = |denial: &Denial| format!("{}: add .needs({})", denial.access(), denial.declaration());
+        denied.iter().map(line).collect()
     }
 
     async fn send(&self, client: &Client, request: Request<Body>) -> Result<Response<Body>, BoxError> {

@@ -1,6 +1,7 @@
 //! What a test of an operator can rely on.
 
 mod faults;
+mod output;
 mod rights;
 mod scenario;
 

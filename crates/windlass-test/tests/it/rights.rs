@@ -1,8 +1,14 @@
 //! Managers that run with the rights that they declare.
 
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube_client::api::{Api, DeleteParams, PostParams};
 use kube_core::{ObjectMeta, ResourceExt};
+use serde_json::json;
 use windlass_runtime::leader_election::LeaderElection;
 use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey, Permission, Result, Verb};
 use windlass_test::{TestCluster, eventually};
@@ -69,13 +75,61 @@ async fn a_missing_right_is_reported_with_its_declaration() {
         .run_restricted(Manager::new(cluster.client()).controller(controller()).namespaces(["default"]))
         .await;
     create_config(&cluster, &[]).await;
-    let report = eventually(std::time::Duration::from_secs(20), || async {
+    let report = eventually(Duration::from_secs(20), || async {
         let report = operator.rights();
         if report.missing.is_empty() { Err("nothing is missing") } else { Ok(report) }
     })
     .await;
     let line = "create secrets in namespace default: add .needs(Permission::to::<the type of secrets>([Verb::Create]))";
     assert_eq!(report.missing, [line]);
+    operator.stop().await.expect("a graceful stop");
+}
+
+/// Deletes the StatefulSet of each ConfigMap. The right to delete is not declared.
+async fn clean_up(key: ObjectKey, cx: Context<ConfigMap>) -> Result<Action> {
+    let metadata = ObjectMeta {
+        name: Some(key.name().to_owned()),
+        namespace: key.namespace().map(ToOwned::to_owned),
+        ..ObjectMeta::default()
+    };
+    cx.delete(&StatefulSet { metadata, ..StatefulSet::default() }).await?;
+    Ok(Action::done())
+}
+
+#[tokio::test]
+async fn a_wait_that_fails_names_the_denied_requests_and_the_last_errors() {
+    let cluster = TestCluster::start().await.wait_limit(Duration::from_millis(50));
+    let set = json!({
+        "metadata": { "name": "a" },
+        "spec": {
+            "serviceName": "a",
+            "selector": { "matchLabels": { "app": "a" } },
+            "template": {
+                "metadata": { "labels": { "app": "a" } },
+                "spec": { "containers": [{ "name": "main", "image": "postgres" }] },
+            },
+        },
+    });
+    let set: StatefulSet = serde_json::from_value(set).expect("a StatefulSet");
+    let sets: Api<StatefulSet> = Api::default_namespaced(cluster.client());
+    sets.create(&PostParams::default(), &set).await.expect("created");
+    let controller = Controller::of::<ConfigMap>(clean_up).named("cleaner");
+    let manager = Manager::new(cluster.client()).controller(controller).namespaces(["default"]);
+    let operator = cluster.run_restricted(manager).await;
+    create_config(&cluster, &[]).await;
+    eventually(Duration::from_secs(20), || async {
+        if operator.rights().missing.is_empty() { Err("nothing is missing") } else { Ok(()) }
+    })
+    .await;
+
+    let wait = AssertUnwindSafe(cluster.gone::<StatefulSet>("default/a")).catch_unwind().await;
+    let message = *wait.expect_err("the StatefulSet stays").downcast::<String>().expect("a message");
+    let (state, reasons) = message.split_once('\n').expect("reasons");
+    assert!(state.contains("last: default/a still exists"), "{message}");
+    let denied = "denied requests:\n  delete statefulsets.apps \"a\" in namespace default: add .needs(Permission::to::<the type of \
+                  statefulsets>([Verb::Delete]))\nfailed reconciles:\n  cleaner default/a: ";
+    assert!(reasons.starts_with(denied), "{message}");
+    assert!(reasons.contains("statefulsets.apps \"a\" is forbidden"), "{message}");
     operator.stop().await.expect("a graceful stop");
 }
 

@@ -1,8 +1,9 @@
 //! Deployments: rollouts, a pause, and the way back.
 
 use serde_json::{Value, json};
+use windlass_test::eventually;
 
-use super::stage::Stage;
+use super::stage::{LIMIT, Stage};
 
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 const WEB: &str = "apps/v1/deployments/web";
@@ -14,7 +15,7 @@ fn image(image: &str) -> Value {
 
 /// Runs all pods that do not run yet, until there are `count` with the image.
 async fn run_all(stage: &Stage, image: &str, count: usize) {
-    loop {
+    eventually(LIMIT, || async {
         let mut ready = 0;
         for pod in stage.list("v1/pods").await {
             let name = pod["metadata"]["name"].as_str().unwrap_or_default();
@@ -24,12 +25,11 @@ async fn run_all(stage: &Stage, image: &str, count: usize) {
                 ready += 1;
             }
         }
-        let gone = stage.list("v1/pods").await.len() == count;
-        if ready == count && gone {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-    }
+        let all = stage.list("v1/pods").await.len();
+        let is_done = ready == count && all == count;
+        is_done.then_some(()).ok_or_else(|| format!("{ready} of {all} pods are ready and of {image}"))
+    })
+    .await;
 }
 
 #[tokio::test]

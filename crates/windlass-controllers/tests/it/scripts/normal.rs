@@ -52,6 +52,33 @@ impl Names {
         }
     }
 
+    /// Learns the random parts of the names in an event, whose objects may be gone before a list shows them.
+    pub(super) fn learn_event(&mut self, event: &Value) {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (kind, name) = (text("/involvedObject/kind"), text("/involvedObject/name"));
+        let message = text("/message");
+        let words = || message.split(|c: char| c.is_whitespace() || matches!(c, ',' | '/'));
+        let below = words().filter_map(|word| word.strip_prefix(name)?.strip_prefix('-'));
+        match kind {
+            "DaemonSet" | "Job" | "ReplicaSet" | "ReplicationController" => {
+                self.prefixes.insert(format!("{name}-"));
+                let indexes = below.filter_map(|rest| rest.split_once('-')).map(|(index, _)| index);
+                let indexes = indexes.filter(|index| kind == "Job" && is_number(index));
+                self.prefixes.extend(indexes.map(|index| format!("{name}-{index}-")));
+            }
+            "Deployment" => {
+                let hashes = below.filter(|hash| hash.chars().all(|c| LETTERS.contains(c)));
+                self.hashes.extend(hashes.map(ToOwned::to_owned));
+            }
+            "CronJob" => {
+                let jobs = below.filter(|minutes| is_number(minutes));
+                let jobs = jobs.map(|minutes| (format!("{name}-{minutes}"), format!("{name}-MINUTES")));
+                self.jobs.extend(jobs);
+            }
+            _ => {}
+        }
+    }
+
     /// Replaces all names that differ from run to run.
     pub(super) fn replace(&self, text: &str) -> String {
         let mut text = text.replace(&self.namespace, "NS");
@@ -74,6 +101,10 @@ impl Names {
         strip(&mut object);
         self.replace(&sorted(&object).to_string())
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
 fn is_suffix(text: &str) -> bool {
@@ -162,5 +193,37 @@ fn sorted(value: &Value) -> Value {
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns the message of an event, with the names replaced that the event tells.
+    fn normalised(kind: &str, name: &str, message: &str) -> String {
+        let mut names = Names::new("script-1");
+        names.learn_event(&json!({"involvedObject": {"kind": kind, "name": name}, "message": message}));
+        names.replace(message)
+    }
+
+    #[test]
+    fn the_names_of_objects_that_no_list_showed_are_replaced() {
+        assert_eq!(normalised("Job", "work", "Deleted pod: work-kbxs9"), "Deleted pod: work-*");
+        assert_eq!(normalised("Job", "work", "Created pod: work-1-kbxs9"), "Created pod: work-1-*");
+        let failed = "Container c for pod script-1/work-kbxs9 failed with exit code 42";
+        assert_eq!(
+            normalised("Job", "work", failed),
+            "Container c for pod NS/work-* failed with exit code 42"
+        );
+        let scaled = "Scaled up replica set web-7d9f8bc6d4 from 0 to 1";
+        assert_eq!(normalised("Deployment", "web", scaled), "Scaled up replica set web-HASH from 0 to 1");
+        let completed = "Saw completed job: tab-28640160, condition: Complete";
+        assert_eq!(
+            normalised("CronJob", "tab", completed),
+            "Saw completed job: tab-MINUTES, condition: Complete"
+        );
     }
 }

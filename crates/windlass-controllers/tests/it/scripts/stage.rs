@@ -10,7 +10,7 @@ use kube_client::{Client, Config};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use windlass_controllers::{Controllers, SigningAuthority};
-use windlass_test::{RunningManager, TestCluster};
+use windlass_test::{RunningManager, TestCluster, eventually, stretched};
 
 use super::normal::Names;
 use super::recording::{KUBECONFIG, Recording};
@@ -18,8 +18,9 @@ use super::recording::{KUBECONFIG, Recording};
 /// How long a recorded cluster must not change until a step is done.
 const QUIET: Duration = Duration::from_millis(2500);
 const POLL: Duration = Duration::from_millis(30);
-const LIMIT: Duration = Duration::from_secs(45);
-/// How long it may take until an object is gone: longer than the quarantine of a node that is missing.
+/// How long a step may take on an idle machine.
+pub(super) const LIMIT: Duration = Duration::from_secs(45);
+/// As [`LIMIT`], until an object is gone: longer than the quarantine of a node that is missing.
 const GONE: Duration = Duration::from_secs(120);
 
 /// A script's view of its cluster.
@@ -59,9 +60,7 @@ impl Stage {
         let body = json!({"metadata": {"name": stage.namespace}});
         stage.send(Method::POST, "/api/v1/namespaces", Some(&body)).await;
         let account = stage.path("v1/serviceaccounts/default");
-        while stage.try_get(&account).await.is_none() {
-            sleep(POLL).await;
-        }
+        eventually(LIMIT, || async { stage.try_get(&account).await.ok_or("no service account") }).await;
         stage
     }
 
@@ -112,7 +111,7 @@ impl Stage {
     pub(super) async fn gone(&self, resource: &str) {
         let begin = Instant::now();
         while self.try_get(&self.path(resource)).await.is_some() {
-            assert!(begin.elapsed() < GONE, "{resource} is still there");
+            assert!(begin.elapsed() < stretched(GONE), "{resource} is still there");
             sleep(POLL).await;
         }
     }
@@ -195,7 +194,7 @@ impl Stage {
         let begin = Instant::now();
         let leaves = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
         while !self.list("v1/pods").await.iter().any(leaves) {
-            assert!(begin.elapsed() < LIMIT, "no pod is being deleted");
+            assert!(begin.elapsed() < stretched(LIMIT), "no pod is being deleted");
             sleep(POLL).await;
         }
     }
@@ -253,7 +252,7 @@ impl Stage {
             if shown == expected {
                 return;
             }
-            assert!(begin.elapsed() < LIMIT, "{title}:\n{}", difference(expected, shown));
+            assert!(begin.elapsed() < stretched(LIMIT), "{title}:\n{}", difference(expected, shown));
             sleep(POLL).await;
         }
     }
@@ -292,6 +291,7 @@ impl Stage {
             objects.iter().for_each(|object| self.names.learn(object));
         }
         let events = self.list("v1/events").await;
+        events.iter().for_each(|event| self.names.learn_event(event));
         // No controller of ours binds volumes.
         let compared = |event: &&Value| event["source"]["component"] != "persistentvolume-controller";
         let mut lines: Vec<String> =

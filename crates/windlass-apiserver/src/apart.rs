@@ -45,21 +45,24 @@ impl Wake for Woken {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use windlass_patience::stretched;
 
     use super::*;
 
     #[tokio::test]
     async fn a_long_poll_does_not_hold_up_others() {
-        let long = tokio::spawn(poll_apart(async {
-            std::thread::sleep(Duration::from_millis(300));
+        let (release, released) = std::sync::mpsc::channel();
+        // A poll that ends only after another task has run.
+        let long = tokio::spawn(poll_apart(async move {
+            let released = released.recv_timeout(stretched(Duration::from_secs(20)));
             tokio::task::yield_now().await;
-            7
+            released
         }));
-        let start = Instant::now();
         tokio::time::sleep(Duration::from_millis(5)).await;
-        assert!(start.elapsed() < Duration::from_millis(250));
-        assert_eq!(long.await.unwrap().unwrap(), 7);
+        release.send(7).unwrap();
+        assert_eq!(long.await.unwrap().unwrap(), Ok(7));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::{
 };
 use tracing_subscriber::prelude::*;
 use windlass_opentelemetry::Telemetry;
+use windlass_patience::stretched;
 
 /// A request: its path, its `x-team` header and its body.
 type Seen = (String, String, Vec<u8>);
@@ -53,7 +54,7 @@ fn telemetry(variables: Vec<(&'static str, String)>) -> Telemetry {
 }
 
 async fn next(seen: &mut mpsc::UnboundedReceiver<Seen>) -> Seen {
-    tokio::time::timeout(Duration::from_secs(20), seen.recv()).await.expect("a request").unwrap()
+    tokio::time::timeout(stretched(Duration::from_secs(20)), seen.recv()).await.expect("a request").unwrap()
 }
 
 #[tokio::test]
@@ -132,5 +133,7 @@ async fn a_collector_that_is_not_there_does_not_hold_the_program() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", url),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "200".to_owned()),
     ]);
-    tokio::time::timeout(Duration::from_secs(20), telemetry.run(String::new, async {})).await.expect("ends");
+    tokio::time::timeout(stretched(Duration::from_secs(20)), telemetry.run(String::new, async {}))
+        .await
+        .expect("ends");
 }

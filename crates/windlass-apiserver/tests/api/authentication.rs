@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 use windlass_apiserver::{Identity, Listen, Server, TokenKeys};
 
-use crate::harness::{Api, DEADLINE};
+use crate::harness::{Api, deadline};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -46,7 +46,7 @@ async fn a_token_is_valid_as_long_as_its_service_account_exists() {
     // The real server remembers a token for ten seconds.
     let start = Instant::now();
     while api.post(reviews, review.clone()).await.is(201).at("/status/authenticated") == true {
-        assert!(api.is_shared() && start.elapsed() < DEADLINE, "the token is still valid");
+        assert!(api.is_shared() && start.elapsed() < deadline(), "the token is still valid");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     api.post(&format!("{accounts}/bot/token"), json!({"spec": {}})).await.is(404);

@@ -269,7 +269,7 @@ async fn signers_are_protected() {
     api.patch(&format!("{RBAC}/clusterroles/{name}"), MERGE_PATCH, rules(Some(signers))).await.is(200);
     let start = std::time::Instant::now();
     while jane.patch(&approval, MERGE_PATCH, condition("Approved")).await.code != 200 {
-        assert!(api.is_shared() && start.elapsed() < crate::harness::DEADLINE);
+        assert!(api.is_shared() && start.elapsed() < crate::harness::deadline());
     }
     jane.patch(&status, MERGE_PATCH, json!({"status": {"certificate": certificate()}})).await.is(403);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use windlass_patience::stretched;
 
 use crate::harness::{Api, MERGE_PATCH};
 
@@ -170,7 +171,7 @@ impl Watcher {
             api.watch(&format!("{path}?{selector}&{initial}")).await
         };
         assert_eq!(watch.code, 200);
-        watch.limit = LIMIT;
+        watch.limit = stretched(LIMIT);
         let namespace = path.split('/').nth(4).unwrap_or(second);
         Self {
             scope: scope.clone(),
@@ -191,7 +192,7 @@ impl Watcher {
                 assert!(api.is_shared() && !self.syncing, "the watch ended");
                 let Scope { path, selector } = &self.scope;
                 self.watch = api.watch(&format!("{path}?{selector}&resourceVersion={}", self.last)).await;
-                self.watch.limit = LIMIT;
+                self.watch.limit = stretched(LIMIT);
                 continue;
             };
             let version = event.version();

@@ -6,7 +6,7 @@ use expect_test::expect;
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::harness::{Api, DEADLINE};
+use crate::harness::{Api, deadline};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -35,7 +35,7 @@ async fn a_forbidden_request_with_a_large_body_gets_its_reply_over_http1() {
     let mut connection = api.anonymous().connect().await;
     connection.write_all(head.as_bytes()).await.unwrap();
     let mut reply = vec![0; 12];
-    tokio::time::timeout(DEADLINE, connection.read_exact(&mut reply)).await.expect("a reply").unwrap();
+    tokio::time::timeout(deadline(), connection.read_exact(&mut reply)).await.expect("a reply").unwrap();
     assert_eq!(String::from_utf8_lossy(&reply), "HTTP/1.1 403");
 
     // A client that writes all of its body before it reads still finds the reply.

@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::{WebSocketStream, tungstenite};
 use windlass_apiserver::{Listen, Server};
+use windlass_patience::stretched;
 
 pub(crate) use reply::{NOT_ENFORCED, Reply, plain};
 use transport::{Credentials, Transport};
@@ -30,8 +31,10 @@ pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
-/// How long anything may take that a server does in its own time.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(15);
+/// Returns how long anything may take that a server does in its own time.
+pub(crate) fn deadline() -> Duration {
+    stretched(Duration::from_secs(15))
+}
 
 /// Texts as lines, to compare all that a test has seen at once.
 pub(crate) fn lines(texts: &[String]) -> String {
@@ -206,7 +209,7 @@ impl Api {
             if wanted(&reply) {
                 return reply;
             }
-            assert!(start.elapsed() < DEADLINE, "GET {path} does not become as wanted: {reply}");
+            assert!(start.elapsed() < deadline(), "GET {path} does not become as wanted: {reply}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -311,7 +314,7 @@ impl Request<'_> {
         let body = StreamBody::new(first.chain(futures::stream::pending()));
         let request = self.builder.body(body.boxed_unsync()).expect("a well-formed request");
         let tcp = self.api.transport.tcp().await;
-        let response = tokio::time::timeout(DEADLINE, tcp.send_stream(request, &self.api.credentials));
+        let response = tokio::time::timeout(deadline(), tcp.send_stream(request, &self.api.credentials));
         let response = response.await.expect("a reply in time").expect("a reply");
         Reply::read(response, id).await
     }

@@ -123,7 +123,7 @@ async fn impersonation_needs_a_right_for_each_value() {
     grant(&api, &format!("system:serviceaccount:{ns}:bot"), rules).await;
     let start = std::time::Instant::now();
     while who(&bot, &[("impersonate-user", &jane)]).await.code != 201 {
-        assert!(api.is_shared() && start.elapsed() < crate::harness::DEADLINE);
+        assert!(api.is_shared() && start.elapsed() < crate::harness::deadline());
     }
     // From now on the refusals are those of the way that succeeded.
     who(&bot, &[("impersonate-user", "john")]).await.shows(expect![[r#"
@@ -160,7 +160,7 @@ async fn a_constrained_impersonator_may_do_certain_things_only() {
     grant(&api, &format!("system:serviceaccount:{ns}:bot"), rules).await;
     let start = std::time::Instant::now();
     while who(&bot, &[("impersonate-user", &jane)]).await.code != 201 {
-        assert!(api.is_shared() && start.elapsed() < crate::harness::DEADLINE);
+        assert!(api.is_shared() && start.elapsed() < crate::harness::deadline());
     }
     who(&bot, &[("impersonate-user", &jane), ("impersonate-group", "a")]).await.is(201);
     who(&bot, &[("impersonate-user", &jane), ("impersonate-group", "system:masters")])

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, DEADLINE, MERGE_PATCH, lines};
+use crate::harness::{Api, MERGE_PATCH, deadline, lines};
 
 async fn limit(api: &Api, ns: &str, name: &str, limits: Value) {
     let range = json!({"metadata": {"name": name}, "spec": {"limits": limits}});
@@ -22,7 +22,7 @@ async fn limit(api: &Api, ns: &str, name: &str, limits: Value) {
 async fn soon(api: &Api, is_known: impl AsyncFn() -> bool) {
     let start = Instant::now();
     while !is_known().await {
-        assert!(api.is_shared() && start.elapsed() < DEADLINE, "the change has no effect");
+        assert!(api.is_shared() && start.elapsed() < deadline(), "the change has no effect");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::fixtures::config_map;
-use crate::harness::{Answer, Api, DEADLINE, Webhook, lines, rule};
+use crate::harness::{Answer, Api, Webhook, deadline, lines, rule};
 
 /// The value of the sample with this name and these labels, in any order; 0 without one.
 async fn value(api: &Api, name: &str, labels: &[(&str, &str)]) -> f64 {
@@ -77,7 +77,7 @@ async fn watches_are_counted_while_they_last() {
     drop(watch);
     let start = std::time::Instant::now();
     while value(&api, name, &labels).await > before {
-        assert!(start.elapsed() < DEADLINE, "the watch is still counted");
+        assert!(start.elapsed() < deadline(), "the watch is still counted");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
@@ -176,7 +176,7 @@ async fn authentication_is_counted() {
         || count("error").await < before.1 + 1.0
         || measured().await < 1.0
     {
-        assert!(start.elapsed() < DEADLINE);
+        assert!(start.elapsed() < deadline());
     }
     let users = value(&api, "authenticated_user_requests", &[("username", "other")]).await
         + value(&api, "authenticated_user_requests", &[("username", "admin")]).await;

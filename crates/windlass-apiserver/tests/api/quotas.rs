@@ -5,7 +5,7 @@ use std::time::Instant;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, DEADLINE, MERGE_PATCH, Reply, lines};
+use crate::harness::{Api, MERGE_PATCH, Reply, deadline, lines};
 
 /// Creates a quota whose status says that nothing is used, and waits until the server knows it.
 async fn quota(api: &Api, ns: &str, name: &str, spec: Value) -> String {
@@ -29,7 +29,7 @@ async fn refused(api: &Api, path: &str, object: Value) -> Reply {
         if reply.code == 403 {
             return reply;
         }
-        assert!(start.elapsed() < DEADLINE, "never refused: {reply}");
+        assert!(start.elapsed() < deadline(), "never refused: {reply}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }
@@ -76,7 +76,7 @@ async fn objects_are_counted_as_they_are_created() {
     while api.post(&maps, json!({"metadata": {"generateName": "early-"}})).await.is(201).code == 201
         && !counted(&api.get(&path).await)
     {
-        assert!(start.elapsed() < DEADLINE);
+        assert!(start.elapsed() < deadline());
     }
     api.post(&maps, json!({"metadata": {"name": "second"}})).await.is(201);
     let mut seen = vec![used(&api.get(&path).await).to_string()];
@@ -178,7 +178,7 @@ async fn a_quota_by_priority_class_counts_its_pods_only() {
         if !reply.to_string().contains("no PriorityClass") {
             break reply;
         }
-        assert!(start.elapsed() < DEADLINE);
+        assert!(start.elapsed() < deadline());
     };
     reply.shows(expect![[r#"
         403 Forbidden: pods "urgent" is forbidden: exceeded quota: a, requested: pods=1, used: pods=0, limited: pods=0

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::fixtures::config_map;
-use crate::harness::{Api, DEADLINE, JSON_PATCH, MERGE_PATCH, Reply, lines};
+use crate::harness::{Api, JSON_PATCH, MERGE_PATCH, Reply, deadline, lines};
 
 const APPLY: &str = "application/apply-patch+yaml";
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -434,7 +434,7 @@ async fn a_revoked_right_is_gone_at_once() {
         api.delete(&format!("{}/r{round}", roles(&ns))).await.is(200);
         let start = std::time::Instant::now();
         while jane.get(&maps).await.code != 403 {
-            assert!(api.is_shared() && start.elapsed() < DEADLINE, "still allowed");
+            assert!(api.is_shared() && start.elapsed() < deadline(), "still allowed");
         }
     }
 }

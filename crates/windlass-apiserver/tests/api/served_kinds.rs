@@ -1,11 +1,9 @@
 //! Requests while CustomResourceDefinitions come, change and go; and limits of stored objects.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::fixtures::{config_map, group, pod, secret, widget, widgets, widgets_path};
-use crate::harness::{Api, DEADLINE, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, deadline};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -24,7 +22,7 @@ async fn a_watch_ends_when_its_definition_changes() {
     assert_eq!(watch.take(1).await, ["ADDED b"]);
     let names = json!({"spec": {"names": {"shortNames": [format!("w{}", api.id)]}}});
     api.patch(&definition, MERGE_PATCH, names).await.is(200);
-    let rest = tokio::time::timeout(DEADLINE, watch.rest()).await.expect("the watch ends");
+    let rest = tokio::time::timeout(deadline(), watch.rest()).await.expect("the watch ends");
     assert!(rest.is_empty(), "{} more events", rest.len());
 }
 
@@ -36,7 +34,7 @@ async fn a_watch_ends_when_its_definition_goes() {
     let version = api.get(&path).await.version();
     let mut watch = api.watch(&format!("{path}?resourceVersion={version}")).await;
     api.delete(&format!("{DEFINITIONS}/widgets.{}", group(&api))).await.is(200);
-    let rest = tokio::time::timeout(DEADLINE, watch.rest()).await.expect("the watch ends");
+    let rest = tokio::time::timeout(deadline(), watch.rest()).await.expect("the watch ends");
     assert!(rest.iter().all(|event| event.name() == "a"));
 }
 
@@ -165,6 +163,6 @@ async fn a_list_goes_on_after_many_large_updates() {
     let rest = api.get(&format!("{path}?limit=5&continue={token}")).await.is(200);
     assert_eq!(rest.names(), ["b", "c"]);
     let mut watch = api.watch(&format!("{path}?resourceVersion={version}")).await;
-    let event = tokio::time::timeout(Duration::from_secs(10), watch.next()).await.expect("an event");
+    let event = tokio::time::timeout(deadline(), watch.next()).await.expect("an event");
     assert_eq!((event.kind.as_str(), event.name()), ("MODIFIED", "a"));
 }

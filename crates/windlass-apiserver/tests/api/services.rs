@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use windlass_patience::stretched;
 
 use crate::harness::{Api, MERGE_PATCH, Reply};
 
@@ -167,7 +168,7 @@ async fn addresses_and_ports_that_are_not_allocated_are_not_claimed() {
     let path = format!("/api/v1/namespaces/{ns}/services");
     let create = async |name: &str, spec: Value| {
         let reply = api.post(&path, json!({"metadata": {"name": name}, "spec": spec}));
-        tokio::time::timeout(Duration::from_secs(5), reply).await.unwrap()
+        tokio::time::timeout(stretched(Duration::from_secs(5)), reply).await.unwrap()
     };
     let address = json!({"clusterIP": "10.0.0.77", "ports": [{"port": 80}]});
     create("address", address).await.is(201);

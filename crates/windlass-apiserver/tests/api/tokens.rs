@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::Server;
 
 use crate::fixtures::{pod, secret};
-use crate::harness::{Api, DEADLINE, Reply, lines};
+use crate::harness::{Api, Reply, deadline, lines};
 
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
@@ -168,7 +168,7 @@ async fn invalidated(api: &Api, token: &str) -> String {
         if status["authenticated"] != true {
             return status["error"].as_str().unwrap_or_default().to_owned();
         }
-        assert!(api.is_shared() && start.elapsed() < DEADLINE, "the token is still valid");
+        assert!(api.is_shared() && start.elapsed() < deadline(), "the token is still valid");
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
 }

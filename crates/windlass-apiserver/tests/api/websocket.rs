@@ -6,7 +6,7 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::harness::{Api, DEADLINE, MERGE_PATCH};
+use crate::harness::{Api, MERGE_PATCH, deadline};
 
 #[tokio::test]
 async fn a_watch_sends_each_event_as_a_text_message() {
@@ -24,7 +24,7 @@ async fn a_watch_sends_each_event_as_a_text_message() {
     api.delete(&format!("{maps}/a")).await.is(200);
     let (mut events, mut pongs) = (Vec::new(), 0);
     while events.len() < 2 || pongs < 1 {
-        let message = tokio::time::timeout(DEADLINE, watch.next()).await.expect("a message in time");
+        let message = tokio::time::timeout(deadline(), watch.next()).await.expect("a message in time");
         match message.expect("an open connection").unwrap() {
             Message::Text(text) => {
                 let event: Value = serde_json::from_str(&text).unwrap();
@@ -45,7 +45,7 @@ async fn a_watch_that_times_out_closes_the_connection() {
     let path = format!("/api/v1/namespaces/{ns}/configmaps?watch=true&timeoutSeconds=1");
     let mut watch = api.websocket(&path).await.unwrap();
     loop {
-        match tokio::time::timeout(DEADLINE, watch.next()).await.expect("an end in time") {
+        match tokio::time::timeout(deadline(), watch.next()).await.expect("an end in time") {
             Some(Ok(Message::Close(_)) | Err(_)) | None => return,
             Some(Ok(_)) => {}
         }
@@ -121,7 +121,8 @@ async fn a_log_is_sent_as_bytes_or_in_base64() {
     for (protocol, is_text) in [("", false), ("binary.k8s.io", false), ("x, base64.binary.k8s.io", true)] {
         let mut socket = api.websocket_with(&path, protocol).await.unwrap();
         let mut received = Vec::new();
-        while let Some(Ok(message)) = tokio::time::timeout(DEADLINE, socket.next()).await.expect("in time") {
+        while let Some(Ok(message)) = tokio::time::timeout(deadline(), socket.next()).await.expect("in time")
+        {
             match message {
                 Message::Binary(bytes) if !is_text => received.extend_from_slice(&bytes),
                 Message::Text(text) if is_text => received.extend(STANDARD.decode(text.as_str()).unwrap()),

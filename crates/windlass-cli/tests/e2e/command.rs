@@ -103,7 +103,7 @@ fn a_reader_that_goes_away_does_not_end_it() {
         .unwrap();
     drop(child.stdout.take());
     let kubeconfig = directory.path().join(".windlass/kubeconfig");
-    let end = std::time::Instant::now() + crate::process::PATIENCE;
+    let end = std::time::Instant::now() + crate::process::patience();
     while !kubeconfig.exists() {
         assert!(std::time::Instant::now() < end);
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::process::{PATIENCE, windlass};
+use crate::process::{patience, windlass};
 
 /// A cargo that never ends, with a child that never ends, as a compiler or a test.
 const CARGO: &str =
@@ -16,7 +16,7 @@ const CARGO: &str =
 /// Waits until it holds.
 #[track_caller]
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + patience();
     loop {
         if let Some(found) = look() {
             return found;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::process::{PATIENCE, Windlass};
+use crate::process::{Windlass, patience};
 
 /// One kubectl and one control plane of its own.
 pub(crate) struct Kubectl {
@@ -117,7 +117,7 @@ impl Kubectl {
     /// Tries until what it prints is as `expected`.
     #[track_caller]
     pub(crate) fn until(&self, arguments: &[&str], expected: impl Fn(&str) -> bool) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         loop {
             let output = self.run(arguments, "");
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -173,7 +173,7 @@ impl Followed {
     /// Waits for a line that contains all `parts`.
     #[track_caller]
     pub(crate) fn until(&mut self, parts: &[&str]) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             self.said.push(line.clone());
             if parts.iter().all(|part| line.contains(part)) {

@@ -7,9 +7,12 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use windlass_patience::stretched;
 
 /// How long anything may take before a test gives up. Builds on busy machines are slow; a hang is longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) fn patience() -> Duration {
+    stretched(Duration::from_secs(60))
+}
 
 /// The command, with its arguments, not started yet.
 pub(crate) fn windlass(arguments: &[&str]) -> Command {
@@ -73,7 +76,7 @@ impl Windlass {
     /// Waits until each part was in a line, in any order.
     #[track_caller]
     pub(crate) fn until_all(&mut self, parts: &[&str]) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         let mut missing = parts.to_vec();
         while let Ok(line) = self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             missing.retain(|part| !line.contains(part));
@@ -94,7 +97,7 @@ impl Windlass {
 
     /// Waits for its end.
     pub(crate) fn end(&mut self) -> ExitStatus {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;

@@ -10,7 +10,7 @@ use windlass_client::{
     ResourceEventHandlerFuncs, Selector, UpdateOptions, clientset::Clientset,
     informers::SharedInformerFactory, scheme::GroupVersionResource,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::{LIMIT, config_map};
 
@@ -35,7 +35,7 @@ impl ResourceEventHandler<ConfigMap> for Lines {
 }
 
 async fn next(lines: &mut UnboundedReceiver<String>) -> String {
-    tokio::time::timeout(LIMIT, lines.recv()).await.expect("in time").expect("a line")
+    tokio::time::timeout(stretched(LIMIT), lines.recv()).await.expect("in time").expect("a line")
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn handlers_get_old_and_new_and_listers_see_the_same() {
     let registration = config_maps.informer().expect("an informer").add_event_handler(Lines(sender));
     assert!(!config_maps.informer().expect("the same").has_synced(), "nothing is watched before start");
     factory.start();
-    factory.wait_for_cache_sync(LIMIT).await.expect("synced");
+    factory.wait_for_cache_sync(stretched(LIMIT)).await.expect("synced");
     registration.synced().await;
     assert_eq!(next(&mut lines).await, "add a initial");
 
@@ -117,7 +117,7 @@ async fn an_informer_of_a_resource_by_name_shares_the_cache_of_the_typed_one() {
         },
     ));
     factory.start();
-    factory.wait_for_cache_sync(LIMIT).await.expect("synced");
+    factory.wait_for_cache_sync(stretched(LIMIT)).await.expect("synced");
     let client = Clientset::new(cluster.client()).core_v1().config_maps("default");
     client.create(&config_map("a", "blue"), &CreateOptions::default()).await.expect("created");
     while next(&mut lines).await != "a" {}

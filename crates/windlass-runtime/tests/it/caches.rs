@@ -18,7 +18,7 @@ use windlass_runtime::{
     informer::{IndexFn, WatchOptions},
     owner::Owned,
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
@@ -196,7 +196,8 @@ async fn reads_see_writes_whatever_is_watched() {
         for selected in [Selected::All, Selected::ByLabel, Selected::ByField] {
             for access in [Access::Typed, Access::Metadata, Access::Dynamic] {
                 let case = format!("{namespaces:?} {selected:?} {access:?}");
-                let checked = tokio::time::timeout(SOON, check(namespaces, selected, access)).await;
+                let checked =
+                    tokio::time::timeout(stretched(SOON), check(namespaces, selected, access)).await;
                 checked
                     .unwrap_or_else(|_| panic!("{case}: not in time"))
                     .unwrap_or_else(|e| panic!("{case}: {e}"));
@@ -314,7 +315,7 @@ async fn a_quiet_namespace_keeps_no_ghost() {
     owners.create(&PostParams::default(), &owner).await.expect("created");
     assert_eq!(received.recv().await, Some(true));
     owners.delete("owner", &DeleteParams::default()).await.expect("deleted");
-    let gone = tokio::time::timeout(SOON, received.recv()).await.expect("reconciled in time");
+    let gone = tokio::time::timeout(stretched(SOON), received.recv()).await.expect("reconciled in time");
     assert_eq!(gone, Some(false), "the deleted object is read as gone");
     running.stop().await.expect("a graceful end");
 }

@@ -4,7 +4,7 @@ use std::{sync::mpsc, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use windlass_runtime::{Action, Context, Controller, Error, Manager, ObjectKey};
-use windlass_test::TestCluster;
+use windlass_test::{TestCluster, stretched};
 
 use crate::fixture::{SOON, create_config_map};
 
@@ -33,7 +33,7 @@ fn reconciles_that_never_wait_starve_nothing() {
         });
         let _ = finished.send(());
     });
-    wait.recv_timeout(SOON).expect("the other tasks run");
+    wait.recv_timeout(stretched(SOON)).expect("the other tasks run");
 }
 
 /// A stream of keys that never waits starves no other task either.
@@ -56,5 +56,5 @@ fn a_key_stream_that_never_waits_starves_nothing() {
         });
         let _ = finished.send(());
     });
-    wait.recv_timeout(SOON).expect("the other tasks run");
+    wait.recv_timeout(stretched(SOON)).expect("the other tasks run");
 }

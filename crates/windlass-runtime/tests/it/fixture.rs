@@ -12,7 +12,7 @@ use kube_client::{
 };
 use tokio::{sync::oneshot, task::JoinHandle};
 use windlass_runtime::{Manager, Result};
-use windlass_test::TestCluster;
+use windlass_test::{TestCluster, stretched};
 
 use crate::fault::Faults;
 
@@ -57,7 +57,7 @@ impl Running {
 
     /// Waits until it ends by itself.
     pub(crate) async fn ended(self) -> Result<()> {
-        let ended = tokio::time::timeout(SOON, self.task).await;
+        let ended = tokio::time::timeout(stretched(SOON), self.task).await;
         ended.expect("the manager ends").expect("the manager does not panic")
     }
 }

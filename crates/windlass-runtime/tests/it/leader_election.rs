@@ -15,18 +15,22 @@ use windlass_runtime::{
     Action, Context, Controller, Manager, ObjectKey, Result,
     leader_election::{LeaderElection, Timing},
 };
-use windlass_test::{RestrictedAccount, TestCluster, eventually};
+use windlass_test::{RestrictedAccount, TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
     fixture::{Running, SOON, create_config_map, metric, run},
 };
 
-const TIMING: Timing = Timing {
-    lease_duration: Duration::from_secs(3),
-    renew_deadline: Duration::from_secs(2),
-    retry_period: Duration::from_millis(300),
-};
+/// Short times, for a machine that renews a Lease in time.
+fn timing() -> Timing {
+    let seconds = |seconds| Duration::from_secs(stretched(Duration::from_secs(seconds)).as_secs());
+    Timing {
+        lease_duration: seconds(3),
+        renew_deadline: seconds(2),
+        retry_period: Duration::from_millis(300),
+    }
+}
 
 /// Who reconciled which object.
 type Notes = Arc<Mutex<Vec<String>>>;
@@ -37,7 +41,7 @@ fn replica(client: Client, name: &'static str, notes: &Notes) -> Manager {
         notes.lock().push(format!("{name} {}", key.name()));
         async { Ok::<_, std::convert::Infallible>(Action::done()) }
     });
-    let election = LeaderElection::new("operator").identity(name).timing(TIMING);
+    let election = LeaderElection::new("operator").identity(name).timing(timing());
     Manager::new(client).controller(controller).leader_election(election)
 }
 
@@ -89,7 +93,7 @@ async fn one_works_and_hands_over_when_it_stops() -> Result<()> {
     let begun = Instant::now();
     a.stop().await?;
     wait_for(&notes, "b first").await;
-    assert!(begun.elapsed() < TIMING.lease_duration, "released, not waited for: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < timing().lease_duration, "released, not waited for: {:?}", begun.elapsed());
     create_config_map(&cluster.client(), "third").await;
     wait_for(&notes, "b third").await;
     assert!(!notes.lock().iter().any(|note| note == "a third"));
@@ -206,7 +210,7 @@ async fn the_lease_has_the_labels_that_were_set_and_keeps_others() {
     let others = serde_json::from_value(others).expect("a Lease");
     leases.create(&PostParams::default(), &others).await.expect("created");
     let election =
-        LeaderElection::new("operator").identity("a").timing(TIMING).label("tier", "new").label("app", "x");
+        LeaderElection::new("operator").identity("a").timing(timing()).label("tier", "new").label("app", "x");
     let a = run(Manager::new(client.clone()).leader_election(election));
     leads(&client, "a").await;
     let labels = leases.get("operator").await.expect("there").metadata.labels.unwrap_or_default();
@@ -251,14 +255,14 @@ async fn a_reconcile_does_not_run_on_after_its_process_was_suspended() {
             async move {
                 notes.lock().push("began".to_owned());
                 // All of this thread's tasks stand still, as in a process that is suspended.
-                std::thread::sleep(TIMING.renew_deadline + Duration::from_millis(200));
+                std::thread::sleep(timing().renew_deadline + Duration::from_millis(200));
                 tokio::task::yield_now().await;
                 notes.lock().push("ran on".to_owned());
                 Ok::<_, std::convert::Infallible>(Action::done())
             }
         })
     };
-    let election = LeaderElection::new("operator").identity("a").timing(TIMING);
+    let election = LeaderElection::new("operator").identity("a").timing(timing());
     let a = run(Manager::new(client).controller(controller).leader_election(election));
     let error = a.ended().await.expect_err("it lost the lease");
     assert!(error.is_lost_leadership(), "{error}");

@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use windlass_runtime::{Manager, manager::SecureMetrics};
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::fixture::SOON;
 
@@ -164,10 +164,7 @@ async fn metrics_may_be_open_to_all_over_https() {
     let running = cluster.run_restricted(Manager::new(cluster.client()).secure_metrics(metrics)).await;
     let (code, _) = eventually(SOON, || get(address, None)).await;
     assert_eq!(code, 200);
-    tokio::time::timeout(Duration::from_secs(10), running.stop())
-        .await
-        .expect("in time")
-        .expect("a graceful end");
+    tokio::time::timeout(stretched(SOON), running.stop()).await.expect("in time").expect("a graceful end");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use windlass_runtime::{
     informer::{SharedInformerFactory, WatchOptions},
     permission::{Permission, Verb},
 };
-use windlass_test::{TestCluster, eventually};
+use windlass_test::{TestCluster, eventually, stretched};
 
 use crate::fixture::{SOON, create_config_map, expect_eq, run, secret, secret_count};
 
@@ -60,7 +60,7 @@ async fn a_cache_follows_a_server_that_was_replaced_by_one_without_its_data() {
     let resource = ApiResource::erase::<ConfigMap>(&());
     let informer = factory.informer(&resource, WatchOptions::default()).expect("an informer");
     factory.start();
-    factory.wait_for_cache_sync(SOON).await.expect("a first list");
+    factory.wait_for_cache_sync(stretched(SOON)).await.expect("a first list");
     let has = |name: &str| informer.store().get_by_name(Some("default"), name).is_some();
     assert!(has("old-49") && !has("new"));
 

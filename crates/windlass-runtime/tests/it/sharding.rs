@@ -24,18 +24,22 @@ use windlass_runtime::{
     leader_election::{LeaderElection, Timing},
     sharding::Sharding,
 };
-use windlass_test::{RestrictedAccount, TestCluster, eventually};
+use windlass_test::{RestrictedAccount, TestCluster, eventually, stretched};
 
 use crate::{
     fault::Faults,
     fixture::{Running, SOON, metric, run},
 };
 
-const TIMING: Timing = Timing {
-    lease_duration: Duration::from_secs(4),
-    renew_deadline: Duration::from_secs(2),
-    retry_period: Duration::from_millis(300),
-};
+/// Short times, for a machine that renews a Lease in time.
+fn timing() -> Timing {
+    let seconds = |seconds| Duration::from_secs(stretched(Duration::from_secs(seconds)).as_secs());
+    Timing {
+        lease_duration: seconds(4),
+        renew_deadline: seconds(2),
+        retry_period: Duration::from_millis(300),
+    }
+}
 
 const OBJECTS: usize = 60;
 
@@ -144,7 +148,7 @@ impl World {
         Manager::new(client)
             .namespaces([&self.namespace])
             .controller(controller.concurrency(8).sharded())
-            .sharding(Sharding::new("shards").namespace(&self.namespace).identity(name).timing(TIMING))
+            .sharding(Sharding::new("shards").namespace(&self.namespace).identity(name).timing(timing()))
     }
 
     /// An account with the rights of a replica.
@@ -191,7 +195,7 @@ async fn replicas_split_the_keys_and_hand_them_over() -> Result<()> {
     let begun = Instant::now();
     c.stop().await?;
     world.work.is_shared_by(&["a"]).await;
-    assert!(begun.elapsed() < TIMING.lease_duration, "given up, not waited for: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < timing().lease_duration, "given up, not waited for: {:?}", begun.elapsed());
     // The Leases of those that are gone are removed.
     eventually(SOON, || async {
         let leases = world.leases().await.len();
@@ -264,7 +268,7 @@ async fn other_controllers_of_the_manager_run_on_the_leader() -> Result<()> {
             async { Ok::<_, std::convert::Infallible>(Action::done()) }
         });
         let election =
-            LeaderElection::new("leader").namespace(&world.namespace).identity(name).timing(TIMING);
+            LeaderElection::new("leader").namespace(&world.namespace).identity(name).timing(timing());
         let manager = world.replica(name, client);
         manager.controller(controller.named("elected")).leader_election(election)
     };
@@ -297,7 +301,7 @@ async fn keys_with_the_same_shard_key_are_on_one_replica() -> Result<()> {
             async { Ok::<_, std::convert::Infallible>(Action::requeue_after(Duration::from_millis(20))) }
         });
         let controller = controller.sharded_by(|key| key.namespace().unwrap_or_default().to_owned());
-        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(TIMING);
+        let sharding = Sharding::new("shards").namespace(&world.namespace).identity(name).timing(timing());
         Manager::new(client).namespaces([&world.namespace]).controller(controller).sharding(sharding)
     };
     let operator = world.cluster.restricted_account(&replica("any", world.client.clone())).await;

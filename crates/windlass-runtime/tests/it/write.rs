@@ -13,7 +13,7 @@ use windlass_runtime::{
     Action, Context, Controller, Error, Manager, ObjectKey, Result,
     informer::{Transform, WatchOptions},
 };
-use windlass_test::TestCluster;
+use windlass_test::{TestCluster, stretched};
 
 use crate::{
     fault::Faults,
@@ -162,8 +162,10 @@ async fn an_object_without_its_dropped_fields_is_not_written_back() {
         watch.options(WatchOptions::new().transform(transform))
     });
     let running = cluster.run_restricted(Manager::new(client.clone()).controller(controller)).await;
-    let error =
-        tokio::task::spawn_blocking(move || errors.recv_timeout(SOON)).await.expect("ends").expect("told");
+    let error = tokio::task::spawn_blocking(move || errors.recv_timeout(stretched(SOON)))
+        .await
+        .expect("ends")
+        .expect("told");
     let after = secrets(&client).get("s").await.expect("read");
     assert_eq!(after.data, existing.data, "nothing is lost");
     assert!(error.expect("an error").contains("leaves out fields"));

@@ -8,7 +8,7 @@ use ip_pool::{
 };
 use parking_lot::Mutex;
 use windlass_client::{GetOptions, ResourceEventHandlerFuncs};
-use windlass_test::eventually;
+use windlass_test::{eventually, stretched};
 
 use crate::{SOON, claims::Fixture};
 
@@ -28,7 +28,7 @@ async fn addresses_are_followed_with_an_informer_and_pools_read_with_the_clients
             .delete_func(move |address| freed.lock().push(format!("{} free", address.spec.address))),
     );
     factory.start();
-    factory.wait_for_cache_sync(SOON).await.expect("in sync");
+    factory.wait_for_cache_sync(stretched(SOON)).await.expect("in sync");
 
     fixture.user.create_pool("one", &["10.0.0.7/32"], &[]).await;
     fixture.user.claim("first", "one", None).await;

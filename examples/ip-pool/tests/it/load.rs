@@ -15,7 +15,7 @@ use kube::{
 };
 use tokio::sync::watch;
 use windlass::{Manager, leader_election::Timing, permission::Verb, sharding::Sharding};
-use windlass_test::{Fault, Faults, TestCluster, eventually};
+use windlass_test::{Fault, Faults, TestCluster, eventually, stretched};
 
 use crate::{SOON, claims::install, user::User};
 
@@ -101,7 +101,7 @@ async fn create(user: &User, names: impl Iterator<Item = String>) {
 
 /// Waits until so many claims have an address.
 async fn settled(bound: &mut watch::Receiver<usize>, claims: usize) {
-    let limit = Duration::from_secs(120 + claims as u64 / 50);
+    let limit = stretched(Duration::from_secs(120 + claims as u64 / 50));
     let all_bound = tokio::time::timeout(limit, bound.wait_for(|bound| *bound == claims)).await;
     let all_bound = all_bound.map(|bound| drop(bound.expect("the audit found nothing")));
     assert!(all_bound.is_ok(), "{} of {claims} claims have an address after {limit:?}", *bound.borrow());

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use regex::Regex;
 use serde_json::Value;
 
-use super::DEADLINE;
+use super::deadline;
 use super::transport::Body;
 
 /// What a server answered.
@@ -28,7 +28,7 @@ pub(crate) struct Reply {
 impl Reply {
     pub(super) async fn read(response: http::Response<Body>, id: String) -> Self {
         let (head, body) = response.into_parts();
-        let body = tokio::time::timeout(DEADLINE, body.collect()).await.expect("the reply ends");
+        let body = tokio::time::timeout(deadline(), body.collect()).await.expect("the reply ends");
         let body = body.expect("the reply is whole").to_bytes();
         Reply { code: head.status.as_u16(), headers: head.headers, body, id }
     }

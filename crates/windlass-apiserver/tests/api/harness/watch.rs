@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use super::DEADLINE;
+use super::deadline;
 use super::reply::{plain, shown};
 use super::transport::Body;
 
@@ -48,7 +48,7 @@ impl std::fmt::Display for Event {
 
 impl Watch {
     pub(super) fn new(code: u16, body: Body, id: String) -> Self {
-        Watch { code, limit: DEADLINE, body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
+        Watch { code, limit: deadline(), body, buffer: BytesMut::new(), ready: VecDeque::new(), id }
     }
 
     /// The next event.

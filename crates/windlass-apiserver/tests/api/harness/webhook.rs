@@ -168,7 +168,7 @@ impl Webhook {
         let start = std::time::Instant::now();
         let before = self.seen(READY).len();
         while self.seen(READY).len() == before {
-            assert!(start.elapsed() < super::DEADLINE, "the configuration {name} is not used");
+            assert!(start.elapsed() < super::deadline(), "the configuration {name} is not used");
             api.post(path, probe.clone()).await;
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }

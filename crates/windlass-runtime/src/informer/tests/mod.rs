@@ -451,5 +451,6 @@ fn a_listener_may_add_an_index() {
         });
         let _ = finished.send(());
     });
-    wait.recv_timeout(Duration::from_secs(20)).expect("nothing is locked for ever");
+    let limit = windlass_patience::stretched(Duration::from_secs(20));
+    wait.recv_timeout(limit).expect("nothing is locked for ever");
 }

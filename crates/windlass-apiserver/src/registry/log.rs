@@ -36,7 +36,9 @@ pub(super) fn read(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     }
     let text = shown::log(&pod, &container, options.previous).map_err(ApiError::bad_request)?;
     let started = shown::started(&pod, &container, options.previous);
-    let first = options.first(&text, started, call.state.env.now());
+    let shown =
+        if shown::is_scripted(&pod, &container) { text.clone() } else { shown::simulated(&pod, &container) };
+    let first = options.first(&shown, started, call.state.env.now());
     let body = if options.follow && shown::is_running(&pod, &container) {
         let sent = first.len();
         let follower = Follower {

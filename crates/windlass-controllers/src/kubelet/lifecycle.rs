@@ -249,7 +249,7 @@ impl PodLifecycle<'_> {
         // Bounded: a container that ends and restarts at once has a transition due at all times.
         for _ in 0..4 {
             match container.advance(self.now) {
-                Ok(change) => self.events.extend(pod_events(&change, container.status)),
+                Ok(change) => self.events.extend(pod_events(&change, container.status, script)),
                 Err(wake_at) => return wake_at,
             }
         }
@@ -409,16 +409,20 @@ pub(super) fn exit_code(status: &ContainerStatus) -> Option<i32> {
     Some(status.state.as_ref()?.terminated.as_ref()?.exit_code)
 }
 
-fn pod_events(change: &ContainerChange, status: &ContainerStatus) -> Vec<PodEvent> {
+fn pod_events(change: &ContainerChange, status: &ContainerStatus, script: &ContainerScript) -> Vec<PodEvent> {
     let event = |kind, reason, message| PodEvent { kind, reason, message };
     let (name, image) = (&status.name, &status.image);
+    let pulled = if script.is_known {
+        ("Pulled", format!("Container image {image:?} already present on machine"))
+    } else {
+        (
+            "Simulated",
+            format!("Image {image:?} is not pulled and its program does not run: the node is simulated"),
+        )
+    };
     match change {
         ContainerChange::Started => vec![
-            event(
-                EventType::Normal,
-                "Pulled",
-                format!("Container image {image:?} already present on machine"),
-            ),
+            event(EventType::Normal, pulled.0, pulled.1),
             event(EventType::Normal, "Created", format!("Created container: {name}")),
             event(EventType::Normal, "Started", format!("Started container {name}")),
         ],

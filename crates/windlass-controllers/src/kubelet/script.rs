@@ -29,6 +29,9 @@ use super::command::foresee;
 
 /// The prefix of the annotations.
 pub(super) const PREFIX: &str = "kubelet.windlass.dev/";
+/// The annotations that replace a part of a container's program.
+const PARTS: [&str; 7] =
+    ["start-after", "ready-after", "run-for", "exit-code", "message", "stop-after", "log"];
 
 /// The script of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(super) struct ContainerScript {
     pub stop_after: Duration,
     /// `image-pull: fail`: the image cannot be pulled.
     pub image_missing: bool,
+    /// Whether an annotation or the command says what the container does. If not, the program of the image is missing.
+    pub is_known: bool,
 }
 
 impl ContainerScript {
@@ -70,6 +75,7 @@ impl ContainerScript {
             message: find("message").map(str::to_owned),
             stop_after: time("stop-after").unwrap_or_default(),
             image_missing: find("image-pull") == Some("fail"),
+            is_known: PARTS.iter().any(|part| find(part).is_some()),
         }
     }
 
@@ -83,6 +89,7 @@ impl ContainerScript {
             self.run_for = Some(foreseen.run_for);
         }
         self.exit_code = self.exit_code.or(Some(foreseen.exit_code));
+        self.is_known = true;
         self
     }
 }
@@ -146,5 +153,18 @@ mod tests {
         let read = |name| ContainerScript::read(Some(&annotations), name);
         assert_eq!((read("web").exit_code, read("other").exit_code), (Some(7), Some(1)));
         assert_eq!(read("web").run_for, None);
+        assert!(read("web").is_known);
+    }
+
+    #[test]
+    fn a_program_is_known_by_an_annotation_or_by_its_command() {
+        let without = ContainerScript::read(None, "web");
+        assert!(!without.is_known);
+        let run = |words: &[&str]| {
+            let command = words.iter().map(ToString::to_string).collect();
+            without.clone().with_command(&Container { command: Some(command), ..Container::default() })
+        };
+        assert!(run(&["sleep", "30"]).is_known);
+        assert!(!run(&["/manager"]).is_known);
     }
 }

@@ -30,12 +30,34 @@ pub(super) fn log(pod: &Value, container: &str, previous: bool) -> Result<String
     Ok(text(pod, container))
 }
 
-/// Returns the text of the annotation, which ends with a line end if there is any.
-pub(super) fn text(pod: &Value, container: &str) -> String {
+/// Whether an annotation holds the log of the container.
+pub(super) fn is_scripted(pod: &Value, container: &str) -> bool {
+    annotation(pod, container).is_some()
+}
+
+/// Returns the line that stands for a log that no annotation holds.
+pub(super) fn simulated(pod: &Value, container: &str) -> String {
+    let lists = ["containers", "initContainers", "ephemeralContainers"];
+    let containers =
+        lists.iter().flat_map(|list| pod["spec"].get(*list).and_then(Value::as_array).into_iter().flatten());
+    let image =
+        containers.filter(|found| found["name"] == container).find_map(|found| found["image"].as_str());
+    format!(
+        "windlass: the container \"{container}\" is simulated: the program of the image \"{}\" does not run, and has no log; the \
+         annotation {ANNOTATION} sets one\n",
+        image.unwrap_or_default()
+    )
+}
+
+fn annotation<'a>(pod: &'a Value, container: &str) -> Option<&'a str> {
     let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
     let text = |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str);
-    let log = text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION));
-    let mut log = log.unwrap_or_default().to_owned();
+    text(&format!("{ANNOTATION}.{container}")).or_else(|| text(ANNOTATION))
+}
+
+/// Returns the text of the annotation, which ends with a line end if there is any.
+pub(super) fn text(pod: &Value, container: &str) -> String {
+    let mut log = annotation(pod, container).unwrap_or_default().to_owned();
     if !log.is_empty() && !log.ends_with('\n') {
         log.push('\n');
     }
@@ -90,6 +112,19 @@ mod tests {
             let expected = format!("container \"a\" in pod \"web\" is waiting to start: {why}");
             assert_eq!(log(&pod, "a", false), Err(expected));
         }
+    }
+
+    #[test]
+    fn a_log_without_an_annotation_says_that_the_container_is_simulated() {
+        let silent = json!({"spec": {"containers": [{"name": "manager", "image": "controller:latest"}]}});
+        assert!(!is_scripted(&silent, "manager"));
+        assert_eq!(
+            simulated(&silent, "manager"),
+            "windlass: the container \"manager\" is simulated: the program of the image \"controller:latest\" does not run, and has \
+             no log; the annotation kubelet.windlass.dev/log sets one\n"
+        );
+        let empty = json!({"metadata": {"annotations": {"kubelet.windlass.dev/log.manager": ""}}});
+        assert!(is_scripted(&empty, "manager"), "a log that is empty on purpose");
     }
 
     #[test]

@@ -121,8 +121,16 @@ fn a_pod_is_pending_first_then_runs_with_an_address() {
     {
         assert_eq!(world.condition(condition), "True", "{condition}");
     }
-    assert_eq!(world.events, ["Pulled", "Created", "Started"]);
+    assert_eq!(world.events, ["Simulated", "Created", "Started"]);
     assert_eq!(world.wake_at, None, "nothing more to do");
+}
+
+#[test]
+fn a_container_whose_command_is_read_counts_as_pulled() {
+    let sleeps = json!({"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "30"]}]});
+    let mut world = SimulatedPod::new(&[], sleeps);
+    world.run_for(0.0);
+    assert_eq!(world.events, ["Pulled", "Created", "Started"]);
 }
 
 #[test]

@@ -39,11 +39,19 @@ pub struct Options {
     pub workers: usize,
     /// How often every key is worked on again, which repairs what was changed in Neutron.
     pub resync: Duration,
+    /// How many networks the stand-in gives to a project, and how many subnets; -1 means any number. Default: 100, as Neutron.
+    pub stand_in_quota: i64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { neutron: None, owner: "kubernetes".to_owned(), workers: 2, resync: Duration::from_secs(30) }
+        Self {
+            neutron: None,
+            owner: "kubernetes".to_owned(),
+            workers: 2,
+            resync: Duration::from_secs(30),
+            stand_in_quota: 100,
+        }
     }
 }
 
@@ -64,7 +72,13 @@ async fn run(cx: RunContext, options: Options) -> Result<()> {
         config
     } else {
         let started = stand_in.insert(StandIn::start().await?);
-        tracing::info!(url = started.url(), "no --neutron-url: a stand-in of Neutron runs in this process");
+        let quota = options.stand_in_quota;
+        started.set_default_quota(quota);
+        tracing::info!(
+            url = started.url(),
+            quota,
+            "no --neutron-url: a stand-in of Neutron runs in this process"
+        );
         NeutronConfig::noauth(started.url())
     };
     let neutron = Neutron::new(config).map_err(Error::other)?;
@@ -170,7 +184,7 @@ impl Controller {
         match self.sync_handler(&key).await {
             Ok(()) => {
                 item.forget();
-                tracing::debug!(%key, "synced");
+                tracing::debug!(%key, "done");
             }
             // The cache is behind; the event that is on its way would enqueue the key as well.
             Err(error) if error.is_conflict() => item.requeue(AddOptions::new().rate_limited()),
@@ -198,9 +212,25 @@ impl Controller {
             Err(invalid) => return self.report(&network, Report::invalid(&invalid)).await,
         };
         let network = self.with_finalizer(network).await?;
-        tracing::debug!(%key, ?desired, "[Neutron] Try to process network");
+        let is_resync = report::is_synced(&network);
+        // A resync finds all as it was, as a rule.
+        if is_resync {
+            tracing::debug!(%key, ?desired, "[Neutron] Try to process network");
+        } else {
+            tracing::info!(%key, ?desired, "[Neutron] Try to process network");
+        }
         match sync::ensure(&self.neutron, &self.known(key, Some(&network)), &desired).await {
-            Ok(actual) => self.report(&network, Report::ready(&actual)).await,
+            Ok(actual) => {
+                self.report(&network, Report::ready(&actual)).await?;
+                if actual.is_recreated {
+                    let message = format!("{}, made again: it was gone", Report::ready(&actual).message);
+                    tracing::warn!(%key, message, "recreated in Neutron");
+                    self.recorder.warning(&*network, "Recreated", message);
+                } else if !is_resync {
+                    tracing::info!("Successfully synced '{key}'");
+                }
+                Ok(())
+            }
             Err(sync::Failure::Immutable(message)) => {
                 let invalid = InvalidSpec { reason: "CIDRImmutable", message };
                 self.report(&network, Report::invalid(&invalid)).await

@@ -29,6 +29,9 @@ struct NetworkArgs {
     /// Seconds after which every network is compared with Neutron again
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     resync: u64,
+    /// How many networks the stand-in gives to a project, and how many subnets; -1: any number
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, allow_negative_numbers = true)]
+    stand_in_quota: i64,
     #[command(flatten)]
     keystone: KeystoneArgs,
 }
@@ -76,7 +79,13 @@ impl NetworkArgs {
             }
         });
         let resync = Duration::from_secs(self.resync.max(1));
-        Options { neutron, owner: self.owner, workers: self.workers, resync }
+        Options {
+            neutron,
+            owner: self.owner,
+            workers: self.workers,
+            resync,
+            stand_in_quota: self.stand_in_quota,
+        }
     }
 }
 

@@ -62,6 +62,17 @@ impl Report {
     }
 }
 
+/// Whether the status says that Neutron agrees with this generation of the object.
+pub(crate) fn is_synced(network: &Network) -> bool {
+    let conditions = network.status.iter().flat_map(|status| &status.conditions);
+    let is_ready = |condition: &conditions::Condition| {
+        condition.type_ == READY
+            && condition.status == "True"
+            && condition.observed_generation == network.metadata.generation
+    };
+    conditions.into_iter().any(is_ready)
+}
+
 /// Returns the status after a report, or `None` if it is the same.
 pub(crate) fn status(network: &Network, report: &Report, now: Timestamp) -> Option<Changed> {
     let before = network.status.clone().unwrap_or_default();
@@ -94,7 +105,7 @@ mod tests {
     #[test]
     fn a_status_is_written_when_it_changes() {
         let mut network = Network::new("a", NetworkSpec { cidr: String::new(), gateway: String::new() });
-        let actual = Actual { network_id: "n".to_owned(), subnet_id: "s".to_owned() };
+        let actual = Actual { network_id: "n".to_owned(), subnet_id: "s".to_owned(), is_recreated: false };
         let now = Timestamp::UNIX_EPOCH;
         let first = status(&network, &Report::ready(&actual), now).expect("changed");
         assert!(first.is_transition && first.status.network_id.as_deref() == Some("n"));

@@ -36,6 +36,8 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Actual {
     pub(crate) network_id: String,
     pub(crate) subnet_id: String,
+    /// Whether the network or the subnet was missing, although the status of the object has the ID of one.
+    pub(crate) is_recreated: bool,
 }
 
 /// Why Neutron does not agree with an object.
@@ -92,6 +94,7 @@ pub(crate) async fn ensure(
         neutron.delete_network(&duplicate.id).await?;
     }
     let (name, description) = (known.key.to_string(), known.owner.description.clone());
+    let mut is_recreated = network.is_none() && known.network_id.is_some();
     let network = match network {
         None => neutron.create_network(&NewNetwork { name, description }).await?,
         Some(network) => match change_of(&network, known) {
@@ -102,7 +105,10 @@ pub(crate) async fn ensure(
     let subnets = neutron.subnets(&[("network_id", &network.id)]).await?;
     let subnet_id = match difference(desired, known, &subnets) {
         Difference::None(subnet) => subnet.id.clone(),
-        Difference::Missing => neutron.create_subnet(&new_subnet(desired, known.key, &network)).await?.id,
+        Difference::Missing => {
+            is_recreated |= known.subnet_id.is_some();
+            neutron.create_subnet(&new_subnet(desired, known.key, &network)).await?.id
+        }
         Difference::Change(subnet, change) => neutron.update_subnet(&subnet.id, &change).await?.id,
         Difference::Cidr(subnet) => {
             return Err(Failure::Immutable(format!(
@@ -111,7 +117,7 @@ pub(crate) async fn ensure(
             )));
         }
     };
-    Ok(Actual { network_id: network.id, subnet_id })
+    Ok(Actual { network_id: network.id, subnet_id, is_recreated })
 }
 
 /// Deletes all networks of an object.

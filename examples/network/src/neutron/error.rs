@@ -66,13 +66,14 @@ impl Error {
         matches!(self, Self::Unauthorized { .. })
     }
 
-    /// Whether the same request will be refused again, until a person changes something: the request, a policy, or the server.
+    /// Whether the same request will be refused again, until a person changes something: the request, a quota, a policy, or the server.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Config(_) => true,
             Self::Refused { code, .. } => {
-                // Not found: deleted meanwhile. Conflict: in use, or a quota. Too many requests: now.
-                (400..500).contains(code) && !matches!(code, 404 | 408 | 409 | 429)
+                // Not found: deleted meanwhile. Conflict: in use. Too many requests: now.
+                let passes = matches!(code, 404 | 408 | 409 | 429) && !self.is_quota_exceeded();
+                (400..500).contains(code) && !passes
             }
             _ => false,
         }

@@ -64,6 +64,13 @@ async fn what_is_changed_in_neutron_is_changed_back() {
         object.status.as_ref().is_some_and(|status| status.network_id.as_ref() != Some(&found.id))
     });
     status.await;
+    let events: Api<Event> = Api::default_namespaced(fixture.cluster.client());
+    eventually(SOON, || async {
+        let events = events.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let reasons: Vec<_> = events.into_iter().filter_map(|event| event.reason).collect();
+        if reasons.iter().any(|reason| reason == "Recreated") { Ok(()) } else { Err(format!("{reasons:?}")) }
+    })
+    .await;
 
     // A network without an object, as it is left when the finalizer is removed by hand.
     let orphan = NewNetwork { name: "default/gone".to_owned(), description: OWNED.1.to_owned() };

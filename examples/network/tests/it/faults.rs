@@ -54,6 +54,27 @@ async fn a_refusal_is_not_repeated_at_once() {
     operator.stop().await.expect("a graceful stop");
 }
 
+/// So is a quota: only a person or a deletion makes room.
+#[tokio::test]
+async fn a_quota_is_not_asked_again_at_once() {
+    let fixture = Fixture::new().await;
+    let operator = fixture.run_with_resync(Duration::from_secs(3600)).await;
+    fixture.stand_in.set_default_quota(0);
+    for name in ["a", "b"] {
+        fixture.create(name, "10.0.0.0/24", "10.0.0.1").await;
+        fixture.reason(name, "QuotaExceeded").await;
+    }
+    fixture.stand_in.set_default_quota(-1);
+    fixture.create("c", "10.0.0.0/24", "10.0.0.1").await;
+    fixture.reason("c", "Synced").await;
+    fixture.delete("c").await;
+    fixture.cluster.gone::<Network>("c").await;
+    fixture.reason("a", "QuotaExceeded").await;
+    fixture.patch("a", json!({ "gateway": "10.0.0.2" })).await;
+    fixture.reason("a", "Synced").await;
+    operator.stop().await.expect("a graceful stop");
+}
+
 #[tokio::test]
 async fn a_quota_is_reported_and_used_as_soon_as_there_is_room() {
     let fixture = Fixture::new().await;

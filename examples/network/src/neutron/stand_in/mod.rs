@@ -104,6 +104,12 @@ impl StandIn {
         self.shared.lock().store.set_limit(project, resource, limit);
     }
 
+    /// Sets how many networks, and how many subnets, a project may have that has no quota of its own. Default: 100, as Neutron; -1 means any
+    /// number.
+    pub fn set_default_quota(&self, limit: i64) {
+        self.shared.lock().store.set_default_quota(limit);
+    }
+
     /// The number of `networks` or `subnets` that were ever created.
     pub fn created(&self, plural: &str) -> u64 {
         self.shared.lock().store.created(plural)

@@ -17,8 +17,8 @@ use crate::Cidr;
 /// The project of objects that name none.
 const DEFAULT_PROJECT: &str = "fake_project_id";
 
-/// The quota of a project that has set none.
-const DEFAULT_QUOTA: i64 = 100;
+/// The quota of a project that has set none, in a Neutron that is configured for no other.
+pub(super) const DEFAULT_QUOTA: i64 = 100;
 
 /// The fields of a network that a request may set.
 const NETWORK_FIELDS: &[&str] =
@@ -45,6 +45,8 @@ pub(super) struct Store {
     url: String,
     objects: BTreeMap<&'static str, BTreeMap<String, Map<String, Value>>>,
     quotas: BTreeMap<String, BTreeMap<String, i64>>,
+    /// The quota of a project that has set none.
+    default_quota: i64,
     /// How many objects were made, by their plural.
     made: BTreeMap<&'static str, u64>,
 }
@@ -54,11 +56,15 @@ type Made = Result<Reply, Reply>;
 impl Store {
     pub(super) fn new(url: String) -> Self {
         let objects = [("networks", BTreeMap::new()), ("subnets", BTreeMap::new())].into();
-        Self { url, objects, quotas: BTreeMap::new(), made: BTreeMap::new() }
+        Self { url, objects, quotas: BTreeMap::new(), default_quota: DEFAULT_QUOTA, made: BTreeMap::new() }
     }
 
     pub(super) fn created(&self, plural: &str) -> u64 {
         self.made.get(plural).copied().unwrap_or(0)
+    }
+
+    pub(super) fn set_default_quota(&mut self, limit: i64) {
+        self.default_quota = limit;
     }
 
     pub(super) fn set_limit(&mut self, project: &str, resource: &str, limit: i64) {
@@ -230,15 +236,19 @@ impl Store {
             let value = value.as_i64().ok_or_else(|| Reply::bad_request("Body contains invalid data"))?;
             quota.insert(name.clone(), value);
         }
-        let limit = |name: &str| quota.get(name).copied().unwrap_or(DEFAULT_QUOTA);
+        let limit = |name: &str| quota.get(name).copied().unwrap_or(self.default_quota);
         Ok(Reply::ok(200, json!({ "quota": { "network": limit("network"), "subnet": limit("subnet") } })))
     }
 
     /// Refuses an object more than the quota of its project.
     fn charge(&self, plural: &str, project: &str) -> Result<(), Reply> {
         let singular = plural.trim_end_matches('s');
-        let limit =
-            self.quotas.get(project).and_then(|quota| quota.get(singular)).copied().unwrap_or(DEFAULT_QUOTA);
+        let limit = self
+            .quotas
+            .get(project)
+            .and_then(|quota| quota.get(singular))
+            .copied()
+            .unwrap_or(self.default_quota);
         let used = self.objects[plural].values().filter(|object| object["project_id"] == project).count();
         if limit >= 0 && used as i64 >= limit {
             let message = format!("Quota exceeded for resources: ['{singular}'].");

@@ -8,7 +8,13 @@ use windlass::prelude::*;
 
 /// An address that a claim has. Its name is the address, so the server has only one object for each address.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
-#[kube(group = "tsi.tiduyun.com", version = "v1alpha1", kind = "IPAddress", plural = "ipaddresses")]
+#[kube(
+    group = "tsi.tiduyun.com",
+    version = "v1alpha1",
+    kind = "IPAddress",
+    plural = "ipaddresses",
+    shortname = "poolip"
+)]
 #[kube(printcolumn = r#"{"name": "Address", "type": "string", "jsonPath": ".spec.address"}"#)]
 #[kube(printcolumn = r#"{"name": "Pool", "type": "string", "jsonPath": ".spec.pool"}"#)]
 #[kube(printcolumn = r#"{"name": "Namespace", "type": "string", "jsonPath": ".spec.claim.namespace"}"#)]

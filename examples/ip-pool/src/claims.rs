@@ -182,6 +182,9 @@ impl Claims {
         let Some(pool) = cx.lister::<IPPool>()?.get(&ObjectKey::cluster(name))? else {
             return Ok(Outcome::Waits(Reason::PoolNotFound, format!("there is no pool {name}")));
         };
+        if pool.metadata.deletion_timestamp.is_some() {
+            return Ok(Outcome::Waits(Reason::PoolNotFound, format!("pool {name} is being deleted")));
+        }
         let ranges = match Ranges::of(&pool.spec) {
             Ok(ranges) => ranges,
             Err(error) => return Ok(Outcome::Waits(Reason::PoolInvalid, format!("pool {name}: {error}"))),

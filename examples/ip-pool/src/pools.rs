@@ -2,10 +2,21 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use kube::api::{Api, ListParams};
 use parking_lot::Mutex;
-use windlass::{conditions, prelude::*};
+use windlass::{
+    conditions,
+    finalizer::{self, Finalize},
+    prelude::*,
+};
 
-use crate::{IPPool, IPPoolStatus, ledger::Counts, ledger::Ledger, ranges::Ranges};
+use crate::{IPAddress, IPPool, IPPoolStatus, ledger::Counts, ledger::Ledger, ranges::Ranges};
+
+/// Holds a pool until no claim has an address of the pool.
+const FINALIZER: &str = "tsi.tiduyun.com/in-use";
+
+/// When to look again at a deleted pool that is in use, if no address becomes free.
+const RECHECK: Duration = Duration::from_secs(60);
 
 /// The time between two writes of a status, so that a pool with many changes is not written for each.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -17,6 +28,8 @@ pub(crate) fn controller(ledger: Ledger) -> Controller {
         .external(changed)
         .sharded()
         .needs(Permission::status_of::<IPPool>())
+        .needs(Permission::finalizers_of::<IPPool>())
+        .needs(Permission::to::<IPAddress>([Verb::List]))
 }
 
 /// The reconciler of pools.
@@ -30,16 +43,46 @@ impl Reconciler<IPPool> for Pools {
     type Error = Error;
 
     async fn reconcile(&self, key: ObjectKey, cx: Context<IPPool>) -> Result<Action> {
-        let Some(pool) = cx.get_alive(&key)? else {
+        let Some(pool) = cx.get(&key)? else {
             self.written.lock().remove(&key);
             return Ok(Action::done());
         };
+        finalizer::guard(&cx, pool, FINALIZER, async |event| match event {
+            Finalize::Apply(pool) => self.report(&key, &pool, &cx).await,
+            Finalize::Cleanup(pool) => {
+                let reported = self.report(&key, &pool, &cx).await?;
+                if self.is_in_use(&pool, &cx).await? {
+                    // The ledger announces each address that becomes free.
+                    return Ok(Action::requeue_after(reported.requeues_after().unwrap_or(RECHECK)));
+                }
+                Ok::<_, Error>(Action::done())
+            }
+        })
+        .await
+    }
+}
+
+impl Pools {
+    /// Whether a claim has an address of the pool.
+    async fn is_in_use(&self, pool: &IPPool, cx: &Context<IPPool>) -> Result<bool> {
+        let name = pool.name_any();
+        let ranges = Ranges::of(&pool.spec).unwrap_or_default();
+        if self.ledger.counts(&name, &ranges).allocated > 0 {
+            return Ok(true);
+        }
+        // The ledger of a replica that has just started is empty.
+        let addresses = Api::<IPAddress>::all(cx.client().clone()).list(&ListParams::default()).await?;
+        Ok(addresses.iter().any(|address| address.spec.pool == name))
+    }
+
+    /// Writes the status, not more often than once in a period.
+    async fn report(&self, key: &ObjectKey, pool: &IPPool, cx: &Context<IPPool>) -> Result<Action> {
         let now = cx.now().as_millisecond();
-        let status = self.status_of(&pool, &cx);
+        let status = self.status_of(pool, cx);
         if Some(&status) == pool.status.as_ref() {
             return Ok(Action::done());
         }
-        let since = self.written.lock().get(&key).and_then(|written| u64::try_from(now - written).ok());
+        let since = self.written.lock().get(key).and_then(|written| u64::try_from(now - written).ok());
         let pause = since.and_then(|since| PERIOD.checked_sub(Duration::from_millis(since)));
         if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
             return Ok(Action::requeue_after(pause));
@@ -47,20 +90,18 @@ impl Reconciler<IPPool> for Pools {
         let ready = |status: &IPPoolStatus| status.conditions.first().map(|ready| ready.reason.clone());
         let (before, after) = (pool.status.as_ref().and_then(ready), ready(&status));
         let news = status.conditions.first().filter(|_| before != after).cloned();
-        cx.update_status(&pool, status).await?;
-        self.written.lock().insert(key, now);
+        cx.update_status(pool, status).await?;
+        self.written.lock().insert(key.clone(), now);
         match news {
             Some(ready) if ready.status == "True" => {
-                cx.recorder().normal(&*pool, &ready.reason, ready.message);
+                cx.recorder().normal(pool, &ready.reason, ready.message);
             }
-            Some(ready) => cx.recorder().warning(&*pool, &ready.reason, ready.message),
+            Some(ready) => cx.recorder().warning(pool, &ready.reason, ready.message),
             None => {}
         }
         Ok(Action::done())
     }
-}
 
-impl Pools {
     fn status_of(&self, pool: &IPPool, cx: &Context<IPPool>) -> IPPoolStatus {
         let mut conditions = pool.status.clone().unwrap_or_default().conditions;
         let (counts, ready) = match Ranges::of(&pool.spec) {
@@ -72,6 +113,13 @@ impl Pools {
                 let counts = self.ledger.counts(&pool.name_any(), &Ranges::default());
                 (counts, conditions::condition("Ready", false, "Invalid", error.to_string()))
             }
+        };
+        let ready = if pool.metadata.deletion_timestamp.is_some() {
+            let message =
+                format!("{} addresses are in use; the pool goes with their last claim", counts.allocated);
+            conditions::condition("Ready", false, "Deleting", message)
+        } else {
+            ready
         };
         for condition in [ready, shrunk(counts)] {
             let condition = condition.observed_generation(pool.metadata.generation);

@@ -1,8 +1,10 @@
 //! What a user sees of pools.
 
+use kube::api::DeleteParams;
 use serde_json::json;
+use windlass_test::eventually;
 
-use crate::claims::Fixture;
+use crate::{SOON, claims::Fixture};
 
 #[tokio::test]
 async fn a_pool_that_shrinks_keeps_the_addresses_in_use() {
@@ -28,6 +30,29 @@ async fn a_pool_that_shrinks_keeps_the_addresses_in_use() {
     user.waits("next", "PoolExhausted").await;
     user.change_pool("a", json!({ "exclusions": ["10.0.0.3"], "cidrs": ["10.0.0.0/30"] })).await;
     assert_eq!(user.bound("next").await, "10.0.0.2", "a pool that grows serves the claims that wait");
+    fixture.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_pool_stays_until_its_last_address_is_free() {
+    let fixture = Fixture::start().await;
+    let user = &fixture.user;
+    user.create_pool("a", &["10.0.0.0/30"], &[]).await;
+    user.claim("one", "a", None).await;
+    let address = user.bound("one").await;
+    user.pools().delete("a", &DeleteParams::default()).await.expect("deleted");
+    user.counts("a", [4, 1, 3, 0], ["Deleting", "AllInside"]).await;
+    user.claim("two", "a", None).await;
+    user.waits("two", "PoolNotFound").await;
+    assert_eq!(user.bound("one").await, address, "its address is kept");
+    user.release("one").await;
+    eventually(SOON, || async {
+        match user.pools().get_opt("a").await {
+            Ok(None) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
     fixture.stop().await;
 }
 

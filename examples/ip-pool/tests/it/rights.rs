@@ -1,6 +1,6 @@
 //! The operator needs exactly the rights that it declares. `WINDLASS_TEST_KUBECONFIG` names a real cluster to show it on.
 
-use ip_pool::{IPAddress, manager};
+use ip_pool::{IPAddress, IPPool, manager};
 use kube::api::DeleteParams;
 use windlass_test::TestCluster;
 
@@ -19,6 +19,7 @@ async fn the_declared_rights_are_those_that_are_needed() {
     user.release("exact-rights").await;
     cluster.gone::<IPAddress>(address).await;
     user.pools().delete("exact-rights", &DeleteParams::default()).await.expect("deleted");
+    cluster.gone::<IPPool>("exact-rights").await;
     let mut rights = operator.rights();
     // The Lease of a replica that died is read and deleted by another one; here is only one.
     rights.unused.retain(|unused| !unused.contains("leases.coordination.k8s.io"));

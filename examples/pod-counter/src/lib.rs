@@ -8,7 +8,17 @@
 mod ecs_bind;
 mod pod_count;
 
+use windlass::{Runnable, prelude::*};
+
 pub use self::{
     ecs_bind::{EcsBind, EcsBindSpec, EcsBindStatus, controller as ecs_bind_controller},
     pod_count::{COUNT_LABEL, PERIOD, controller as pod_controller},
 };
+
+/// Returns a part of the manager that logs each Event of the controllers, as the article's `StartLogging` does.
+pub fn event_log() -> Runnable {
+    Runnable::new("event-log", |cx| async move {
+        cx.events().start_logging();
+        Ok::<_, Error>(())
+    })
+}

@@ -1,7 +1,7 @@
 //! The controller manager. `pod-counter dev` runs it on a control plane of its own, `pod-counter crds` prints its CRD.
 #![forbid(unsafe_code)]
 
-use pod_counter::{EcsBind, ecs_bind_controller, pod_controller};
+use pod_counter::{EcsBind, ecs_bind_controller, event_log, pod_controller};
 use windlass::prelude::*;
 
 #[tokio::main]
@@ -11,6 +11,7 @@ async fn main() -> Result<()> {
         .sample(include_str!("../sample.yaml"))
         .controller(pod_controller())
         .controller(ecs_bind_controller())
+        .add_runnable(event_log())
         .run()
         .await
 }

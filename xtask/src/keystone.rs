@@ -3,11 +3,9 @@
 //! It is installed from PyPI into a virtual environment in the cache, with a database of SQLite and Fernet tokens.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Subcommand;
 
@@ -153,16 +151,8 @@ impl Home {
     }
 
     fn wait(&self, port: u16, process: &Process) -> Result {
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if !process.runs() || begin.elapsed() > TIMEOUT {
-                let log = process.log_tail(&self.path("run"));
-                let _ = process.stop();
-                return Err(format!("Keystone did not start:\n{log}").into());
-            }
-            sleep(Duration::from_millis(100));
-        }
-        Ok(())
+        let started = process.wait_for_port(port, TIMEOUT, &self.path("run"), &["keystone.log"]);
+        started.map_err(|error| format!("Keystone did not start: {error}").into())
     }
 }
 

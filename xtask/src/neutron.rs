@@ -3,11 +3,10 @@
 //! It is installed from PyPI into a virtual environment in the cache, with a database of SQLite and a driver that moves no packets.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Subcommand;
 
@@ -150,16 +149,8 @@ impl Home {
     }
 
     fn wait(&self, port: u16, process: &Process) -> Result {
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if !process.runs() || begin.elapsed() > TIMEOUT {
-                let log = process.log_tail(&self.path("run"));
-                let _ = process.stop();
-                return Err(format!("Neutron did not start:\n{log}").into());
-            }
-            sleep(Duration::from_millis(100));
-        }
-        Ok(())
+        let started = process.wait_for_port(port, TIMEOUT, &self.path("run"), &[]);
+        started.map_err(|error| format!("Neutron did not start: {error}").into())
     }
 }
 

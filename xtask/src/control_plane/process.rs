@@ -1,12 +1,14 @@
 //! Background processes.
 
 use std::fs::{self, File};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use windlass_patience::stretched;
 
 use crate::Result;
 
@@ -87,10 +89,80 @@ impl Process {
         }
     }
 
+    /// Waits until the process listens at a port of the loopback address, for `limit` on an idle machine. `logs` are the files in `folder` to
+    /// which the process writes, besides its output.
+    ///
+    /// # Errors
+    /// The process ended, or the limit has passed. The error has the time that was waited and the ends of the logs.
+    pub(crate) fn wait_for_port(&self, port: u16, limit: Duration, folder: &Path, logs: &[&str]) -> Result {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = !self.runs();
+            if ended || start.elapsed() > stretched(limit) {
+                let state =
+                    if ended { "ended".to_owned() } else { format!("does not listen at port {port}") };
+                let output = format!("{}.log", self.name);
+                let logs = std::iter::once(output.as_str()).chain(logs.iter().copied());
+                let logs: String = logs.map(|log| shown(&folder.join(log))).collect();
+                let waited = start.elapsed().as_secs_f64();
+                let _ = self.stop();
+                return Err(format!("the process {state} after {waited:.1} s{logs}").into());
+            }
+            sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+
     /// Returns the last ten lines of its log.
     pub(crate) fn log_tail(&self, folder: &Path) -> String {
-        let text = fs::read_to_string(folder.join(format!("{}.log", self.name))).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(10)..].join("\n")
+        tail(&folder.join(format!("{}.log", self.name)))
+    }
+}
+
+/// Returns the name of a log and its last lines.
+fn shown(log: &Path) -> String {
+    match tail(log) {
+        lines if lines.is_empty() => format!("\n{} is empty", log.display()),
+        lines => format!("\nthe end of {}:\n{lines}", log.display()),
+    }
+}
+
+/// Returns the last ten lines of a file.
+fn tail(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the error of a shell script that never listens.
+    fn error_of(name: &str, script: &str, limit: Duration) -> String {
+        let folder = std::env::temp_dir().join(format!("windlass-xtask-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let process = Process::spawn(Path::new("sh"), &arguments, &folder, Lifetime::Detached).unwrap();
+        let error = process.wait_for_port(1, limit, &folder, &["own.log"]).unwrap_err().to_string();
+        fs::remove_dir_all(&folder).unwrap();
+        error.replace(&folder.display().to_string(), "FOLDER")
+    }
+
+    #[test]
+    fn a_process_that_does_not_listen_is_reported_with_the_time_and_its_logs() {
+        let slow = error_of("slow", "echo starting; sleep 60", Duration::from_millis(300));
+        let (head, rest) = slow.split_once('\n').unwrap();
+        assert!(
+            head.starts_with("the process does not listen at port 1 after ") && head.ends_with(" s"),
+            "{slow}"
+        );
+        assert_eq!(rest, "the end of FOLDER/sh.log:\nstarting\nFOLDER/own.log is empty");
+        let dead = error_of("dead", "echo broken; echo why > own.log; exit 1", Duration::from_secs(30));
+        assert!(dead.starts_with("the process ended after "), "{dead}");
+        assert!(
+            dead.ends_with("the end of FOLDER/sh.log:\nbroken\nthe end of FOLDER/own.log:\nwhy"),
+            "{dead}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use crate::limit_integers;
+use crate::schema;
 
 /// A contradiction between the definitions of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,10 +57,12 @@ pub enum DefinitionError {
     },
 }
 
-/// Returns the definitions as a cluster gets them, sorted by name: one for each kind, with all its versions, and with
-/// [limits of integers](limit_integers) that an API server enforces.
+/// Returns the definitions as a cluster gets them, sorted by name: one for each kind, with all versions of the kind.
 ///
 /// A derived definition has one version. A kind with several versions has as many definitions in `crds`.
+///
+/// The schemas are equal to the schemas that [`manifests`](crate::manifests) writes: integers have
+/// [limits](crate::limit_integers) that an API server enforces, and the titles and descriptions that derive macros invent are removed.
 ///
 /// # Errors
 /// The versions of a kind differ in their scope or names, two definitions of one version differ, or not exactly one version is stored.
@@ -81,15 +83,15 @@ pub enum DefinitionError {
 /// assert_eq!(served[0]["spec"]["versions"][1]["name"], "v2");
 /// ```
 pub fn cluster_definitions(crds: &[CustomResourceDefinition]) -> Result<Vec<Value>, DefinitionError> {
-    merge_versions(crds)?.iter().map(limited).collect()
+    merge_versions(crds)?.iter().map(prepared).collect()
 }
 
-fn limited(crd: &CustomResourceDefinition) -> Result<Value, DefinitionError> {
+fn prepared(crd: &CustomResourceDefinition) -> Result<Value, DefinitionError> {
     let mut value = serde_json::to_value(crd).map_err(|error| DefinitionError::Json {
         name: crd.metadata.name.clone().unwrap_or_default(),
         reason: error.to_string(),
     })?;
-    limit_integers(&mut value);
+    schema::prepare(&mut value, None);
     Ok(value)
 }
 

@@ -18,6 +18,7 @@ mod inventory;
 pub mod manifests;
 #[cfg(feature = "generate")]
 mod names;
+mod schema;
 #[cfg(feature = "generate")]
 mod source_file;
 #[cfg(feature = "generate")]

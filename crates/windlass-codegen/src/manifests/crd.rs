@@ -8,10 +8,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use super::{
     error::ManifestError,
     options::{Names, Options},
-    schema,
     tree::Folder,
 };
-use crate::{ConversionItem, Inventory, definitions::merge_versions};
+use crate::{ConversionItem, Inventory, definitions::merge_versions, schema};
 
 /// The name of the folder.
 pub(super) const FOLDER: &str = "crd";

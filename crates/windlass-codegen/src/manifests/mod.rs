@@ -25,7 +25,6 @@ mod network_policy;
 mod operator;
 mod options;
 mod rbac;
-mod schema;
 mod tree;
 mod webhook;
 mod yaml;

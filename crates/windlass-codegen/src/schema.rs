@@ -14,7 +14,7 @@ const NO_DESCRIPTION: &str = "Auto-generated derived type for ";
 /// - A kind without a description of its own (`#[kube(doc = "…")]`) has that of its spec: the doc comment of the struct.
 /// - Numbers without a fraction are written without one.
 /// - Empty descriptions are removed, and long ones are cut.
-pub(super) fn prepare(crd: &mut Value, max_description: Option<usize>) {
+pub(crate) fn prepare(crd: &mut Value, max_description: Option<usize>) {
     limit_integers(crd);
     let versions = crd["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {

@@ -81,6 +81,11 @@ pub struct ManagerArgs {
     #[arg(long, global = true, value_name = "BOOL", default_value_t = false, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]
     pub webhook_local: bool,
+    /// Stop when standard input ends: `windlass dev` and `windlass run` set the flag, so that no operator outlives the command
+    // With the variable here, a program with a command line of its own obeys the commands, too.
+    #[arg(long, global = true, value_name = "BOOL", env = "WINDLASS_STOP_WITH_STDIN", hide_env = true, default_value_t = false,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
+    pub stop_with_stdin: bool,
     /// Let clients of the metrics endpoint and of the webhook server use HTTP/2, besides HTTP/1.1
     #[arg(long, global = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = ArgAction::Set)]

@@ -12,7 +12,7 @@ use super::{
     crds::write_crds,
     dev::{DevArgs, dev},
     manifests::write_inventory,
-    telemetry,
+    standard_input, telemetry,
 };
 
 /// Builds a manager from flags. Part of the [prelude](crate::prelude).
@@ -50,6 +50,9 @@ impl FromArgs for Manager {
     }
 
     fn with_args(args: ManagerArgs) -> Self {
+        if args.stop_with_stdin {
+            standard_input::stop_at_its_end();
+        }
         let mut manager = Self::from_config(args.config_source())
             .namespaces(args.namespaces())
             .select_controllers(&args.controllers)

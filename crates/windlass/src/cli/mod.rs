@@ -52,6 +52,7 @@ mod crds;
 mod dev;
 mod logging;
 mod manifests;
+mod standard_input;
 mod telemetry;
 mod zap;
 

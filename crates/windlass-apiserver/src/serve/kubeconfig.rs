@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::ClientCertificate;
 
-/// Returns a kubeconfig with one cluster, one user and one context, all named `windlass`.
+/// Returns a kubeconfig with one cluster, one user and one context, all named `windlass`. The context names the namespace `default`: some clients,
+/// such as fabric8 for Java, refuse requests without a namespace.
 pub(super) fn kubeconfig(server: &str, authority_pem: &str, user: &ClientCertificate) -> String {
     let authority = STANDARD.encode(authority_pem);
     let certificate = STANDARD.encode(user.certificate_pem());
@@ -27,6 +28,7 @@ contexts:
 - name: windlass
   context:
     cluster: windlass
+    namespace: default
     user: windlass
 current-context: windlass
 "

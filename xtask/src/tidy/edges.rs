@@ -56,7 +56,7 @@ const RULES: &[Rule] = &[
         never: &["kube-runtime"],
     },
     Rule { name: "windlass-opentelemetry", uses: &[], may_enable: &[], never: CLIENT },
-    Rule { name: "windlass-scaffold", uses: &[], may_enable: &[], never: CLUSTER },
+    Rule { name: "windlass-scaffold", uses: &["windlass-schema"], may_enable: &[], never: CLUSTER },
     Rule { name: "windlass-codegen", uses: &["windlass-schema"], may_enable: &[], never: CLIENT },
     Rule {
         name: "windlass-client",

@@ -84,6 +84,9 @@ impl CreateApi {
                 self.group, self.version
             ));
         }
+        if !api && !foreign {
+            super::webhook::check_builtin_kind(&gvk)?;
+        }
         let same =
             |other: &&Resource| other.group == self.group && other.kind == self.kind && other.controller;
         let other = project.resources.iter().filter(same).find(|other| other.version != self.version);

@@ -1,5 +1,7 @@
 //! `windlass create webhook`
 
+use windlass_schema::Catalog;
+
 use super::{CreateApi, Gvk, shown};
 use crate::{Error, External, Project, Resource, Result, Webhooks, name, render};
 
@@ -86,6 +88,9 @@ impl CreateWebhook {
             return found;
         }
         self.gvk.check()?;
+        if is_builtin && self.external.is_none() {
+            check_builtin_kind(&self.gvk)?;
+        }
         let resource = Resource {
             group: group.clone(),
             version: version.clone(),
@@ -143,6 +148,42 @@ impl CreateWebhook {
         known.extend(new);
         Ok(())
     }
+}
+
+/// Refuses a kind that a built-in group of Kubernetes does not have, with the most similar kind.
+pub(super) fn check_builtin_kind(gvk: &Gvk) -> Result<()> {
+    let Gvk { group, version, kind } = gvk;
+    let catalog = Catalog::builtin();
+    let Some(served) = catalog.group_version(render::builtin_group(group), version) else { return Ok(()) };
+    let own = served.resources.iter().filter(|resource| *resource.kind.group == *served.group);
+    let mut kinds: Vec<&str> = own.map(|resource| &*resource.kind.kind).collect();
+    if kinds.contains(&kind.as_str()) {
+        return Ok(());
+    }
+    kinds.sort_unstable();
+    let closest = kinds.iter().min_by_key(|known| distance(known, kind));
+    let closest = closest.filter(|known| distance(known, kind) <= kind.len().div_ceil(2));
+    let suggestion = closest.map(|known| format!("did you mean {known}? ")).unwrap_or_default();
+    let kinds = kinds.join(", ");
+    Error::refused(format!(
+        "Kubernetes has no kind {kind} in {group}/{version}: {suggestion}The kinds are {kinds}"
+    ))
+}
+
+/// Returns the edit distance of two names: the number of characters to insert, to delete or to replace. Upper and lower case are equal.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (index, left) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, right) in other.chars().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[row.len() - 1]
 }
 
 /// Sets the path of a webhook, if one is given.

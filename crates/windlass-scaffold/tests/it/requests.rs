@@ -117,6 +117,34 @@ fn webhooks_need_their_kind_and_can_be_added_later() {
 }
 
 #[test]
+fn a_built_in_kind_exists_in_kubernetes() {
+    let project = Sandbox::init().project;
+    for (group, kind, part) in [
+        (
+            "apps",
+            "Web",
+            "Kubernetes has no kind Web in apps/v1: The kinds are ControllerRevision, DaemonSet, Deployment,",
+        ),
+        ("apps", "Deploymnet", "did you mean Deployment?"),
+        ("core", "ConfigMaps", "did you mean ConfigMap?"),
+        ("rbac.authorization.k8s.io", "ClusterRoles", "did you mean ClusterRole?"),
+    ] {
+        let webhook =
+            CreateWebhook { gvk: gvk(group, "v1", kind), defaulting: true, ..CreateWebhook::default() };
+        let refused = webhook.apply(&project).expect_err("no such kind").to_string();
+        assert!(refused.contains(part), "{refused}");
+    }
+    let api = CreateApi {
+        group: "apps".into(),
+        version: "v1".into(),
+        kind: "Web".into(),
+        resource: Some(false),
+        ..CreateApi::default()
+    };
+    assert!(api.apply(&project).expect_err("no such kind").to_string().contains("no kind Web"));
+}
+
+#[test]
 fn webhooks_of_built_in_kinds_and_of_other_crates_need_no_controller() {
     let mut sandbox = Sandbox::init();
     let before = sandbox.disk.clone();

@@ -19,8 +19,9 @@ mod webhooks;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
+use crate::error::Error;
 use crate::output::Output;
 use crate::personality::Personality;
 use crate::verb::Verb;
@@ -43,6 +44,21 @@ struct Command {
     verb: Verb,
 }
 
+/// The form of errors.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorForm {
+    /// A line that begins with `error:`
+    Text,
+    /// An object with the key `error`, as the last line of stderr
+    Json,
+}
+
+/// The name of the flag with the form of errors.
+const OUTPUT: &str = "output";
+
+/// The id of the flag: a verb may have another flag of the name.
+const ERROR_FORM: &str = "error-form";
+
 const FIRST_STEPS: &str = "\
 First steps:
   windlass init --domain example.com
@@ -57,20 +73,84 @@ The control plane alone:
   windlass assets DIR      write kube-apiserver and etcd for the tests of other projects (KUBEBUILDER_ASSETS)
   windlass kubeconfig      print a kubeconfig of a service account, to run your operator with its own rights
 
-Output goes to stdout, logs and errors to stderr.
+Output goes to stdout, logs and errors to stderr. With --output json, the last line of stderr is an error as an object:
+{\"error\":{\"message\":\"...\",\"causes\":[\"...\"],\"hint\":\"...\" or null,\"exitCode\":1}}
 Exit codes: 0 success, 1 failure (the reason is on stderr), 2 invalid arguments.";
 
 fn main() -> ExitCode {
     if let Some(personality) = std::env::args_os().next().and_then(|program| Personality::of(&program)) {
         return personality.main();
     }
-    let command = Command::parse();
+    let parsed = command().try_get_matches().and_then(|matches| {
+        let form = error_form(&matches);
+        Ok((Command::from_arg_matches(&matches)?, form))
+    });
+    let (command, form) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return refuse(error),
+    };
     logging::start(command.verbose);
     match command.verb.run(&mut Output::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            Output::stderr().line(format_args!("error: {error}"));
-            ExitCode::FAILURE
+            report(&error, form, FAILURE);
+            ExitCode::from(FAILURE)
         }
     }
+}
+
+/// The exit code of a command that failed.
+const FAILURE: u8 = 1;
+
+/// Prints an error.
+fn report(error: &Error, form: ErrorForm, exit_code: u8) {
+    match form {
+        ErrorForm::Text => Output::stderr().line(format_args!("error: {error}")),
+        ErrorForm::Json => Output::stderr().line(error::to_json(error, exit_code)),
+    }
+}
+
+/// Prints why arguments are refused, or the help or version that they ask for.
+fn refuse(error: clap::Error) -> ExitCode {
+    let exit_code = u8::try_from(error.exit_code()).unwrap_or(FAILURE);
+    // The arguments are not parsed, so the form is looked up in the words.
+    let words: Vec<String> = std::env::args().collect();
+    let is_json = words.windows(2).any(|pair| pair == ["--output", "json"])
+        || words.iter().any(|word| word == "--output=json");
+    if is_json && error.use_stderr() {
+        let message = error.to_string();
+        report(&message.trim_start_matches("error: ").trim().into(), ErrorForm::Json, exit_code);
+    } else {
+        // A reader that stops reading is not an error.
+        let _ = error.print();
+    }
+    ExitCode::from(exit_code)
+}
+
+/// Returns the command line. The flag `--output` is before the verb, and behind each verb without another flag of the name.
+fn command() -> clap::Command {
+    with_error_form(Command::command().arg(error_form_flag()))
+}
+
+fn with_error_form(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    let has_flag = command.get_arguments().any(|flag| flag.get_long() == Some(OUTPUT));
+    let command = if has_flag || !names.is_empty() { command } else { command.arg(error_form_flag()) };
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, with_error_form))
+}
+
+fn error_form_flag() -> Arg {
+    Arg::new(ERROR_FORM)
+        .long(OUTPUT)
+        .value_name("FORM")
+        .value_parser(clap::value_parser!(ErrorForm))
+        .help("Print an error as text or as JSON, on stderr")
+        .help_heading("Errors")
+}
+
+/// Returns the form of errors that is asked for.
+fn error_form(matches: &ArgMatches) -> ErrorForm {
+    let here = matches.try_get_one::<ErrorForm>(ERROR_FORM).ok().flatten().copied();
+    let below = || matches.subcommand().map(|(_, matches)| error_form(matches));
+    here.or_else(below).unwrap_or(ErrorForm::Text)
 }

@@ -1,6 +1,6 @@
 //! `windlass completions`
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn run(self, out: &mut Output) -> Result<()> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::Command::command(), "windlass", &mut text);
+        clap_complete::generate(self.shell, &mut crate::command(), "windlass", &mut text);
         out.line(String::from_utf8(text)?.trim_end());
         Ok(())
     }

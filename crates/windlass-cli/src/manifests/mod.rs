@@ -1,9 +1,11 @@
 //! The manifests of a project: from its operator to the files below `config/`.
 
 mod base;
+mod new_project;
 mod project;
 mod words;
 
 pub(crate) use self::base::base_definitions;
+pub(crate) use self::new_project::new_project_files;
 pub(crate) use self::project::ProjectManifests;
 pub(crate) use self::words::{Part, Request, Target, parse};

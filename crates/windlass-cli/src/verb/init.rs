@@ -10,6 +10,7 @@ use super::create::finish;
 use super::foreign::ForeignArgs;
 use super::write_args::WriteArgs;
 use crate::error::Result;
+use crate::manifests::new_project_files;
 use crate::output::Output;
 
 /// Begin a project in this folder: a workspace with a crate for the kinds and one for the operator.
@@ -101,6 +102,12 @@ impl Init {
             && let Ok(lock) = fs::read_to_string(lock)
         {
             outcome.writes.write(&folder, "Cargo.lock", lock)?;
+        }
+        if existing.is_none() {
+            let mut files = new_project_files(&project)?;
+            // A file that is there is the user's.
+            files.retain(|path, _| !root.join(path).exists());
+            outcome.writes.generated(&folder, "config", files)?;
         }
         if finish(self.write, &outcome, &folder, out)? && existing.is_none() {
             out.line("");

@@ -83,6 +83,8 @@ fn for_user(
     let found = admin.clusters.iter().find(|named| named.name == cluster);
     let found: NamedCluster =
         found.cloned().ok_or("the kubeconfig has no cluster for its current context")?;
+    // Some clients, such as fabric8 for Java, refuse requests without a namespace.
+    let namespace = namespace.or_else(|| Some("default".to_owned()));
     let context = Context { cluster, user: Some(name.to_owned()), namespace, ..Context::default() };
     Ok(Kubeconfig {
         kind: Some("Config".to_owned()),
@@ -129,6 +131,11 @@ mod tests {
             serde_json::json!({"name": "jane", "user": {"token": "t", "as": "jane", "as-groups": ["a"]}})
         );
         assert_eq!(made["contexts"][0]["context"]["namespace"], "n");
+        let without = Kubeconfig::from_yaml(
+            "{current-context: c, clusters: [{name: k, cluster: {server: 'https://a'}}], contexts: [{name: c, context: {cluster: k}}]}",
+        );
+        let without = impersonating(&without.unwrap(), "jane", &[]).unwrap();
+        assert_eq!(without.contexts[0].context.as_ref().unwrap().namespace.as_deref(), Some("default"));
         assert_eq!((&made["current-context"], &made["clusters"][0]["name"]), (&"jane".into(), &"k".into()));
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub(crate) webhooks: WebhookArgs,
     /// Flags of the operator.
     pub(crate) flags: Vec<String>,
+    /// Whether the cluster is a control plane of the session, whose state is lost at the end.
+    pub(crate) is_embedded: bool,
 }
 
 /// Runs the operator until the shutdown signal, on a cluster that is named or on a control plane of its own.
@@ -34,7 +36,7 @@ pub(crate) async fn run(
     shutdown: &ShutdownSignal,
     out: &mut Output,
 ) -> Result<()> {
-    if args.is_named() {
+    if !options.is_embedded {
         let cluster = args.connect(workspace, out).await?;
         return Session::new(workspace, cluster, options).run(shutdown, out).await;
     }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use windlass_codegen::WebhooksItem;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use windlass_codegen::{Inventory, WebhooksItem};
+use windlass_dev::CelRule;
 
 use super::Options;
 use super::changes::Changes;
@@ -24,8 +26,10 @@ pub(super) struct Session<'w> {
     changes: Changes,
     /// Where the operator serves its webhooks, once it has some.
     webhooks: Option<LocalWebhooks>,
-    /// What the operator declared last, as JSON.
+    /// The CRDs that the operator declared last, as JSON.
     installed: String,
+    /// The CEL rules that were reported.
+    reported: Vec<CelRule>,
     running: Option<Running>,
 }
 
@@ -52,6 +56,7 @@ impl<'w> Session<'w> {
             changes,
             webhooks: None,
             installed: String::new(),
+            reported: Vec::new(),
             running: None,
         }
     }
@@ -97,14 +102,14 @@ impl<'w> Session<'w> {
         let program = self.workspace.build(out).await?;
         let built = std::fs::metadata(&program).and_then(|metadata| metadata.modified()).ok();
         let operator = Operator::new(program);
-        self.install(&operator, out).await?;
-        let webhooks = operator.inventory().await?.webhooks;
+        let Inventory { crds, webhooks, .. } = operator.inventory().await?;
+        self.install(&crds, out).await?;
         // Without webhooks, samples need no operator.
         if webhooks.is_none() {
             self.apply_samples(out).await?;
         }
         if self.running.as_ref().is_none_or(|running| running.built != built) {
-            self.start(&operator, webhooks.is_some(), built, out).await?;
+            self.start(&operator, webhooks.as_ref(), built, out).await?;
             said(saved, out);
         }
         if let Some(declared) = &webhooks {
@@ -125,23 +130,26 @@ impl<'w> Session<'w> {
     async fn start(
         &mut self,
         operator: &Operator,
-        has_webhooks: bool,
+        declared: Option<&WebhooksItem>,
         built: Option<SystemTime>,
         out: &mut Output,
     ) -> Result<()> {
         let Options { webhooks, flags, .. } = &self.options;
-        if has_webhooks && self.webhooks.is_none() {
+        if declared.is_some() && self.webhooks.is_none() {
             self.webhooks = LocalWebhooks::prepare(self.workspace, &self.cluster, webhooks, flags, out)?;
         }
         // A build without webhooks answers no calls: writes would fail.
-        if let Some(webhooks) = self.webhooks.as_mut().filter(|_| !has_webhooks) {
+        if let Some(webhooks) = self.webhooks.as_mut().filter(|_| declared.is_none()) {
             webhooks.remove(out).await?;
         }
         if let Some(mut old) = self.running.take() {
             old.child.stop().await?;
         }
+        if let (Some(webhooks), Some(declared)) = (&mut self.webhooks, declared) {
+            webhooks.convert(declared, out).await?;
+        }
         let own = self.webhooks.as_ref().map(LocalWebhooks::flags).unwrap_or_default();
-        let child = operator.start(&self.cluster, &own, flags)?;
+        let child = operator.start(self.workspace, &self.cluster, &own, flags, out).await?;
         self.running = Some(Running { child, built });
         Ok(())
     }
@@ -162,17 +170,29 @@ impl<'w> Session<'w> {
     }
 
     /// Installs the CRDs, if they differ from those of the last time.
-    async fn install(&mut self, operator: &Operator, out: &mut Output) -> Result<()> {
-        let crds = operator.crds().await?;
-        let declared = serde_json::to_string(&crds)?;
+    async fn install(&mut self, crds: &[CustomResourceDefinition], out: &mut Output) -> Result<()> {
+        let declared = serde_json::to_string(crds)?;
         if declared != self.installed {
-            for name in windlass_dev::install_crds(&self.cluster.client, &crds).await? {
+            for name in windlass_dev::install_crds(&self.cluster.client, crds).await? {
                 out.line(format_args!("installed {name}"));
             }
             self.installed = declared;
-            self.changes.watch(&crds)?;
+            self.changes.watch(crds)?;
+            self.report_rules(crds, out);
         }
         Ok(())
+    }
+
+    /// Says which CEL rules the embedded API server does not evaluate, each rule once.
+    fn report_rules(&mut self, crds: &[CustomResourceDefinition], out: &mut Output) {
+        if self.options.is_embedded {
+            for rule in windlass_dev::cel_rules(crds) {
+                if !self.reported.contains(&rule) {
+                    out.line(format_args!("warning: {rule}"));
+                    self.reported.push(rule);
+                }
+            }
+        }
     }
 
     /// Waits for the next event, and prints the changes of the cluster until then.
@@ -209,7 +229,11 @@ impl<'w> Session<'w> {
 
     async fn stop(&mut self, out: &mut Output) -> Result<()> {
         if let Some(webhooks) = &mut self.webhooks {
-            webhooks.remove(out).await?;
+            if self.options.is_embedded {
+                webhooks.remove_certificate();
+            } else {
+                webhooks.remove(out).await?;
+            }
         }
         if let Some(mut running) = self.running.take() {
             out.line("stopping the operator");

@@ -11,8 +11,11 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 use super::Workspace;
-use crate::error::Result;
+use crate::error::{Advice, Error, Result};
 use crate::output::Output;
+
+/// How long the first build takes with one core, in minutes: the dependencies of a project are about 200 crates.
+const FIRST_BUILD_MINUTES: usize = 4;
 
 /// A call of cargo in a project.
 pub(crate) struct Cargo {
@@ -75,8 +78,11 @@ impl Drop for Group {
     }
 }
 
-fn not_started(error: std::io::Error) -> String {
-    format!("cannot run cargo: {error}. Install Rust (https://rustup.rs), and put cargo on the PATH")
+fn not_started(error: std::io::Error) -> Error {
+    Advice::new(
+        format!("cannot run cargo: {error}"),
+        "install Rust (https://rustup.rs), and put cargo on the PATH",
+    )
 }
 
 /// A line of `cargo build --message-format=json`.
@@ -94,9 +100,35 @@ struct Target {
 }
 
 impl Workspace {
+    /// Says how long the first build takes, if nothing is compiled yet.
+    pub(crate) fn announce_first_build(&self, out: &mut Output) {
+        if self.has_compiled() {
+            return;
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let minutes = FIRST_BUILD_MINUTES.div_ceil(cores);
+        out.line(format_args!(
+            "the first build compiles all dependencies: about {minutes} min with {cores} cores. Later builds take seconds"
+        ));
+    }
+
+    /// Whether cargo has compiled something for this project.
+    fn has_compiled(&self) -> bool {
+        let named = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"].into_iter().find_map(std::env::var_os);
+        let target = self.root.join(named.unwrap_or_else(|| "target".into()));
+        target.join("debug/.fingerprint").is_dir() || self.is_elsewhere()
+    }
+
+    /// Whether a configuration of cargo names another target folder.
+    fn is_elsewhere(&self) -> bool {
+        let mut files = self.root.ancestors().map(|folder| folder.join(".cargo/config.toml"));
+        files.any(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("target-dir")))
+    }
+
     /// Builds the operator, and returns the path of the program. Cargo shows its progress on stderr.
     pub(crate) async fn build(&self, out: &mut Output) -> Result<PathBuf> {
         let name = &self.project.project_name;
+        self.announce_first_build(out);
         let begun = Instant::now();
         out.line(format_args!("building {name}"));
         // The operator is the package of the root folder.
@@ -109,7 +141,10 @@ impl Workspace {
         cargo.command.stdout(Stdio::piped());
         let output = cargo.finish().await?;
         if !output.status.success() {
-            return Err(format!("{name} does not compile; the messages are above").into());
+            return Err(Advice::new(
+                format!("{name} does not compile"),
+                "the messages of the compiler are above",
+            ));
         }
         let program =
             program(&output.stdout, name).ok_or_else(|| format!("cargo built no program {name}"))?;

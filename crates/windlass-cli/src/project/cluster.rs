@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use windlass_runtime::client::{ClientBuilder, ConfigSource};
 
 use super::Workspace;
-use crate::error::Result;
+use crate::error::{Advice, Result};
 use crate::output::Output;
 
 /// The kubeconfig of `windlass cluster` and `windlass dev`, in the folder of the project.
 pub(crate) const LOCAL_KUBECONFIG: &str = ".windlass/kubeconfig";
+
+/// A part of the version of an embedded API server.
+const EMBEDDED: &str = "+windlass-";
 
 /// How long the server of the local kubeconfig may take to accept a connection.
 const PROBE: Duration = Duration::from_millis(500);
@@ -53,7 +57,9 @@ impl ClusterArgs {
             ConfigSource { kubeconfig: kubeconfig.clone(), context: self.context.clone(), master: None };
         let config = match source.load().await {
             Err(error) if !self.is_named() && !by_environment => {
-                return Err(format!("{error}. Start a cluster with `windlass cluster`, or name a kubeconfig with --kubeconfig FILE").into());
+                let hint =
+                    "start a cluster with `windlass cluster`, or name a kubeconfig with --kubeconfig FILE";
+                return Err(Advice::new(error.to_string(), hint));
             }
             loaded => loaded?,
         };
@@ -107,7 +113,7 @@ impl Cluster {
 }
 
 /// Returns the URL of a kubeconfig's server, if it accepts connections: the file stays when the cluster has ended.
-fn running_server(kubeconfig: &Path) -> Option<String> {
+pub(crate) fn running_server(kubeconfig: &Path) -> Option<String> {
     let text = std::fs::read_to_string(kubeconfig).ok()?;
     let server = text.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix("server:"));
     let url = server?.trim().trim_matches('"');
@@ -115,6 +121,19 @@ fn running_server(kubeconfig: &Path) -> Option<String> {
     let mut addresses = host.to_socket_addrs().ok()?;
     let is_running = addresses.any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok());
     is_running.then(|| url.to_owned())
+}
+
+/// Says which CEL rules of the project the cluster does not evaluate, if the cluster is an embedded one.
+pub(crate) async fn warn_of_rules(
+    cluster: &Cluster,
+    crds: &[CustomResourceDefinition],
+    out: &mut Output,
+) -> Result<()> {
+    let rules = windlass_dev::cel_rules(crds);
+    if !rules.is_empty() && cluster.client.apiserver_version().await?.git_version.contains(EMBEDDED) {
+        rules.iter().for_each(|rule| out.line(format_args!("warning: {rule}")));
+    }
+    Ok(())
 }
 
 /// Says that a kubeconfig, which is about to be written, names another cluster that runs.

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod cluster;
+mod left_behind;
 mod operator;
 
 use std::path::{Path, PathBuf};
@@ -9,9 +10,11 @@ use std::path::{Path, PathBuf};
 use windlass_scaffold::{Disk, Folder, Project, STATE};
 
 pub(crate) use self::cargo::Cargo;
-pub(crate) use self::cluster::{Cluster, ClusterArgs, LOCAL_KUBECONFIG, warn_of_replaced};
+pub(crate) use self::cluster::{
+    Cluster, ClusterArgs, LOCAL_KUBECONFIG, running_server, warn_of_replaced, warn_of_rules,
+};
 pub(crate) use self::operator::{Child, Operator};
-use crate::error::Result;
+use crate::error::{Advice, Result};
 
 /// The folder of a project, with its state.
 pub(crate) struct Workspace {
@@ -29,10 +32,11 @@ impl Workspace {
     /// Returns the project of the closest folder with `windlass.toml`, from `start` upwards.
     pub(crate) fn find(start: &Path) -> Result<Self> {
         let root = start.ancestors().find(|folder| folder.join(STATE).is_file()).ok_or_else(|| {
-            format!(
-                "{} is not in a project: neither it nor a folder above has {STATE}. Begin one with `windlass init`",
+            let message = format!(
+                "{} is not in a project: neither the folder nor a folder above has {STATE}",
                 start.display()
-            )
+            );
+            Advice::new(message, "begin a project with `windlass init`")
         })?;
         let folder = Folder::new(root);
         let text = folder.read(STATE)?.unwrap_or_default();

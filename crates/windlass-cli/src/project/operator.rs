@@ -7,14 +7,19 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::Command;
+use tokio::process::{ChildStdin, Command};
 use windlass_codegen::Inventory;
 
-use super::Cluster;
+use super::left_behind::{self, Record};
+use super::{Cluster, Workspace};
 use crate::error::Result;
+use crate::output::Output;
 
 /// How long an operator may take to shut down before it is killed.
 const GRACE: Duration = Duration::from_secs(35);
+
+/// The variable of the operator's flag `--stop-with-stdin`. An operator of an earlier version, without the flag, ignores the variable.
+const STOP_WITH_STDIN: &str = "WINDLASS_STOP_WITH_STDIN";
 
 /// The program of the operator.
 pub(crate) struct Operator {
@@ -59,42 +64,61 @@ impl Operator {
         Ok(Inventory::parse(&self.ask(&["manifests"]).await?)?)
     }
 
-    /// Starts it on a cluster, with flags of ours and of the person.
-    pub(crate) fn start(&self, cluster: &Cluster, own: &[OsString], args: &[String]) -> Result<Child> {
+    /// Starts the operator on a cluster, with flags of this command and of the person. Operators that a killed command left are ended before.
+    ///
+    /// The operator stops when its standard input ends, and this process holds the other end: the operating system closes the pipe even if
+    /// this process is killed.
+    pub(crate) async fn start(
+        &self,
+        workspace: &Workspace,
+        cluster: &Cluster,
+        own: &[OsString],
+        args: &[String],
+        out: &mut Output,
+    ) -> Result<Child> {
+        left_behind::end_all(&workspace.root, out).await?;
         let mut command = Command::new(&self.program);
-        command.arg("run").args(cluster.flags()).args(own).args(args).stdin(Stdio::null()).kill_on_drop(true);
+        command.arg("run").args(cluster.flags()).args(own).args(args).kill_on_drop(true);
+        command.stdin(Stdio::piped()).env(STOP_WITH_STDIN, "true");
         // A group of its own: Ctrl-C reaches this process only, which passes it on once. A second one would end the operator at once.
         command.process_group(0);
-        let child =
+        let mut child =
             command.spawn().map_err(|error| format!("cannot run {}: {error}", self.program.display()))?;
-        Ok(Child(child))
+        let record = child.id().map(|pid| Record::write(&workspace.root, pid)).transpose()?.flatten();
+        // `Child::wait` would close the pipe if the pipe stayed in `child`.
+        let pipe = child.stdin.take();
+        Ok(Child { process: child, _pipe: pipe, _record: record })
     }
 }
 
-/// An operator that runs. It is killed when it is dropped.
-pub(crate) struct Child(tokio::process::Child);
+/// An operator that runs. Dropping a child kills the operator.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    _pipe: Option<ChildStdin>,
+    _record: Option<Record>,
+}
 
 impl Child {
     /// Waits until it ends by itself.
     pub(crate) async fn ended(&mut self) -> Result<ExitStatus> {
-        Ok(self.0.wait().await?)
+        Ok(self.process.wait().await?)
     }
 
     /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
-        !matches!(self.0.try_wait(), Ok(None))
+        !matches!(self.process.try_wait(), Ok(None))
     }
 
     /// Asks it to shut down, and waits until it has.
     pub(crate) async fn stop(&mut self) -> Result<ExitStatus> {
-        if let Some(pid) = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        if let Some(pid) = self.process.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
             // It may have ended meanwhile.
             let _ = kill_process(pid, Signal::TERM);
         }
-        if let Ok(status) = tokio::time::timeout(GRACE, self.0.wait()).await {
+        if let Ok(status) = tokio::time::timeout(GRACE, self.process.wait()).await {
             return Ok(status?);
         }
-        self.0.kill().await?;
-        Ok(self.0.wait().await?)
+        self.process.kill().await?;
+        Ok(self.process.wait().await?)
     }
 }

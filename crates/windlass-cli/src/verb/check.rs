@@ -15,6 +15,7 @@ use crate::project::Workspace;
 ///
 /// - Drift: a generated file that differs from what the code says, below config/ or among the clients of `windlass generate`.
 /// - Incompatible CRDs, with --against: a field, a kind or a version that is gone, a rule that is tighter, another scope or name.
+/// - CEL rules are listed, because test clusters, `windlass dev` and `windlass cluster` do not evaluate CEL. A CEL rule is no finding.
 /// - Missing rights: a right that a controller declares, and that your own files in config/rbac do not grant.
 #[derive(Args)]
 #[command(after_help = "\
@@ -42,6 +43,9 @@ impl Check {
         let base = self.against.as_deref().map(|base| base_definitions(&workspace.root, base)).transpose()?;
         let request = parse(&self.words)?;
         let found = ProjectManifests::load(&workspace, &request, None, &mut Output::stderr()).await?;
+        for rule in windlass_dev::cel_rules(&found.inventory.crds) {
+            out.line(format_args!("note: {rule}; kube-apiserver evaluates the rule"));
+        }
         let mut findings = drift(&found.writes(&workspace, &request)?, "windlass manifests");
         findings.extend(drift(&generate::drift(&workspace.root, &found.manifests)?, "windlass generate"));
         findings.extend(base.iter().flat_map(|base| incompatible(&found, base)));

@@ -48,7 +48,8 @@ impl Dev {
         let shutdown = ShutdownSignal::listen()?;
         let workspace = Workspace::current()?;
         let Self { port, no_samples, cluster, webhooks, flags } = self;
-        let options = dev::Options { port, samples: !no_samples, webhooks, flags };
+        let is_embedded = !cluster.is_named();
+        let options = dev::Options { port, samples: !no_samples, webhooks, flags, is_embedded };
         dev::run(&workspace, &cluster, options, &shutdown, out).await
     }
 }

@@ -1,13 +1,14 @@
 //! `windlass kubeconfig`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 use kube::config::Kubeconfig;
 
 use super::cluster::KUBECONFIG;
-use crate::error::Result;
+use crate::error::{Advice, Result};
 use crate::output::Output;
+use crate::project::{LOCAL_KUBECONFIG, Workspace, running_server};
 use crate::user_kubeconfig::{self, Account};
 
 /// Print a kubeconfig of another user, to run an operator with exactly the rights that it declares.
@@ -46,9 +47,9 @@ pub(crate) struct UserKubeconfig {
     #[arg(long = "as-group", value_name = "GROUP", requires = "as_user")]
     as_group: Vec<String>,
 
-    /// The kubeconfig of the administrator.
-    #[arg(long, value_name = "FILE", default_value = KUBECONFIG)]
-    kubeconfig: PathBuf,
+    /// The kubeconfig of the administrator. Default: KUBECONFIG; else .windlass/kubeconfig, while that cluster runs; else ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
 
     /// Write to this file, with mode 0600, instead of stdout.
     #[arg(long, short, value_name = "FILE")]
@@ -57,10 +58,7 @@ pub(crate) struct UserKubeconfig {
 
 impl UserKubeconfig {
     pub(crate) async fn run(self, out: &mut Output) -> Result<()> {
-        let path = self.kubeconfig.display();
-        let admin = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| {
-            format!("cannot read {path}: {error}. Start a control plane with `windlass cluster`, or name its file with --kubeconfig FILE")
-        })?;
+        let admin = administrator(self.kubeconfig.as_deref())?;
         let made = match (&self.service_account, &self.as_user) {
             (Some(account), _) => user_kubeconfig::of_account(admin, account, self.duration).await?,
             (None, Some(user)) => user_kubeconfig::impersonating(&admin, user, &self.as_group)?,
@@ -73,6 +71,22 @@ impl UserKubeconfig {
         }
         Ok(())
     }
+}
+
+/// Reads the kubeconfig of the administrator: the named file, or the first of the usual places, as `windlass install` does.
+fn administrator(named: Option<&Path>) -> Result<Kubeconfig> {
+    let by_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
+    let local = Workspace::current()
+        .map_or_else(|_| KUBECONFIG.into(), |project| project.root.join(LOCAL_KUBECONFIG));
+    let local = local.as_path();
+    let file = named.or_else(|| (!by_environment && running_server(local).is_some()).then_some(local));
+    let (place, read) = match file {
+        Some(file) => (file.display().to_string(), Kubeconfig::read_from(file)),
+        None if by_environment => ("the files of KUBECONFIG".to_owned(), Kubeconfig::read()),
+        None => ("~/.kube/config".to_owned(), Kubeconfig::read()),
+    };
+    let hint = "start a control plane with `windlass cluster`, or name the kubeconfig of the administrator with --kubeconfig FILE";
+    read.map_err(|error| Advice::new(format!("cannot read {place}: {error}"), hint))
 }
 
 /// Parses a duration of seconds (`600s`), minutes (`10m`) or hours (`24h`).

@@ -72,7 +72,7 @@ impl Verb {
                 Self::Test(test) => until_signal(test.run()).await,
                 Self::Install(install) => until_signal(install.run(out)).await,
                 Self::Run(run) => run.run(out).await,
-                Self::Uninstall(uninstall) => until_signal(uninstall.run(out)).await,
+                Self::Uninstall(uninstall) => Box::pin(until_signal(uninstall.run(out))).await,
                 Self::Cluster(cluster) => cluster.run(out).await,
                 Self::Demo(demo) => demo.run(out).await,
                 Self::Kubeconfig(kubeconfig) => kubeconfig.run(out).await,

@@ -8,7 +8,7 @@ use windlass_codegen::WebhooksItem;
 
 use crate::error::Result;
 use crate::output::Output;
-use crate::project::{Child, ClusterArgs, Operator, Workspace};
+use crate::project::{Child, ClusterArgs, Operator, Workspace, warn_of_rules};
 use crate::signals::ShutdownSignal;
 use crate::webhooks::{LocalWebhooks, WebhookArgs};
 
@@ -46,13 +46,18 @@ impl Run {
         };
         out.line(format_args!("running {}; Ctrl-C stops it", workspace.project.project_name));
         let operator = Operator::new(program);
-        let declared = operator.inventory().await?.webhooks;
+        let inventory = operator.inventory().await?;
+        warn_of_rules(&cluster, &inventory.crds, out).await?;
+        let declared = inventory.webhooks;
         let mut webhooks = match declared {
             Some(_) => LocalWebhooks::prepare(&workspace, &cluster, &self.webhooks, &self.flags, out)?,
             None => None,
         };
         let own = webhooks.as_ref().map(LocalWebhooks::flags).unwrap_or_default();
-        let mut child = operator.start(&cluster, &own, &self.flags)?;
+        if let (Some(webhooks), Some(declared)) = (&mut webhooks, &declared) {
+            webhooks.convert(declared, out).await?;
+        }
+        let mut child = operator.start(&workspace, &cluster, &own, &self.flags, out).await?;
         let ended = tokio::select! {
             biased;
             () = shutdown.received() => Ok(None),

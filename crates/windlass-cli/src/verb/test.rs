@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::error::Result;
+use crate::output::Output;
 use crate::project::{Cargo, Workspace};
 
 /// Run the tests of the project. Each has a control plane of its own, in its process.
@@ -24,6 +25,7 @@ pub(crate) struct Test {
 impl Test {
     pub(crate) async fn run(self) -> Result<()> {
         let workspace = Workspace::current()?;
+        workspace.announce_first_build(&mut Output::stderr());
         let cargo = Cargo::new(&workspace.root, "test").args(["--workspace"]).args(self.filter.iter());
         cargo.args(["--"]).args(&self.flags).run().await
     }

@@ -24,7 +24,7 @@ pub(super) struct Endpoint {
 pub(super) struct Configurations {
     pub(super) mutating: Option<MutatingWebhookConfiguration>,
     pub(super) validating: Option<ValidatingWebhookConfiguration>,
-    /// The conversions, by the name of the CRD, as parts of definitions.
+    /// The conversions (`spec.conversion`), by the name of the CRD.
     pub(super) conversions: BTreeMap<String, Value>,
 }
 
@@ -52,8 +52,7 @@ impl Configurations {
             .collect();
         let conversions = webhooks.conversions.iter().map(|conversion| {
             let name = format!("{}.{}", conversion.plural, conversion.group);
-            let part = definition(&name, Some(endpoint.conversion(&conversion.path)));
-            (name, part)
+            (name, endpoint.conversion(&conversion.path))
         });
         Self {
             conversions: conversions.collect(),
@@ -117,19 +116,6 @@ impl Endpoint {
     }
 }
 
-/// Returns the part of a CustomResourceDefinition that says how objects are converted.
-pub(super) fn definition(name: &str, conversion: Option<Value>) -> Value {
-    let mut part = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": name },
-    });
-    if let Some(conversion) = conversion {
-        part["spec"] = json!({ "conversion": conversion });
-    }
-    part
-}
-
 #[cfg(test)]
 mod tests {
     use windlass_codegen::ConversionItem;
@@ -168,7 +154,7 @@ mod tests {
         assert_eq!(config.url.as_deref(), Some("https://127.0.0.1:9/mutate-bar"));
         assert!(config.service.is_none() && config.ca_bundle.is_some());
         assert_eq!(made.validating, None);
-        let client = &made.conversions["bars.foo.abc.com"]["spec"]["conversion"]["webhook"]["clientConfig"];
+        let client = &made.conversions["bars.foo.abc.com"]["webhook"]["clientConfig"];
         assert_eq!(client["url"], "https://127.0.0.1:9/convert");
         assert_eq!(client["caBundle"], "cGVt");
         assert_eq!(made.to_string(), "mbar.kb.io, conversion of bars.foo.abc.com");

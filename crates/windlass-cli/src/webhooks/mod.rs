@@ -4,6 +4,7 @@ mod address;
 mod certificate;
 mod configurations;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -16,8 +17,8 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use kube::{Client, Config};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Client, Config, ResourceExt};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
@@ -39,6 +40,9 @@ const FOLDER: &str = ".windlass/webhook";
 
 /// How long an operator may take to serve its webhooks.
 const SERVED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The number of objects that [`forget_conversion`] lists.
+const LOOKED_AT: u32 = 50;
 
 /// The time between two looks at whether it does.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,6 +66,10 @@ pub(crate) struct LocalWebhooks {
     /// Whether the API server reaches this machine.
     is_reachable: bool,
     registered: Configurations,
+    /// The replaced conversion webhooks of services, by CRD.
+    before: BTreeMap<String, Value>,
+    /// Whether a line has said which webhooks are registered.
+    is_told: bool,
 }
 
 impl LocalWebhooks {
@@ -98,6 +106,8 @@ impl LocalWebhooks {
             folder,
             is_reachable: !matches!(address, Address::Unreachable),
             registered: Configurations::default(),
+            before: BTreeMap::new(),
+            is_told: false,
         }))
     }
 
@@ -108,20 +118,39 @@ impl LocalWebhooks {
         flags.into_iter().map(OsString::from).chain([self.folder.clone().into()]).collect()
     }
 
-    /// Waits until the operator serves its webhooks, and tells the API server where they are.
+    /// Registers the conversions, before the operator starts: objects that the operator lists in another version than the stored version
+    /// would lose fields otherwise. Requests for other versions fail until the operator serves.
+    pub(crate) async fn convert(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
+        if !self.is_reachable {
+            return Ok(());
+        }
+        let wanted = Configurations::of(&self.name, webhooks, &self.endpoint).conversions;
+        for (name, conversion) in &wanted {
+            if self.registered.conversions.get(name) != Some(conversion) {
+                self.convert_one(name, conversion, out).await?;
+            }
+        }
+        let registered = std::mem::replace(&mut self.registered.conversions, wanted);
+        for name in registered.into_keys() {
+            if !self.registered.conversions.contains_key(&name) {
+                self.release(&name, out).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the operator serves the webhooks, and tells the API server where the webhooks are. The conversions are registered
+    /// before: see [`convert`](Self::convert).
     pub(crate) async fn register(&mut self, webhooks: &WebhooksItem, out: &mut Output) -> Result<()> {
         if !self.is_reachable {
             return Ok(());
         }
         self.served().await?;
         let wanted = Configurations::of(&self.name, webhooks, &self.endpoint);
-        if wanted == self.registered {
+        if wanted == self.registered && self.is_told {
             return Ok(());
         }
         self.delete(&self.registered.without(&wanted)).await?;
-        for (name, conversion) in &wanted.conversions {
-            self.convert(name, conversion, out).await?;
-        }
         if let Some(configuration) = &wanted.mutating {
             let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
             api.patch(&self.name, &parameters(), &Patch::Apply(configuration)).await?;
@@ -132,19 +161,29 @@ impl LocalWebhooks {
         }
         out.line(format_args!("webhooks: the API server calls {}: {wanted}", self.endpoint.base));
         self.registered = wanted;
+        self.is_told = true;
         Ok(())
     }
 
-    /// Makes the API server forget them.
+    /// Removes the webhooks from the API server, and conversions where no object is stored.
     pub(crate) async fn remove(&mut self, out: &mut Output) -> Result<()> {
-        // A folder that cannot be removed does no harm.
-        let _ = fs::remove_dir_all(&self.folder);
+        self.remove_certificate();
+        self.is_told = false;
         let registered = std::mem::take(&mut self.registered);
         self.delete(&registered).await?;
-        if registered != Configurations::default() {
+        if registered.mutating.is_some() || registered.validating.is_some() {
             out.line("webhooks: the API server does not call them any more");
         }
+        for name in registered.conversions.keys() {
+            self.release(name, out).await?;
+        }
         Ok(())
+    }
+
+    /// Removes the certificate and the key from the disk.
+    pub(crate) fn remove_certificate(&self) {
+        // A folder that cannot be removed does no harm.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 
     /// Waits until the operator answers over HTTPS.
@@ -175,13 +214,40 @@ impl LocalWebhooks {
     }
 
     /// Sets the conversion of an installed CRD.
-    async fn convert(&self, name: &str, conversion: &Value, out: &mut Output) -> Result<()> {
+    async fn convert_one(&mut self, name: &str, conversion: &Value, out: &mut Output) -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        if definitions.get_opt(name).await?.is_none() {
+        let Some(crd) = definitions.get_opt(name).await? else {
             out.line(format_args!("webhooks: {name} is not installed; `windlass install` installs it"));
             return Ok(());
+        };
+        let before = serde_json::to_value(crd.spec.conversion)?;
+        if before.pointer("/webhook/clientConfig/service").is_some() {
+            self.before.insert(name.to_owned(), before);
         }
-        definitions.patch(name, &parameters(), &Patch::Apply(conversion)).await?;
+        windlass_dev::set_conversion(&self.client, name, Some(conversion)).await?;
+        Ok(())
+    }
+
+    /// Gives the conversion of a CRD back to the service that converted before. Otherwise the conversion is removed if there are no objects:
+    /// without a conversion, fields of objects would be lost in silence.
+    async fn release(&mut self, name: &str, out: &mut Output) -> Result<()> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let Some(crd) = definitions.get_opt(name).await? else { return Ok(()) };
+        let before = self.before.remove(name);
+        if before.is_none() && crd.spec.versions.len() > 1 && has_objects(&self.client, &crd).await {
+            let stored = crd.spec.versions.iter().find(|version| version.storage);
+            let stored = stored.map(|version| version.name.as_str()).unwrap_or_default();
+            out.line(format_args!(
+                "webhooks: the conversion of {name} stays, because objects are stored: requests for other versions than {stored} fail until \
+                 the operator runs again. `windlass uninstall` removes the conversion, with the CRD and all objects"
+            ));
+            return Ok(());
+        }
+        windlass_dev::set_conversion(&self.client, name, before.as_ref()).await?;
+        out.line(match before {
+            Some(_) => format!("webhooks: the conversion of {name} is again that of the deployed service"),
+            None => format!("webhooks: the conversion of {name} is removed: there are no objects"),
+        });
         Ok(())
     }
 
@@ -194,16 +260,45 @@ impl LocalWebhooks {
             let api: Api<ValidatingWebhookConfiguration> = Api::all(self.client.clone());
             absent(api.delete(&self.name, &DeleteParams::default()).await)?;
         }
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for name in configurations.conversions.keys() {
-            if definitions.get_opt(name).await?.is_some() {
-                // What this field manager applied before, and does not any more, is removed.
-                let nothing = configurations::definition(name, None);
-                definitions.patch(name, &parameters(), &Patch::Apply(&nothing)).await?;
-            }
-        }
         Ok(())
     }
+}
+
+/// Whether objects of a CRD are stored. A server that does not answer may have objects.
+async fn has_objects(client: &Client, crd: &CustomResourceDefinition) -> bool {
+    let Some(stored) = crd.spec.versions.iter().find(|version| version.storage) else { return true };
+    let objects = objects(client, crd, &stored.name);
+    objects.list_metadata(&ListParams::default().limit(1)).await.map_or(true, |list| !list.items.is_empty())
+}
+
+/// Removes the conversion of a CRD before the CRD is deleted, if the conversion webhook does not answer: the API server could not read the
+/// objects.
+pub(crate) async fn forget_conversion(client: &Client, crd: &CustomResourceDefinition) -> Result<()> {
+    let is_converted =
+        crd.spec.conversion.as_ref().is_some_and(|conversion| conversion.strategy == "Webhook");
+    for version in crd.spec.versions.iter().filter(|version| version.served && is_converted) {
+        let listed = objects(client, crd, &version.name).list(&ListParams::default().limit(LOOKED_AT)).await;
+        if let Err(kube::Error::Api(status)) = listed
+            && status.message.contains("conversion webhook")
+        {
+            windlass_dev::set_conversion(client, &crd.name_any(), None).await?;
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the objects of a version of a CRD, in all namespaces.
+pub(crate) fn objects(client: &Client, crd: &CustomResourceDefinition, version: &str) -> Api<DynamicObject> {
+    let (group, names) = (&crd.spec.group, &crd.spec.names);
+    let resource = ApiResource {
+        group: group.clone(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: names.kind.clone(),
+        plural: names.plural.clone(),
+    };
+    Api::all_with(client.clone(), &resource)
 }
 
 /// Deletes what an operator that was killed has left.

@@ -15,7 +15,7 @@ const CARGO: &str =
 
 /// Waits until it holds.
 #[track_caller]
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + patience();
     loop {
         if let Some(found) = look() {
@@ -27,7 +27,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Whether a process runs. A zombie does not.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8(state.stdout).unwrap();
     !state.trim().is_empty() && !state.trim().starts_with('Z')

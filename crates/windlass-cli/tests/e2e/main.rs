@@ -7,19 +7,25 @@ mod process;
 
 mod kubectl;
 
+mod operator;
+
 mod command;
 
 mod builtins;
 mod cascades;
 mod completions;
+mod conversions;
 mod custom_resources;
 mod demo;
 mod describing;
 mod drains;
 mod editing;
 mod errors;
+mod failures;
 mod generating;
+mod installing;
 mod interruptions;
+mod orphans;
 mod outputs;
 mod project;
 mod rollouts;

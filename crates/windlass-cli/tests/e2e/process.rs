@@ -33,13 +33,19 @@ impl Windlass {
     /// Starts it in an empty directory.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = windlass(arguments)
-            .current_dir(directory.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = windlass(arguments);
+        command.current_dir(directory.path());
+        Self::spawn(command, directory)
+    }
+
+    /// Starts a command in the directory that the command has set.
+    pub(crate) fn of(command: Command) -> Self {
+        Self::spawn(command, tempfile::tempdir().unwrap())
+    }
+
+    fn spawn(mut command: Command, directory: TempDir) -> Self {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (told, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -93,6 +99,17 @@ impl Windlass {
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// Returns the lines of the output so far.
+    pub(crate) fn said(&self) -> &[String] {
+        &self.said
+    }
+
+    /// Reads the lines that follow, to the end of the output.
+    pub(crate) fn rest(&mut self) -> String {
+        let rest: Vec<String> = self.lines.iter().collect();
+        rest.join("\n")
     }
 
     /// Waits for its end.

@@ -145,6 +145,35 @@ fn a_cloned_repository_keeps_its_readme() {
 }
 
 #[test]
+fn a_new_project_has_its_manifests_without_a_build() {
+    let folder = Folder::new("demo");
+    fs::create_dir_all(folder.at("config/manager")).unwrap();
+    fs::write(folder.at("config/manager/manager.yaml"), "mine: true\n").unwrap();
+    let said = folder.ok("windlass init");
+    assert!(said.contains("created config/default/kustomization.yaml"), "{said}");
+    for path in ["config/prometheus/monitor.yaml", "config/rbac/leader_election_role.yaml"] {
+        assert!(folder.at(path).is_file(), "{path}");
+    }
+    assert_eq!(fs::read_to_string(folder.at("config/manager/manager.yaml")).unwrap(), "mine: true\n");
+}
+
+#[test]
+fn a_webhook_of_a_built_in_kind_that_does_not_exist_is_refused() {
+    let bar = Folder::bar();
+    bar.refused(
+        "windlass create webhook --group apps --version v1 --kind Deploymnet --defaulting",
+        "Kubernetes has no kind Deploymnet in apps/v1: did you mean Deployment?",
+    );
+}
+
+#[test]
+fn the_installer_has_the_image_of_make() {
+    let bar = Folder::bar();
+    let said = bar.ok("make --dry-run build-installer IMG=example.com/bar:v1");
+    assert!(said.contains("windlass manifests install --image example.com/bar:v1"), "{said}");
+}
+
+#[test]
 fn a_dry_run_and_a_diff_write_nothing() {
     let folder = Folder::new("demo");
     assert!(folder.ok("windlass init --dry-run").contains("would create Cargo.toml"));

@@ -1,0 +1,72 @@
+//! `windlass run` with an operator that converts: no read is wrong before, while and after the operator runs.
+
+use crate::kubectl::{Kubectl, with_kubectl};
+use crate::operator::{Project, SETTLED, two_versions};
+use crate::process::Windlass;
+
+const BAR: &str = "apiVersion: foo.abc.com/v1\nkind: Bar\nmetadata: { name: b }\nspec: { size: 7 }\n";
+
+/// Runs the operator until the webhooks are registered and until each line was printed, in any order.
+fn run(project: &Project, kubectl: &Kubectl, lines: &[&str]) -> Windlass {
+    let mut run = project.start(&["run", "--kubeconfig", &kubectl.kubeconfig()]);
+    run.until_all(&[&["the API server calls"], lines].concat());
+    run
+}
+
+fn v1(kubectl: &Kubectl) -> String {
+    kubectl.ok(&["get", "bars.v1.foo.abc.com", "b", "-o", "jsonpath={.spec}"])
+}
+
+#[test]
+fn no_field_is_lost_when_the_operator_ends_and_begins_again() {
+    with_kubectl(|kubectl| {
+        let project = Project::with_operator(&two_versions());
+        project.ok(&["install", "--kubeconfig", &kubectl.kubeconfig()]);
+        let said = kubectl.fails(&["create", "-f", "-"], BAR);
+        assert!(said.contains("conversion webhook"), "nobody converts yet: {said}");
+
+        let mut first = run(&project, kubectl, &[]);
+        kubectl.ok_with(&["create", "-f", "-"], BAR);
+        first.until(&format!("{SETTLED}default/b 7"));
+        assert_eq!(v1(kubectl), r#"{"size":7}"#);
+        assert_eq!(kubectl.ok(&["get", "bars", "b", "-o", "jsonpath={.spec}"]), r#"{"width":7}"#);
+        first.signal("INT");
+        first.until("is again that of the deployed service");
+        first.end();
+        let said = kubectl.fails(&["get", "bars.v1.foo.abc.com", "b"], "");
+        assert!(said.contains("conversion webhook"), "{said}");
+
+        // Killed, the command cannot give the conversion back.
+        let settled = format!("{SETTLED}default/b 7");
+        let mut second = run(&project, kubectl, &[&settled]);
+        second.signal("KILL");
+        second.end();
+        let mut third = run(&project, kubectl, &[&settled]);
+        assert_eq!(v1(kubectl), r#"{"size":7}"#);
+        third.signal("INT");
+        third.until("stays, because objects are stored: requests for other versions than v2 fail");
+        third.end();
+        let said = kubectl.fails(&["create", "-f", "-"], &BAR.replace("name: b", "name: c"));
+        assert!(said.contains("conversion webhook"), "{said}");
+        for mut ended in [first, second, third] {
+            let said = format!("{}\n{}", ended.said().join("\n"), ended.rest());
+            assert!(!said.contains("does not decode"), "{said}");
+        }
+        let said = project.ok(&["uninstall", "--kubeconfig", &kubectl.kubeconfig()]);
+        assert!(said.contains("deleted bars.foo.abc.com"), "{said}");
+    });
+}
+
+#[test]
+fn a_conversion_without_objects_is_removed() {
+    with_kubectl(|kubectl| {
+        let project = Project::with_operator(&two_versions());
+        project.ok(&["install", "--kubeconfig", &kubectl.kubeconfig()]);
+        let none = r#"{"spec":{"conversion":{"strategy":"None","webhook":null}}}"#;
+        kubectl.ok(&["patch", "crd", "bars.foo.abc.com", "--type", "merge", "-p", none]);
+        let mut run = run(&project, kubectl, &[]);
+        run.signal("INT");
+        run.until("the conversion of bars.foo.abc.com is removed: there are no objects");
+        run.end();
+    });
+}

@@ -1,8 +1,10 @@
 //! `windlass cluster`
 
 use std::path::PathBuf;
+use std::{io, thread};
 
 use clap::Args;
+use tokio::sync::oneshot;
 use windlass_dev::{ControlPlane, shell_word};
 
 use crate::error::Result;
@@ -28,6 +30,8 @@ Examples:
 
   windlass cluster --port 6443 --kubeconfig /tmp/kubeconfig
   KUBECONFIG=/tmp/kubeconfig cargo run        # your operator
+
+  windlass cluster --until-stdin-closes       # started by a test suite, which holds the other end of the pipe
 
 Controllers run for the workloads (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicationControllers), endpoints,
 disruption budgets, quotas, namespaces, service accounts, nodes, scheduling and garbage collection. Autoscalers are stored without effect.
@@ -56,6 +60,11 @@ pub(crate) struct Cluster {
     /// Run the API server without controllers: nothing schedules or runs pods, creates service accounts or collects garbage.
     #[arg(long)]
     bare: bool,
+
+    /// Stop when standard input closes too. A parent that holds the other end of a pipe ends the control plane at its own end, even
+    /// after kill -9.
+    #[arg(long)]
+    until_stdin_closes: bool,
 }
 
 impl Cluster {
@@ -80,9 +89,22 @@ impl Cluster {
         let result = tokio::select! {
             biased;
             () = shutdown.received() => Ok(()),
+            () = stdin_closed(), if self.until_stdin_closes => Ok(()),
             failed = plane.controllers_failed() => failed.map_err(Into::into),
         };
         plane.stop().await;
         result
     }
+}
+
+/// Reads standard input until its end, or until an error, and drops the bytes.
+///
+/// The read runs on a detached thread, because a blocking task of the runtime would delay the exit of the process.
+async fn stdin_closed() {
+    let (sender, closed) = oneshot::channel::<()>();
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        drop(sender);
+    });
+    let _ = closed.await;
 }

@@ -70,6 +70,16 @@ fn sigterm_ends_it_as_well() {
     assert_eq!(cluster.end().code(), Some(0));
 }
 
+/// Without the flag, the clusters of the other tests go on with an empty standard input.
+#[test]
+fn a_cluster_ends_with_its_standard_input_if_asked_to() {
+    let mut cluster = Windlass::start_with_stdin(&["cluster", "--until-stdin-closes"], Stdio::piped());
+    cluster.until("Ctrl-C stops it");
+    assert!(cluster.runs());
+    cluster.close_stdin();
+    assert_eq!(cluster.end().code(), Some(0));
+}
+
 #[test]
 fn a_port_that_is_taken_is_said_to_be() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();

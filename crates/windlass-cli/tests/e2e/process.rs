@@ -32,20 +32,24 @@ pub(crate) struct Windlass {
 impl Windlass {
     /// Starts it in an empty directory.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_with_stdin(arguments, Stdio::null())
+    }
+
+    /// Starts the command in an empty directory, with this standard input.
+    pub(crate) fn start_with_stdin(arguments: &[&str], stdin: Stdio) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut command = windlass(arguments);
         command.current_dir(directory.path());
-        Self::spawn(command, directory)
+        Self::spawn(command, directory, stdin)
     }
 
     /// Starts a command in the directory that the command has set.
     pub(crate) fn of(command: Command) -> Self {
-        Self::spawn(command, tempfile::tempdir().unwrap())
+        Self::spawn(command, tempfile::tempdir().unwrap(), Stdio::null())
     }
 
-    fn spawn(mut command: Command, directory: TempDir) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fn spawn(mut command: Command, directory: TempDir, stdin: Stdio) -> Self {
+        let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (told, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -110,6 +114,16 @@ impl Windlass {
     pub(crate) fn rest(&mut self) -> String {
         let rest: Vec<String> = self.lines.iter().collect();
         rest.join("\n")
+    }
+
+    /// Whether the process runs.
+    pub(crate) fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Closes the write end of the pipe to standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Waits for its end.

@@ -1,6 +1,8 @@
 //! `etcd`, as far as test frameworks see it: it answers health checks. The objects are in `kube-apiserver`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::{env, fs};
 
 use clap::Parser;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -23,14 +25,26 @@ struct Etcd {
     #[arg(long, value_name = "URLS", value_delimiter = ',', default_value = "http://127.0.0.1:2379")]
     listen_client_urls: Vec<String>,
 
+    /// Create this folder, which stays empty: test frameworks delete the folder at the end.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+
+    /// Create this folder, which stays empty.
+    #[arg(long, value_name = "DIR")]
+    wal_dir: Option<PathBuf>,
+
     /// Has no effect: nothing is written.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     unsafe_no_fsync: Option<String>,
 }
 
 pub(super) async fn run() -> Result<()> {
-    let arguments = flags::parse::<Etcd>(flags::ETCD_WITHOUT_EFFECT);
+    let words = env::args_os().map(flags::with_two_dashes);
+    let arguments = flags::parse::<Etcd>(flags::ETCD_WITHOUT_EFFECT, words);
     logging::start(0);
+    for folder in [&arguments.data_dir, &arguments.wal_dir].into_iter().flatten() {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    }
     let shutdown = ShutdownSignal::listen()?;
     let mut addresses = Vec::new();
     for url in &arguments.listen_client_urls {

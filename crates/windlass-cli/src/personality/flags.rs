@@ -1,4 +1,6 @@
-//! Flags that the programs take without effect.
+//! The flags of the programs: those without effect, and their form.
+
+use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches};
 
@@ -23,7 +25,6 @@ pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
     ("advertise-client-urls", Value),
     ("auto-compaction-mode", Value),
     ("auto-compaction-retention", Value),
-    ("data-dir", Value),
     ("heartbeat-interval", Value),
     ("election-timeout", Value),
     ("initial-advertise-peer-urls", Value),
@@ -41,7 +42,6 @@ pub(super) const ETCD_WITHOUT_EFFECT: &[Flag] = &[
     ("name", Value),
     ("quota-backend-bytes", Value),
     ("snapshot-count", Value),
-    ("wal-dir", Value),
 ];
 
 /// Flags of kube-apiserver 1.36 for parts that this server does not have.
@@ -106,16 +106,28 @@ pub(super) const APISERVER_WITHOUT_EFFECT: &[Flag] = &[
     ("watch-cache-sizes", Value),
 ];
 
-/// Parses the arguments of the process. Flags without effect that were given are named on stderr; an unknown flag ends
-/// the process with an error that names it.
-pub(super) fn parse<P: CommandFactory + FromArgMatches>(without_effect: &[Flag]) -> P {
-    let matches = command::<P>(without_effect).get_matches();
+/// Parses the arguments of a program, its name first. Flags without effect that were given are named on stderr; an unknown flag
+/// ends the process with an error that names it.
+pub(super) fn parse<P: CommandFactory + FromArgMatches>(
+    without_effect: &[Flag],
+    arguments: impl IntoIterator<Item = OsString>,
+) -> P {
+    let matches = command::<P>(without_effect).get_matches_from(arguments);
     for (name, _) in without_effect {
         if matches.contains_id(name) {
             Output::stderr().line(format_args!("--{name} has no effect on this server"));
         }
     }
     P::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Writes a flag with one dash as a flag with two: Go's package `flag` reads `-data-dir` and `--data-dir` as the same flag.
+pub(super) fn with_two_dashes(argument: OsString) -> OsString {
+    let is_short = |text: &str| text.len() > 2 && text.starts_with('-') && !text.starts_with("--");
+    match argument.to_str() {
+        Some(text) if is_short(text) => format!("-{text}").into(),
+        _ => argument,
+    }
 }
 
 /// Returns the flags of a program, with those that have no effect.

@@ -1,10 +1,10 @@
 //! `kube-apiserver`: the server by the flags of the original.
 
-use std::fs;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs};
 
 use clap::Parser;
 use windlass_apiserver::{
@@ -124,7 +124,7 @@ enum AuthorizationMode {
 }
 
 pub(super) async fn run() -> Result<()> {
-    let arguments = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT);
+    let arguments = flags::parse::<KubeApiserver>(flags::APISERVER_WITHOUT_EFFECT, env::args_os());
     logging::start(arguments.verbosity.min(2));
     let shutdown = ShutdownSignal::listen()?;
     let listen = arguments.listen()?;

@@ -11,6 +11,7 @@ mod operator;
 
 mod command;
 
+mod assets;
 mod builtins;
 mod cascades;
 mod completions;

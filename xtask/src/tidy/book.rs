@@ -1,5 +1,5 @@
 //! Checks that every Rust block of README.md and docs/ is compiled: as a doc test, or as part of an example with the
-//! same text.
+//! same text. A block in another language is compared with the file that its marker names.
 
 use std::path::PathBuf;
 
@@ -50,27 +50,33 @@ fn problem(block: &Block, is_doc_test: bool, source: impl Fn(&str) -> Option<Str
         return Some("rustdoc compiles a block without a language as Rust; write ```text or ```sh".into());
     }
     if !block.is_rust() {
-        return None;
+        // Code in another language is checked if its marker names a file.
+        let path = block.marker.filter(|marker| !marker.contains(' '))?;
+        return difference(block, path, source(path));
     }
     match block.marker {
         Some(marker) if marker.starts_with(EXCUSE) => {
             let reason = marker[EXCUSE.len()..].trim();
             reason.is_empty().then(|| format!("`{EXCUSE}` needs a reason"))
         }
-        Some(path) => match source(path) {
-            None => Some(format!("the marker names {path}, which does not exist; {HELP}")),
-            Some(source) => first_difference(&block.lines, &source).map(|line| {
-                format!("differs from {path} at `{}`; copy the text of the example again", line.trim())
-            }),
-        },
+        Some(path) => difference(block, path, source(path)),
         None if is_doc_test && !block.has("ignore") => None,
         None if is_doc_test => Some(format!("this block is ignored without a reason; {HELP}")),
         None => Some(format!("this Rust block is not compiled; {HELP}")),
     }
 }
 
+/// Describes how a block differs from the file of its marker.
+fn difference(block: &Block, path: &str, source: Option<String>) -> Option<String> {
+    let Some(source) = source else {
+        return Some(format!("the marker names {path}, which does not exist; {HELP}"));
+    };
+    let line = first_difference(&block.lines, &source)?;
+    Some(format!("differs from {path} at `{}`; copy the text of the example again", line.trim()))
+}
+
 /// Returns the first line of a block that differs from the source. White space and comments are ignored; a line `// …`
-/// matches any text.
+/// or `# …` matches any text.
 fn first_difference<'b>(block: &[&'b str], source: &str) -> Option<&'b str> {
     let source = packed(source.lines());
     let mut rest = source.as_str();
@@ -86,7 +92,7 @@ fn first_difference<'b>(block: &[&'b str], source: &str) -> Option<&'b str> {
 }
 
 fn is_ellipsis(line: &str) -> bool {
-    matches!(line.trim(), "// …" | "// ...")
+    matches!(line.trim(), "// …" | "// ..." | "# …")
 }
 
 /// Joins lines without white space and without lines that are comments.
@@ -153,6 +159,9 @@ mod tests {
             2,
             "the marker names b.rs, which does not exist",
         );
+        // In another language.
+        let other = "<!-- a.rs -->\n```python\nchanged()\n```\n<!-- not a file -->\n```sh\nls\n```\n";
+        assert_only(other, false, 2, "differs from a.rs at `changed()`");
         // In another order.
         let swapped = "<!-- a.rs -->\n```rust\nthird();\n// …\nfirst();\n```\n";
         assert_only(swapped, false, 2, "differs from a.rs at `first();`");

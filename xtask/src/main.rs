@@ -6,6 +6,7 @@
 mod bench;
 mod catalog;
 mod codegen;
+mod contrib;
 mod control_plane;
 mod controller_gen;
 mod crd_types;
@@ -43,6 +44,8 @@ enum Task {
     Catalog(catalog::Args),
     /// Pack catalog/ into the blob that windlass-schema includes
     Codegen(codegen::Args),
+    /// Run the tests of contrib/ (each part needs its own tools, and is skipped without them)
+    Contrib(contrib::Args),
     /// Build and run a real etcd, kube-apiserver and kube-controller-manager as a reference
     ControlPlane(control_plane::Args),
     /// Generate Rust types from the CRDs of well-known projects, and send their samples through them (needs Go)
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(args),
         Task::Catalog(args) => catalog::run(args),
         Task::Codegen(args) => codegen::run(args),
+        Task::Contrib(args) => contrib::run(args),
         Task::ControlPlane(args) => control_plane::run(args),
         Task::CrdTypes(args) => crd_types::run(&args),
         Task::ControllerGen(args) => controller_gen::run(&args),

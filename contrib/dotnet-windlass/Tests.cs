@@ -61,7 +61,7 @@ internal static class Tests
         Check(message.Contains("not on the PATH") && message.Contains("WINDLASS"), message);
     }
 
-    /// <summary>The runtime is the first argument of this process's own command line: mono or dotnet.</summary>
+    /// <summary>The parent is this program again, in the same runtime: mono or dotnet.</summary>
     private static void AClusterEndsWhenItsParentIsKilled()
     {
         var runtime = Process.GetCurrentProcess().MainModule.FileName;
